@@ -6,8 +6,8 @@ of all other properties that both levels were measured in. Workloads are conditi
 of different transactions are never averaged: each has its own verdicts.
 
 What no cell can hold equal goes with the factor and is named: an option that one filesystem only has, a
-setting that every configuration of one level has and none of the other. Where that is the machine, nothing
-can be said of the factor.
+setting that every configuration of one level has and none of the other. Where that is the machine or the
+filesystem, nothing can be said of the factor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.labels import one_line
-from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, WORKLOAD
+from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD
 from app.comparison.comparison import RunComparison
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.single_runs import campaign_of
@@ -31,6 +31,7 @@ MOST_LEVELS: Final = 12
 
 _TRANSACTIONS: Final = (WORKLOAD, tr("transactions"))
 _RAID: Final = tr("RAID")
+_FILESYSTEM: Final = (TARGET, tr("filesystem"))
 _SETTINGS: Final = tr("settings together")
 _SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value}
 """What imported runs call levels that are one level here (`Level`)."""
@@ -161,10 +162,15 @@ def _factors(dimensions: Sequence[Dimension], counted: Sequence[int]) -> Iterato
         ordered = [each for each in dimensions if each in chosen]
         count = len(ordered[0].values)
         combined = tuple(
-            ", ".join(f"{each.name} {each.values[place]}" for each in ordered) for place in range(count)
+            ", ".join(f"{each.name} {_setting(each.values[place])}" for each in ordered)
+            for place in range(count)
         )
         if len({combined[place] for place in counted}) <= MOST_LEVELS:
             yield _Factor(_SETTINGS, combined, tuple(ordered), is_combined=True)
+
+
+def _setting(value: str) -> str:
+    return tr("default") if value == NONE else value
 
 
 def _name(dimension: Dimension) -> str:
@@ -192,6 +198,27 @@ _Cells = dict[tuple[str, ...], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
+class _LaidOut:
+    """Groups of two levels by cell.
+
+    Attributes:
+        level: the second one.
+        matched: what is equal in a cell.
+        goes_with: what is not, beside the factor.
+        first: places of the groups of the first level, by the values of `matched`.
+        second: likewise.
+        shared: cells of both.
+    """
+
+    level: str
+    matched: list[Dimension]
+    goes_with: tuple[Dimension, ...]
+    first: _Cells
+    second: _Cells
+    shared: list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Judge:
     """Judges one factor among runs of the same transactions."""
 
@@ -213,48 +240,47 @@ class _Judge:
         if len(levels) < 2:
             return []
         (baseline, first), *more = levels.items()
-        matched = [(level, second, *self._matched(first, second)) for level, second in more]
-        laid = [
-            (level, found, goes_with, *self._cells(first, second, found))
-            for level, second, found, goes_with in matched
-            if self.is_of_machine or all(each.topic != MACHINE for each in goes_with)
-        ]
-        kept = [each for each in laid if len(each[3].keys() & each[4].keys()) > 1]
-        pairs = [[self._pair(one[key], other[key]) for key in one if key in other] for *_, one, other in kept]
+        laid = [self._laid(level, first, second) for level, second in more]
+        kept = [each for each in laid if len(each.shared) > 1 and not self._is_confounded(each)]
+        pairs = [[self._pair(each.first[key], each.second[key]) for key in each.shared] for each in kept]
         judged = compare_levels(pairs, effect=self.comparison.effect)
         return [
             self._verdict(found, baseline, each, len(kept)) for found, each in zip(judged, kept, strict=True)
         ]
 
-    def _matched(
-        self, first: Sequence[int], second: Sequence[int]
-    ) -> tuple[list[Dimension], tuple[Dimension, ...]]:
-        """Return what has to be equal in a cell, and what goes with the factor instead."""
-        equal, goes_with, nested = [], [], []
-        for each in self.others:
-            values = [{each.values[place] for place in places} for places in (first, second)]
-            if len(values[0] | values[1]) == 1:
-                continue
-            if values[0].isdisjoint(values[1]):
-                goes_with.append(each)
-            elif {NONE} in values:
-                nested.append(each)
-            else:
-                equal.append(each)
-        for each in nested:  # an option that one level only has, and there follows from the rest
-            having = second if all(each.values[place] == NONE for place in first) else first
-            (goes_with if _follows(each, equal, having) else equal).append(each)
-        alike = () if self.factor.is_combined else self.factor.parts[1:]
-        return equal, (*alike, *goes_with)
+    def _is_confounded(self, laid: _LaidOut) -> bool:
+        """Return whether machine or filesystem go with the factor, which then is not what can be judged."""
+        own = {(each.topic, each.name) for each in self.factor.parts}
+        others = {(each.topic, each.name) for each in laid.goes_with} - own
+        machine = any(topic == MACHINE for topic, _ in others) and not self.is_of_machine
+        return machine or (_FILESYSTEM in others and not self.is_of_machine)
 
-    def _cells(
-        self, first: Sequence[int], second: Sequence[int], matched: Sequence[Dimension]
-    ) -> tuple[_Cells, _Cells]:
-        found: tuple[_Cells, _Cells] = ({}, {})
-        for cells, places in zip(found, (first, second), strict=True):
-            for place in places:
-                cells.setdefault(tuple(each.values[place] for each in matched), []).append(place)
-        return found
+    def _laid(self, level: str, first: Sequence[int], second: Sequence[int]) -> _LaidOut:
+        """Lay groups of two levels out as cells."""
+        matched = self._matched(first, second)
+        one, other = _cells(first, matched), _cells(second, matched)
+        shared = [key for key in one if key in other]
+        rest = () if self.factor.is_combined else self.factor.parts[1:]
+        goes_with = tuple(
+            each
+            for each in (*rest, *(other for other in self.others if other not in matched))
+            if any(_values(each, one[key]) != _values(each, other[key]) for key in shared)
+        )
+        return _LaidOut(level, matched, goes_with, one, other, shared)
+
+    def _matched(self, first: Sequence[int], second: Sequence[int]) -> list[Dimension]:
+        """Return what has to be equal in a cell."""
+        equal, nested = list[Dimension](), list[Dimension]()
+        for each in self.others:
+            one, other = _values(each, first), _values(each, second)
+            if len(one | other) == 1 or one.isdisjoint(other):
+                continue
+            (nested if {NONE} in (one, other) else equal).append(each)
+        for each in nested:  # an option that one level only has, and there follows from the rest
+            having = second if _values(each, first) == {NONE} else first
+            if not _follows(each, equal, having):
+                equal.append(each)
+        return equal
 
     def _pair(self, first: Sequence[int], second: Sequence[int]) -> CellPair:
         """Return a cell: of groups of one campaign where there are such, else of all."""
@@ -275,37 +301,43 @@ class _Judge:
             found.setdefault(key, []).append(self.comparison.rows[place].mean.mean or math.nan)
         return {key: _mean(values) for key, values in found.items()}
 
-    def _verdict(
-        self,
-        found: CellComparison,
-        baseline: str,
-        laid: tuple[str, list[Dimension], tuple[Dimension, ...], _Cells, _Cells],
-        levels: int,
-    ) -> FactorVerdict:
-        candidate, matched, goes_with, one, other = laid
-        shared = [key for key in one if key in other]
-        paired = [place for key in shared for place in (*one[key], *other[key])]
+    def _verdict(self, found: CellComparison, baseline: str, laid: _LaidOut, levels: int) -> FactorVerdict:
+        paired = [place for key in laid.shared for place in (*laid.first[key], *laid.second[key])]
         counts = [self.comparison.rows[place].runs for place in paired]
         groups = self.comparison.groups
         together = all(
-            {groups[place].campaign for place in one[key]} & {groups[place].campaign for place in other[key]}
-            for key in shared
+            {groups[place].campaign for place in laid.first[key]}
+            & {groups[place].campaign for place in laid.second[key]}
+            for key in laid.shared
         )
         return FactorVerdict(
             factor=self.factor.name,
             transactions=self.transactions,
             baseline=baseline,
-            candidate=candidate,
+            candidate=laid.level,
             found=found,
             levels=levels,
             over=tuple(
-                _name(each) for number, each in enumerate(matched) if len({key[number] for key in shared}) > 1
+                _name(each)
+                for number, each in enumerate(laid.matched)
+                if len({key[number] for key in laid.shared}) > 1
             ),
-            unpaired=(len(one.keys() - other.keys()), len(other.keys() - one.keys())),
-            goes_with=tuple(map(_name, goes_with)),
+            unpaired=(len(laid.first) - len(laid.shared), len(laid.second) - len(laid.shared)),
+            goes_with=tuple(map(_name, laid.goes_with)),
             runs=(min(counts), max(counts)),
             interleaved=together,
         )
+
+
+def _values(dimension: Dimension, places: Sequence[int]) -> set[str]:
+    return {dimension.values[place] for place in places}
+
+
+def _cells(places: Sequence[int], matched: Sequence[Dimension]) -> _Cells:
+    found: _Cells = {}
+    for place in places:
+        found.setdefault(tuple(each.values[place] for each in matched), []).append(place)
+    return found
 
 
 def _mean(values: Sequence[float]) -> float:

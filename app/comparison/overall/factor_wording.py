@@ -164,10 +164,13 @@ def _wanted(verdict: FactorVerdict) -> str:
     difference = tr("of {effect:g} %").format(effect=100 * found.effect)
     if found.more_runs_for > found.effect:
         difference = tr("as large as the one seen")
-    sentence = tr("about {more} more such cells would show a difference {difference}")
+    is_one = found.more_runs == 1
     if verdict.found.sets is not None:
-        sentence = tr("about {more} more such sets would show a difference {difference}")
-    return sentence.format(more=about(found.more_runs), difference=difference)
+        unit = tr("set") if is_one else tr("sets")
+    else:
+        unit = tr("cell") if is_one else tr("cells")
+    sentence = tr("about {more} more such {unit} would show a difference {difference}")
+    return sentence.format(more=about(found.more_runs), unit=unit, difference=difference)
 
 
 def _more(verdict: FactorVerdict) -> tuple[str, ...]:

@@ -6,11 +6,12 @@ import json
 import math
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.analysis.facts import RunFacts
+from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import MACHINE, TARGET
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.factor_verdicts import FactorVerdict, FactorVerdicts, judge_factors
@@ -20,8 +21,10 @@ from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.run_metadata import IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.verdict import Verdict
+from tests.fix_window import write_matrix
 from tests.made_matrix import made_run
 
+OLD = Path(__file__).parents[3] / "data" / "runfile" / "format-1-of-db72dd2.footing"
 RATIO = 1.1
 
 
@@ -259,6 +262,38 @@ def test_what_changes_with_the_machine_is_not_judged() -> None:
         for filesystem, cpu in (("ext4", "old"), ("xfs", "new"), ("xfs", "newest"))
     ]
     assert not of(judged(runs), "filesystem")
+    assert not of(judged(runs), "RAID")
+
+
+def test_an_option_of_one_filesystem_is_not_judged_against_filesystems_that_have_none() -> None:
+    runs = [
+        made_run(
+            {"filesystem": filesystem, "scale": str(scale)} | ({"dataset": size} if size else {}),
+            1000.0 * scale,
+            topics={"dataset": TARGET},
+        )
+        for scale in (1, 2, 3)
+        for filesystem, size in (("ext4", ""), ("xfs", ""), ("zfs", "8K"), ("zfs", "128K"))
+    ]
+    assert not of(judged(runs), "dataset")
+    own = of(judged(runs[2:] + runs[:2]), "dataset")  # the first one is of ZFS now
+    assert [(each.baseline, each.candidate) for each in own] == [("8K", "128K")]
+
+
+def test_only_what_differs_within_the_pairs_goes_with_a_factor() -> None:
+    """On zfs a setting is also tried off, but what is compared with ext4 has it as ext4 has."""
+    runs = [
+        made_run(
+            {"filesystem": filesystem, "scale": str(scale)}
+            | ({"wal_init_zero": "off", "wal_recycle": "off"} if is_off else {}),
+            1000.0 * scale,
+        )
+        for scale in (1, 2, 3)
+        for filesystem, is_off in (("ext4", False), ("zfs", False), ("zfs", True))
+    ]
+    [one] = of(judged(runs), "filesystem")
+    assert one.goes_with == ()
+    assert one.unpaired == (0, 3)
 
 
 def test_levels_of_raid_are_called_alike_for_zfs() -> None:
@@ -298,6 +333,15 @@ def test_a_cell_that_cannot_be_told_apart_says_how_many_more_would_do() -> None:
         "ext4 and xfs cannot be told apart over 3 cells (scale): of xfs against ext4 +13.5 % was" in sentence
     )
     assert "more such cells would show a difference as large as the one seen." in sentence
+
+
+def test_a_file_of_the_first_format_stands_beside_those_of_today(tmp_path: Path) -> None:
+    """Two formats in one comparison: the old one has no counterpart, and nothing else changes."""
+    runs = [*(read_run_facts(path) for path in write_matrix(tmp_path)), read_run_facts(OLD)]
+    found = judged(runs)
+    assert [each.candidate for each in of(found, "filesystem")] == ["btrfs"]
+    assert of(found, "filesystem")[0].found.cells == 4
+    assert all(describe_factors(found))
 
 
 def test_the_json_tells_every_factor() -> None:
