@@ -249,7 +249,9 @@ def _comparing(found: Findings) -> Iterator[str]:
             "all else is equal, are compared like pairs of runs: Student's t on their logarithms, Holm's "
             "procedure over the levels of one factor. The cells are the repeats, and what the difference is "
             "in one and not in another is part of their spread. Cells whose runs are of different campaigns "
-            "count as one where they share a campaign. Transactions of different kinds are judged apart."
+            "count as one where they share a campaign. Transactions of different kinds are judged apart, and "
+            "every factor errs in 5 % for itself: of many factors without an effect one in twenty may seem "
+            "to have one."
         )
     if comparison.anchors.by_group:
         yield tr(
@@ -300,6 +302,10 @@ _WORDS: Final = (
     _Word(
         tr("steady"),
         tr("Five equal rounds within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
+    ),
+    _Word(
+        tr("cell"),
+        tr("A combination of everything but one factor, measured at two levels of that factor."),
     ),
     _Word(tr("/ tx"), tr("What one transaction cost: the mean rate of a counter by the mean TPS.")),
     _Word(

@@ -83,14 +83,12 @@ class ComparisonWriter(PlainWriter):
         if content.comparison is None:
             return
         self._heading(tr("Verdict"))
-        for verdict in content.comparison.verdicts:
+        for verdict in filter(None, (content.fastest, *content.comparison.verdicts)):
             self._line(verdict)
         if not content.comparison.verdicts:
             self._line(
                 tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
             )
-        if content.fastest:
-            self._line(content.fastest)
         for told in (describe_bottlenecks(content.comparison), describe_what_is_unshown(content.comparison)):
             if told:
                 self._line(told)

@@ -136,13 +136,12 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
         print_sentence(console, note)
     _print_differences(comparison, console)
     _title(console, tr("Verdict"))
-    for verdict in comparison.verdicts:
+    fastest = describe_fastest(comparison, find_fastest(comparison))
+    for verdict in filter(None, (fastest, *comparison.verdicts)):
         print_sentence(console, verdict)
     if not comparison.verdicts:
         print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
-    fastest = describe_fastest(comparison, find_fastest(comparison))
-    limits = (describe_bottlenecks(comparison), describe_what_is_unshown(comparison))
-    for told in filter(None, (fastest, *limits)):
+    for told in filter(None, (describe_bottlenecks(comparison), describe_what_is_unshown(comparison))):
         print_sentence(console, told)
     console.print()
     print_table(console, columns_for(COMPARISON_COLUMNS, comparison.rows), comparison.rows)
