@@ -18,7 +18,8 @@ from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import parse_memory
-from app.runfile.metadata.typed_json import NotKnown, or_none
+from app.runfile.metadata.run_metadata import CompressionSample
+from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.writer import Phase
 from tests.fix_campaign import server_settings_of
@@ -28,7 +29,7 @@ OWN_SCRIPT: Final = """\\sleep 10 ms
 SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches;
 """
 """Takes at least 10 ms, and fails where :scale is not that of the tables."""
-CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order", "io_baseline", "repeat_disturbed")
+CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order", "io_baseline", "repeat_disturbed", "compressibility")
 """Keys that are said once for all configurations of a campaign."""
 _MEMORY_BYTES: Final = 3 * GIB
 _OWN: Final = {
@@ -82,12 +83,12 @@ class Back:
     @property
     def measured(self) -> tuple[str, ...]:
         """Arguments of the pgbench that measured."""
-        return self.commands("--no-vacuum")[-1].argv
+        return self.commands("--progress=1")[-1].argv
 
     @property
     def warmed(self) -> tuple[str, ...]:
         """Arguments of the pgbench that warmed up; none where there was none."""
-        runs = self.commands("--no-vacuum")
+        runs = self.commands("--progress=1")
         return runs[0].argv if len(runs) > 1 else ()
 
     @property
@@ -172,6 +173,10 @@ def declared(places: Places) -> dict[str, Values]:
         "data": {
             "scale": _data("workload.scale", "1", 1),
             "size": _data("workload.size", '"32 MiB"', 2),
+        },
+        "compressibility": {
+            "left out": Value(_own_rows),
+            "2": Value(_rows_of_two_to_one, {"workload.compressibility": "2"}),
         },
         "clients": {str(count): _clients(count) for count in (2, 3)},
         "threads": {"left out": Value(_threads), **{name: _threads_of(name) for name in ("1", "2")}},
@@ -385,10 +390,23 @@ def _own_script_slept(back: Back) -> None:
 def _data(key: str, text: str, scale: int) -> Value:
     def check(back: Back) -> None:
         raised = max(scale, int(back.row["clients"])) if key == "workload.size" else scale
-        assert f"--scale={raised}" in back.command("--initialize").argv
+        assert all(f"--scale={raised}" in each.argv for each in back.commands("--initialize"))
         assert back.said(f"scaling factor: {raised}$")
 
     return Value(check, {key: text})
+
+
+def _own_rows(back: Back) -> None:
+    assert back.run.metadata.workload.compressibility is None
+    assert "--init-steps=dtgvp" in back.command("--initialize").argv
+
+
+def _rows_of_two_to_one(back: Back) -> None:
+    assert back.run.metadata.workload.compressibility == 2
+    sample = known(back.run.metadata.sampled, CompressionSample())
+    assert sample.ratio is not None
+    assert 1.9 < sample.ratio < 2.1
+    assert [each.exit_code for each in back.commands("--initialize")] == [0, 0]
 
 
 def _clients(count: int) -> Value:

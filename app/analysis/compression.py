@@ -1,4 +1,4 @@
-"""Whether a filesystem compresses, what it compressed, and what may be said of it. Pure."""
+"""How far data can be compressed, whether a filesystem does, and what may be said of it. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ from typing import Final
 
 from app.domain.text import tr
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
-from app.runfile.metadata.run_metadata import StoredMetadata
+from app.runfile.metadata.run_metadata import CompressionSample, StoredMetadata
 
 COMPRESSED_NOTHING: Final = "compressed-nothing"
 """Kind of the mark of a run whose filesystem was to compress and did not."""
+
+OTHER_COMPRESSIBILITY: Final = "other-compressibility"
+"""Kind of the mark of a run whose loaded tables can be compressed less or more than was stated."""
+
+RATIO_TOLERANCE: Final = 0.1
+"""By which share of the stated ratio the loaded tables may differ from it: in
+tests/postgres/test_compressibility.py no ratio, version or size of pages differs by more than half of it."""
+
+INCOMPRESSIBLE_BELOW: Final = 1.6
+"""Where a filesystem left rows alone that compress less than this, the rows are the reason: btrfs looks at a
+sample first (fs/btrfs/compression.c), and ZFS saves whole sectors only, half of a record of 8 KiB where a
+sector has 4 (recordsize, ashift)."""
 
 LEAST_SHARE: Final = 0.05
 """Pages of blanks lose nine tenths and more, those of random data still their headers: what is below a
@@ -47,16 +59,46 @@ def compressed_share(stored: StoredMetadata) -> float | None:
     return 1 - stored.disk_bytes / stored.logical_bytes
 
 
-def did_nothing(effect: str, stored: StoredMetadata) -> str:
+def ratio_words(ratio: float) -> str:
+    """Return how far something can be compressed, such as ``2:1``."""
+    return f"{float(f'{ratio:.2g}'):g}:1"
+
+
+def data_words(compressibility: float | None) -> str:
+    """Return what rows were loaded.
+
+    Args:
+        compressibility: that was stated; None for pgbench's own rows.
+    """
+    return tr("pgbench's own, mostly blanks") if compressibility is None else ratio_words(compressibility)
+
+
+def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
+    """Return the sentence for tables that are not as compressible as was stated; empty where they are."""
+    found = sample.ratio
+    if stated is None or found is None or abs(found / stated - 1) <= RATIO_TOLERANCE:
+        return ""
+    sentence = tr("the loaded tables can be compressed {found} (zstd -3 over 128 KiB), {stated} was stated")
+    return sentence.format(found=f"{found:.2f}:1", stated=ratio_words(stated))
+
+
+def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None) -> str:
     """Return the sentence for a compression that compressed nothing; empty where it did, or nobody knows.
 
     Args:
         effect: as `compression_in_effect` tells it.
         stored: what was read back after loading.
+        ratio: how far the tables can be compressed, read back; None where nobody knows.
     """
     share = compressed_share(stored)
     if not effect or share is None or share >= LEAST_SHARE:
         return ""
+    if ratio is not None and ratio < INCOMPRESSIBLE_BELOW:
+        sentence = tr(
+            "{effect} compressed {percent:.0f} % of the loaded tables: their rows hardly can be "
+            "({ratio}, zstd -3)."
+        )
+        return sentence.format(effect=effect, percent=max(0.0, 100 * share), ratio=f"{ratio:.2f}:1")
     sentence = tr(
         "{effect} compressed {percent:.0f} % of the loaded tables. From PostgreSQL 16 on files grow by "
         "posix_fallocate, after which btrfs never compresses them: where the server has the setting "

@@ -78,6 +78,7 @@ class RunFacts:
         bottleneck: what limited it.
         unshown: what its figures cannot show.
         compression: how the filesystem of its data is set to compress; empty for not.
+        compressibility: that the loaded rows were to have; None for pgbench's own and where unknown.
         baseline: what the storage can do by itself; None where nobody asked it.
         used: how much of that the run used.
     """
@@ -112,6 +113,7 @@ class RunFacts:
     bottleneck: Bottleneck = UNKNOWN
     unshown: tuple[Unshown, ...] = ()
     compression: str = ""
+    compressibility: float | None = None
     disturbances: Disturbances = field(default_factory=Disturbances)
     attempt: int = 1
     baseline: IoBaseline | None = field(default=None, repr=False, compare=False)
@@ -180,6 +182,7 @@ def read_run_facts(path: Path) -> RunFacts:
             devices=counted_devices(environment)[:MOST_CHARACTERS],
             has_played_devices=is_played(environment),
             compression=compression_in_effect(environment),
+            compressibility=or_none(told.workload.compressibility),
         )
 
 

@@ -40,6 +40,7 @@ MARK_WORDS: Final = {
     "unknown-lines": tr("unknown lines"),
     "compressed-nothing": tr("compressed nothing"),
     "still-cached": tr("not cold"),
+    "other-compressibility": tr("rows not as stated"),
     NOT_READ_BACK: tr("not read back"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
@@ -104,6 +105,8 @@ def format_figure(figure: Figure, value: float) -> str:
         return tr("{percent} %").format(percent=format_number(round(100 * value, 2)))
     if figure.unit == "B":
         return format_size(value)
+    if figure.unit == ":1":
+        return f"{format_number(value)}:1"
     return format_number(value) if figure.unit in {"1/s", ""} else f"{format_number(value)} {figure.unit}"
 
 

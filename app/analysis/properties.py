@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from app.analysis.compression import data_words
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
 from app.domain.options.kinds import OptionValue
@@ -59,6 +60,7 @@ LABELS: Final = {
     "rate_tps": tr("rate limit per second"),
     "latency_limit_ms": tr("latency limit, ms"),
     "size": tr("size of the data"),
+    "compressibility": tr("rows can be compressed"),
     "folder": tr("installation"),
     "sha256": tr("build"),
     "origin": tr("found by"),
@@ -314,6 +316,9 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         value = getattr(run.workload, each.name)
         if each.name == "scripts":
             yield from _scripts(value)
+            continue
+        if each.name == "compressibility" and not isinstance(value, NotKnown):
+            yield Property(WORKLOAD, _label(each.name), data_words(value), is_shown=value is not None)
             continue
         if each.name in _LOADS:
             yield from _load(run, each.name, value)

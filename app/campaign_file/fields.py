@@ -37,6 +37,7 @@ from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
+from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO
 from app.postgres.presets import PRESETS
 
 MOST_CONFIGURATIONS: Final = 100
@@ -96,6 +97,9 @@ _WARMUP = tr("Length of the warm-up before the measured phase; it does not count
 _CACHES = tr("Whether the caches hold what loading and warm-up left in them, or nothing of the data.")
 _PROTOCOL = tr("Query protocol.")
 _RATE = tr("Transactions per second that arrive, kept up with or not; left out: as many as go.")
+_COMPRESSIBILITY = tr(
+    "How far the rows of the data can be compressed: 2 is 2:1; left out: pgbench's, which are mostly blanks."
+)
 _LIMIT = tr("With a rate: what would start later than this is skipped; without: late ones are counted.")
 
 CAMPAIGN_FIELDS: Final = (
@@ -132,6 +136,7 @@ WORKLOAD_FIELDS: Final = (
     CampaignField("script", Scripts(), "scripts", _SCRIPT),
     CampaignField("size", SizeKind(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale"),
     CampaignField("scale", IntKind(1, 1_000_000), "scale", _SCALE, "size"),
+    CampaignField("compressibility", FloatKind(LEAST_RATIO, MOST_RATIO), "compressibility", _COMPRESSIBILITY),
     CampaignField("clients", IntKind(1, 10_000), "clients", _CLIENTS),
     CampaignField("threads", IntKind(1, 10_000), "threads", _THREADS),
     CampaignField("duration", WholeSeconds(1, 7 * 86_400), "duration_s", _DURATION, "transactions"),
@@ -142,6 +147,9 @@ WORKLOAD_FIELDS: Final = (
     CampaignField("rate", FloatKind(0.01, 10_000_000), "rate_tps", _RATE),
     CampaignField("latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT),
 )
+
+ALIKE: Final = frozenset({"workload.compressibility"})
+"""What all configurations of a campaign have alike: another data set is no difference of a configuration."""
 
 SECTIONS: Final = {"postgresql": POSTGRESQL_FIELDS, "workload": WORKLOAD_FIELDS}
 """The tables that merge key by key."""

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from app.campaign_file.fields import (
+    ALIKE,
     CAMPAIGN_FIELDS,
     LATER_TARGETS,
     MOST_CONFIGURATIONS,
@@ -253,6 +254,7 @@ class CampaignReader:
             configurations = ((name, below),)
         for _, layer in configurations:
             self.check(layer, below)
+        self._check_alike([layer for _, layer in configurations])
         order = top["order"].value if "order" in top else RunOrder.RANDOM
         if "order_seed" in top and order is RunOrder.ALTERNATING:
             sentence = tr("goes with a random order only; of “{order}” nothing is drawn.")
@@ -263,6 +265,23 @@ class CampaignReader:
             runs = repeats * len(configurations)
             self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
         return ReadCampaign(top, below, configurations)
+
+    def _check_alike(self, layers: Sequence[Scope]) -> None:
+        """Note what all configurations have to have alike and have not; each value is told once."""
+        for key in ALIKE:
+            section, _, name = key.partition(".")
+            attribute = next(each.attribute for each in SECTIONS[section] if each.name == name)
+            given = [layer.sections.get(section, {}).get(attribute) for layer in layers]
+            if any(each is not None and each.refused for each in given):
+                continue
+            values = [None if each is None else each.value for each in given]
+            other = next((place for place, value in enumerate(values) if value != values[0]), None)
+            if other is None:
+                continue
+            told = given[other] or given[0]
+            sentence = tr("has to be the same in all configurations of a campaign: give it once, at the top.")
+            if told is not None:
+                self.problems.add(told.place, sentence)
 
     def _read_configurations(
         self, document: Mapping[str, Any], below: Scope

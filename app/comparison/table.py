@@ -138,6 +138,24 @@ def _percent_cell(shares: Sequence[float]) -> str:
     return tr("{percent:.1f} %").format(percent=100 * (math.fsum(shares) / len(shares)))
 
 
+def _ratio_cell(ratios: Sequence[float]) -> str:
+    """Return how far the loaded rows can be compressed; empty where nobody knows."""
+    return f"{_mean(ratios):.1f}:1" if ratios else ""
+
+
+def _compressed_cell(row: ComparisonRow) -> str:
+    """Return what a filesystem made of the loaded tables; empty where none compresses."""
+    if extents := row.values("tables_compressed"):
+        return tr("{percent:.0f} % of extents").format(percent=_mean(extents))
+    if on_disk := row.values("tables_on_disk"):
+        return tr("{percent:.0f} % on disk").format(percent=_mean(on_disk))
+    return ""
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
 def _interval_cell(mean: RunInterval) -> str:
     if mean.low is not None and mean.high is not None:
         return tr("{low} to {high}").format(low=format_tps(mean.low), high=format_tps(mean.high))
@@ -153,6 +171,8 @@ class ComparisonColumn(StrEnum):
     INTERVAL = "interval"
     P99 = "p99"
     JITTER = "jitter"
+    ROWS_RATIO = "rows_ratio"
+    COMPRESSED = "compressed"
     RATE = "rate"
     SHARES = "shares"
     DIFFERENCE = "difference"
@@ -182,6 +202,14 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         optional=2,
         figure="jitter_cv",
     ),
+    Column(
+        ComparisonColumn.ROWS_RATIO,
+        tr("Compressible"),
+        lambda row: _ratio_cell(row.values("rows_ratio")),
+        optional=6,
+        figure="rows_ratio",
+    ),
+    Column(ComparisonColumn.COMPRESSED, tr("Compressed"), _compressed_cell, optional=5),
     Column(ComparisonColumn.RATE, tr("Rate"), lambda row: rate_cell(row.load), CellKind.LABEL),
     Column(ComparisonColumn.SHARES, tr("Late, skipped"), lambda row: shares_cell(row.load), CellKind.NUMBERS),
     Column(
@@ -209,13 +237,21 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
 """Of the table of a comparison, in the order in which they are shown."""
 
 
-_WHERE_NEEDED: Final = frozenset({ComparisonColumn.RATE, ComparisonColumn.SHARES, ComparisonColumn.REFERENCE})
+_WHERE_NEEDED: Final = frozenset(
+    {
+        ComparisonColumn.RATE,
+        ComparisonColumn.SHARES,
+        ComparisonColumn.REFERENCE,
+        ComparisonColumn.ROWS_RATIO,
+        ComparisonColumn.COMPRESSED,
+    }
+)
 
 
 def columns_for(
     columns: Sequence[Column[ComparisonRow]], rows: Sequence[ComparisonRow]
 ) -> tuple[Column[ComparisonRow], ...]:
-    """Return the columns without those about rates and references where there are none."""
+    """Return the columns without those about rates, references and compression where there are none."""
     return tuple(
         column for column in columns if column.id not in _WHERE_NEEDED or any(map(column.cell, rows))
     )

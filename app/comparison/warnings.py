@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.analysis.cannot_show import Limit
+from app.analysis.compression import ratio_words
 from app.analysis.labels import one_line
 from app.analysis.properties import PGBENCH
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
@@ -122,14 +123,24 @@ def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
 
 
 def _of_compression(comparison: RunComparison) -> Iterator[str]:
-    """Say that what pgbench loads compresses like nearly nothing that anybody stores."""
-    found = dict.fromkeys(run.facts.compression for run in comparison.runs if run.facts.compression)
-    if found:
+    """Say what data was compressed: pgbench's own is like nearly nothing that anybody stores."""
+    runs = [run.facts for run in comparison.runs]
+    effects = dict.fromkeys(each.compression for each in runs if each.compression)
+    if not effects:
+        return
+    names = ", ".join(list(effects)[:MOST_NAMED])
+    if any(each.compressibility is None for each in runs):
         sentence = tr(
             "A filesystem compresses here ({effects}), and the rows that pgbench loads are mostly blanks,"
             " which shrink to about a thirtieth: compression saves more and costs less than with most data."
         )
-        yield sentence.format(effects=", ".join(list(found)[:MOST_NAMED]))
+        yield sentence.format(effects=names)
+    if stated := sorted({each.compressibility for each in runs if each.compressibility is not None}):
+        sentence = tr(
+            "A filesystem compresses here ({effects}), and the rows were loaded so that they can be"
+            " compressed {ratios} (zstd -3 over 128 KiB): with other data it saves and costs something else."
+        )
+        yield sentence.format(effects=names, ratios=", ".join(map(ratio_words, stated[:MOST_NAMED])))
 
 
 def _of_campaigns(comparison: RunComparison) -> Iterator[str]:

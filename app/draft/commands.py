@@ -6,14 +6,16 @@ Names of folders are random and only known then; they are written as ``pgfooting
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from app.analysis.compression import ratio_words
 from app.domain.campaign.configuration import Caches, Campaign, MemoryTarget
 from app.domain.text import tr
 from app.draft.disks.commands import FOLDER
-from app.execution.pgbench import LOG_PREFIX
+from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.folders.socket_folders import private_places, socket_places
 from app.postgres.configuration_text import bench_statements, format_configuration, initdb_arguments
@@ -24,9 +26,10 @@ from app.postgres.pgbench.argv import (
     PgbenchProgram,
     TransactionLog,
     benchmark_argv,
-    initialise_argv,
+    loading_argvs,
     warmup_workload,
 )
+from app.postgres.pgbench.filler import load_script
 from app.postgres.pgbench.log_sampling import FULL_LOG_TPS, sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
 from app.process.starter import Account
@@ -126,7 +129,7 @@ def run_commands(
             ";\n   ".join(statement.text for statement in bench_statements(superuser=superuser)),
             _bench_comment(superuser=superuser),
         ),
-        _program(tr("Load the data"), *initialise_argv(pgbench, connection, resolved.scale.scale)),
+        *_loading(resolved, folders, pgbench, connection),
         CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring")),
     ]
     if workload.caches is Caches.COLD:
@@ -173,6 +176,22 @@ def removed_folders(resolved: ResolvedConfiguration, folders: PlannedFolders) ->
         tr("{path} (the server's socket)").format(path=folders.socket),
         tr("{path} (logs and scripts)").format(path=folders.private),
     )
+
+
+def _loading(
+    resolved: ResolvedConfiguration, folders: PlannedFolders, pgbench: PgbenchProgram, connection: Connection
+) -> Iterator[CommandLine]:
+    """Yield the programs that load the data, and the script of rows that are not pgbench's own."""
+    ratio, scale = resolved.configuration.workload.compressibility, resolved.scale.scale
+    comments: tuple[str, ...] = (tr("Load the data"),)
+    path = None
+    if ratio is not None:
+        path = f"{folders.private}/{LOAD_SCRIPT}"
+        told = tr("Rows that can be compressed {ratio}").format(ratio=ratio_words(ratio))
+        yield CommandLine(LineAction.FILE, load_script(ratio), told, path)
+        comments = (tr("Make the tables"), tr("Load the data"), tr("Vacuum them and make their keys"))
+    argvs = loading_argvs(pgbench, connection, scale, path)
+    yield from (_program(comment, *argv) for comment, argv in zip(comments, argvs, strict=True))
 
 
 def _request(

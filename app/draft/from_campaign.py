@@ -23,7 +23,7 @@ from app.domain.campaign.configuration import (
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.draft.disks.target import PREFIX, read_target, write_option
-from app.draft.fields.fields import CHANGEABLE, FIELDS, SETTINGS, TYPED_FIELDS
+from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, SETTINGS, TYPED_FIELDS
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ChangeDraft,
@@ -63,7 +63,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
     first = campaign.configurations[0]
     shared = _shared_settings(campaign.configurations)
     parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed)
-    for key in CHANGEABLE:
+    for key in OF_PAGES:
         if _value(first, key) is not None:
             parts.values[key] = write_text(FIELDS[key], _value(first, key))
     parts.values |= {

@@ -26,10 +26,11 @@ from app.postgres.pgbench.argv import (
     PgbenchProgram,
     TransactionLog,
     benchmark_argv,
-    initialise_argv,
+    loading_argvs,
     log_format,
     warmup_workload,
 )
+from app.postgres.pgbench.filler import load_script
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.probes.base.probe import ProbeContext
 from app.process.starter import spawn
@@ -39,6 +40,8 @@ from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
 from app.runfile.writer import Phase
 
 LOG_PREFIX: Final = "transactions"
+LOAD_SCRIPT: Final = "load.sql"
+"""Name of the script that loads data with a stated compressibility, in the folder and in the run file."""
 _GRACE_S: Final = 1.0
 
 
@@ -79,25 +82,36 @@ class PgbenchRuns:
         Raises:
             PgbenchError: it failed; carries its words.
         """
-        argv = initialise_argv(self._program(), self.server.address, self.resolved.scale.scale)
-        child = self._spawn(argv, Phase.LOAD.value)
+        ratio, script = self._workload.compressibility, None
+        if ratio is not None:
+            script = write_private(self.place.folder, LOAD_SCRIPT, load_script(ratio), self.recorder.command)
+            self.recorder.output(self.place.folder, LOAD_SCRIPT, LOAD_SCRIPT)
+        argvs = loading_argvs(self._program(), self.server.address, self.resolved.scale.scale, script)
+        for number, argv in enumerate(argvs, start=1):
+            self._load(argv, Phase.LOAD.value if number == 1 else f"{Phase.LOAD.value}{number}")
+
+    def _load(self, argv: tuple[str, ...], name: str) -> None:
+        """Run one of the programs that load; what it writes is kept under this name."""
+        child = self._spawn(argv, name, Phase.LOAD.value)
         started_s = time.monotonic()
         try:
             self._watch(child)
         except BaseException:
             end_child(child)
             with suppress(FootingError):  # the first error is the one to tell
-                self._record_load(argv, child, started_s)
+                self._record_load(argv, child, started_s, name)
             raise
-        stderr = self._record_load(argv, child, started_s)
+        stderr = self._record_load(argv, child, started_s, name)
         if child.returncode:
             self.server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
             reason = self._words(stderr) or tr("it ended with status {code}")
             raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
 
-    def _record_load(self, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float) -> str:
-        stderr = self.recorder.output(self.place.folder, "load.stderr", "load.stderr")
+    def _record_load(
+        self, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float, name: str
+    ) -> str:
+        stderr = self.recorder.output(self.place.folder, f"{name}.stderr", f"{name}.stderr")
         self.recorder.command(outcome_of(self.place.folder.account, argv, child, started_s, stderr=stderr))
         return stderr
 
@@ -205,9 +219,11 @@ class PgbenchRuns:
         installation = self.resolved.installation
         return PgbenchProgram(installation.program("pgbench"), installation.major)
 
-    def _spawn(self, argv: tuple[str, ...], name: str) -> subprocess.Popen[bytes]:
+    def _spawn(self, argv: tuple[str, ...], name: str, phase: str = "") -> subprocess.Popen[bytes]:
         # A program is recorded when it has ended; until then this says which one runs.
-        self.recorder.set_run(RunMetadata(running_command=RunningCommand(phase=name, argv=tuple(argv))))
+        self.recorder.set_run(
+            RunMetadata(running_command=RunningCommand(phase=phase or name, argv=tuple(argv)))
+        )
         folder = Path(self.place.folder.path)
         return spawn(
             argv,

@@ -17,7 +17,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.analysis.cold_caches import STILL_CACHED, still_cached
-from app.analysis.compression import COMPRESSED_NOTHING, compression_in_effect, did_nothing
+from app.analysis.compression import (
+    COMPRESSED_NOTHING,
+    OTHER_COMPRESSIBILITY,
+    compression_in_effect,
+    did_nothing,
+    differs_from_stated,
+)
 from app.domain.campaign.configuration import Caches, PlannedRun, Workload
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import (
@@ -47,7 +53,12 @@ from app.recording.events import CampaignListener
 from app.recording.pgbench_failures import crash_reason
 from app.recording.recorder import Recorder
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import CachedMetadata, RunMetadata, StoredMetadata
+from app.runfile.metadata.run_metadata import (
+    CachedMetadata,
+    CompressionSample,
+    RunMetadata,
+    StoredMetadata,
+)
 from app.runfile.writer import Json, Phase, RunState
 
 _CANCEL_AGAIN_S: Final = 0.05
@@ -154,13 +165,14 @@ class Runner:
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
             self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
+            sampled = self._record_compressibility()  # before caches are emptied: it reads
             is_cold = self._workload.caches is Caches.COLD
             if not is_cold:
                 server.loaded(self._keep_writing)
             self.recorder.server_facts(server.facts())
             for sentence in server.check_loaded():
                 self.recorder.mark(NOT_READ_BACK, sentence)
-            self._record_compression()
+            self._record_compression(sampled)
             if is_cold:
                 self._make_cold(pgbench)
         warm_tps: float | None = None
@@ -276,7 +288,29 @@ class Runner:
             told: Json = {number: dict(values) for number, values in health.items()}
             self.recorder.facts(moment, {"disk_health": told})
 
-    def _record_compression(self) -> None:
+    def _record_compressibility(self) -> CompressionSample:
+        """Read back how far the loaded tables can be compressed, where that was stated or somebody does."""
+        stated = self._workload.compressibility
+        if stated is None and not self._compression:
+            return CompressionSample()
+        try:
+            found = self.server.sample_tables()
+        except (OSError, ProbeUnavailable, ServerError) as error:
+            sentence = tr("How far the loaded tables can be compressed cannot be read back ({reason}).")
+            self.recorder.event("note", sentence.format(reason=_reason(error)))
+            return CompressionSample()
+        sampled = CompressionSample(
+            sampled_bytes=found.sampled_bytes,
+            compressed_bytes=found.compressed_bytes,
+            zstd_version=found.zstd_version,
+        )
+        self.recorder.set_run(RunMetadata(sampled=sampled))
+        other = differs_from_stated(stated, sampled)
+        if other:
+            self.recorder.mark(OTHER_COMPRESSIBILITY, other)
+        return sampled
+
+    def _record_compression(self, sampled: CompressionSample) -> None:
         """Read back what became of the loaded tables where the filesystem is set to compress."""
         if not self._compression:
             return
@@ -284,14 +318,13 @@ class Runner:
             found = self._settled_sizes()
         except (OSError, ProbeUnavailable, ServerError) as error:
             sentence = tr("{effect}: what it compressed cannot be read back ({reason})")
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            self.recorder.event("note", sentence.format(effect=self._compression, reason=reason))
+            self.recorder.event("note", sentence.format(effect=self._compression, reason=_reason(error)))
             return
         stored = StoredMetadata(
             logical_bytes=found.logical_bytes, disk_bytes=found.disk_bytes, encoded_bytes=found.encoded_bytes
         )
         self.recorder.set_run(RunMetadata(stored=stored))
-        nothing = did_nothing(self._compression, stored)
+        nothing = did_nothing(self._compression, stored, sampled.ratio)
         if nothing:
             self.recorder.mark(COMPRESSED_NOTHING, nothing)
 
@@ -350,3 +383,7 @@ class Runner:
         self.listener.told("left-over", sentence)
         self.recorder.event("left-over", sentence)
         self.recorder.mark("left-over", sentence)
+
+
+def _reason(error: Exception) -> str:
+    return str(error.strerror) if isinstance(error, OSError) else str(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import IO, Final
 
 from app.domain.campaign.configuration import DiskTarget, Target
@@ -22,6 +23,7 @@ from app.postgres.relation_files import WAL_FOLDER, relation_files, table_files,
 from app.postgres.server import Server, StopMode
 from app.probes.base.probe import ServerSources
 from app.probes.facts.cached import CachedBytes, cached_bytes
+from app.probes.facts.compressibility import SampledCompression, sample_compression
 from app.probes.facts.stored import StoredBytes, stored_bytes
 from app.process.starter import Recorder
 
@@ -147,9 +149,15 @@ class OwnServer:
 
     def stored(self) -> StoredBytes:
         """Look at the files of the tables in the data directory."""
+        return stored_bytes(self._table_files())
+
+    def sample_tables(self) -> SampledCompression:
+        """Read pieces of the files of the tables in the data directory."""
+        return sample_compression(self._table_files())
+
+    def _table_files(self) -> tuple[Path, ...]:
         server, folders = self._prepared
-        files = table_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
-        return stored_bytes(files)
+        return table_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
 
     def facts(self) -> ServerFacts:
         """Ask it as the superuser."""

@@ -18,6 +18,7 @@ from app.postgres.pgbench.argv import Connection
 from app.postgres.settings import Setting
 from app.probes.base.probe import ServerSources
 from app.probes.facts.cached import CachedBytes
+from app.probes.facts.compressibility import SampledCompression
 from app.probes.facts.stored import StoredBytes
 from app.process.starter import Hold
 
@@ -171,6 +172,15 @@ class ServerUnderTest(Protocol):
         Raises:
             ServerError: it cannot be asked where they lie.
             ProbeUnavailable: nobody can look there.
+            OSError: they cannot be read.
+        """
+
+    def sample_tables(self) -> SampledCompression:
+        """Return how far the loaded tables of pgbench can be compressed; before `loaded`, after `checkpoint`.
+
+        Raises:
+            ServerError: it cannot be asked where they lie.
+            ProbeUnavailable: nobody can look there, or nothing is there to compress with.
             OSError: they cannot be read.
         """
 

@@ -23,6 +23,7 @@ from app.report.report_data import ReportedConfiguration, ReportedRun, clip, rea
 from app.report.run_tables import (
     SharedValue,
     baseline_blocks,
+    compression_table,
     cost_table,
     figure_pages,
     shared_value_table,
@@ -253,6 +254,7 @@ def configuration_pages(found: Findings, configuration: ReportedConfiguration) -
         yield Text(TextRole.WARNING, sentence.format(warning=configuration.warning, reason=one_line(reason)))
     yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
     yield from cost_table(configuration.runs)
+    yield from compression_table(configuration.runs)
     yield from baseline_blocks(configuration)
     if found.comparison.cut.seconds:
         sentence = tr("Figures, but for the TPS of the whole run, without the first {time} of each run.")

@@ -29,6 +29,11 @@ _COSTS: Final = (
     *("wal_bytes", "server_cpu_us", "kernel_cpu_us"),
 )
 _OF_DEVICES: Final = _COSTS[:4]
+_COMPRESSION: Final = ("rows_ratio", "tables_compressed", "tables_on_disk")
+_OF_COMPRESSION: Final = tr(
+    "After loading: how far the tables can be compressed (zstd -3, pieces of 128 KiB), and what the "
+    "filesystem made of them."
+)
 _COMPARED: Final = (
     *("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms"),
     *("jitter_cv", "longest_stall_s"),
@@ -68,6 +73,15 @@ def cost_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
         yield plain_table((_RUN, *costs), runs, size=TableSize.SMALL)
         if told := devices_sentence(runs):
             yield Text(TextRole.NOTE, told)
+
+
+def compression_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
+    """Yield how far loaded rows can be compressed and what was made of them; nothing where nobody asked."""
+    columns = tuple(map(_figure_column, _COMPRESSION))
+    filled = tuple(column for column in columns if any(column.cell(run) for run in runs))
+    if filled:
+        yield plain_table((_RUN, *filled), runs, size=TableSize.SMALL)
+        yield Text(TextRole.NOTE, _OF_COMPRESSION)
 
 
 def devices_sentence(runs: Sequence[ReportedRun]) -> str:

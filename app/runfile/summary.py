@@ -123,8 +123,27 @@ FIGURES: Final = (
     Figure("pgbench_cpu_us", tr("CPU of pgbench per transaction"), "µs"),
     Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "µs", heading=tr("kernel CPU / tx")),
     Figure("pgbench_share", tr("pgbench: share of its threads' CPU"), "%"),
-    Figure("tables_compressed", tr("tables in compressed extents after loading"), "%", Direction.NEITHER),
-    Figure("tables_on_disk", tr("tables on the disk after loading, of their size"), "%", Direction.NEITHER),
+    Figure(
+        "rows_ratio",
+        tr("how far the loaded tables can be compressed (zstd -3 over 128 KiB)"),
+        ":1",
+        Direction.NEITHER,
+        heading=tr("compressible"),
+    ),
+    Figure(
+        "tables_compressed",
+        tr("tables in compressed extents after loading"),
+        "%",
+        Direction.NEITHER,
+        heading=tr("in compressed extents"),
+    ),
+    Figure(
+        "tables_on_disk",
+        tr("tables on the disk after loading, of their size"),
+        "%",
+        Direction.NEITHER,
+        heading=tr("on the disk"),
+    ),
     Figure("data_cached", tr("data still cached when measuring began"), "%", Direction.NEITHER),
     Figure("missed_ticks", tr("seconds without samples"), "s"),
     Figure("partial_seconds", tr("seconds whose percentiles are incomplete"), "s"),
@@ -192,13 +211,14 @@ class _Reports:
 
 
 def _stored(told: RunMetadata) -> dict[str, float | None]:
-    """Return what became of the loaded tables on a filesystem that compresses, in percent of their size."""
-    stored = or_none(told.stored)
+    """Return how far the loaded tables can be compressed, and what a filesystem made of them, in percent."""
+    stored, sampled = or_none(told.stored), or_none(told.sampled)
+    figures = {"rows_ratio": None if sampled is None else sampled.ratio}
     if stored is None or stored.logical_bytes <= 0:
-        return {}
+        return figures
     if stored.encoded_bytes is not None:  # stat(2) tells uncompressed sizes there
-        return {"tables_compressed": 100 * stored.encoded_bytes / stored.logical_bytes}
-    return {"tables_on_disk": 100 * stored.disk_bytes / stored.logical_bytes}
+        return figures | {"tables_compressed": 100 * stored.encoded_bytes / stored.logical_bytes}
+    return figures | {"tables_on_disk": 100 * stored.disk_bytes / stored.logical_bytes}
 
 
 def _cached(told: RunMetadata) -> dict[str, float | None]:

@@ -792,3 +792,27 @@ def test_a_start_whose_tick_cannot_be_kept_is_told_and_does_not_happen(
 def _trust_asked_in_earnest(question: MachineQuestion, environment: DraftEnvironment) -> MachineAnswer:
     real = isinstance(question, ScriptsQuestion | TrustQuestion)
     return answer(question, environment) if real else MachineAnswer(question)
+
+
+def test_rows_are_chosen_by_what_they_can_be_compressed_to_and_every_ratio_of_a_file_is_shown(
+    make_wizard: MakeWizard,
+) -> None:
+    wizard = make_wizard(known_draft())
+    page = wizard.pages[Step.WORKLOAD]
+    assert isinstance(page, WorkloadPage)
+    values = wizard.draft.parts.values
+    page.load()
+    assert page.rows.currentText() == "pgbench's own, mostly blanks"
+    for place in range(1, page.rows.count()):
+        page.rows.setCurrentIndex(place)
+        ratio = float(page.rows.currentText().partition(":")[0])
+        campaign = wizard.draft.to_campaign()
+        assert {each.workload.compressibility for each in campaign.configurations} == {ratio}
+    offered = page.rows.count()
+    values["workload.compressibility"] = "2.7"
+    page.load()
+    assert (page.rows.currentText(), page.rows.count()) == ("2.7:1", offered + 1)
+    values["workload.compressibility"] = ""
+    page.load()
+    assert (page.rows.currentIndex(), page.rows.count()) == (0, offered)
+    assert {each.workload.compressibility for each in wizard.draft.to_campaign().configurations} == {None}

@@ -42,6 +42,7 @@ from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
 from app.probes.facts.cached import CachedBytes
+from app.probes.facts.compressibility import SampledCompression
 from app.probes.facts.stored import StoredBytes
 from app.process.starter import Account, spawn
 from app.recording.events import NullListener, ProgressReport
@@ -114,6 +115,9 @@ class ServerOfOthers:
         raise ProbeUnavailable(WHY)
 
     def stored(self) -> StoredBytes:
+        raise ProbeUnavailable(WHY)
+
+    def sample_tables(self) -> SampledCompression:
         raise ProbeUnavailable(WHY)
 
     def facts(self) -> ServerFacts:

@@ -19,6 +19,7 @@ from rich.console import Console
 from app import COMMAND
 from app.analysis.bottleneck_evidence import read_bottleneck
 from app.analysis.cannot_show import Limit, describe_unshown, read_unshown
+from app.analysis.compression import ratio_words
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, at_least
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
@@ -320,6 +321,11 @@ def _scale(run: RunMetadata) -> str:
     return f"{scale}{_bracketed('' if size is None else format_size(size))}"
 
 
+def _rows(run: RunMetadata) -> str:
+    ratio = or_none(run.workload.compressibility)
+    return "" if ratio is None else tr("can be compressed {ratio}").format(ratio=ratio_words(ratio))
+
+
 def _clients(run: RunMetadata) -> str:
     clients, threads = or_none(run.workload.clients), or_none(run.workload.threads)
     if clients is None or threads is None:
@@ -348,6 +354,7 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
         (tr("by the filesystem"), _by_filesystem(run)),
         (tr("workload"), _workload(run)),
         (tr("scale"), _scale(run)),
+        (tr("rows"), _rows(run)),
         (tr("clients"), _clients(run)),
         (tr("length"), _length(run)),
         (tr("warm-up"), "" if warmup_s is None else format_duration(warmup_s)),

@@ -192,6 +192,9 @@ class Workload:
         rate_tps: open loop at this rate; None for a closed loop.
         latency_limit_ms: with a rate, later transactions are skipped and counted; without one, only
             counted; None for none.
+        compressibility: how far the loaded rows can be compressed, 2.0 for 2:1 (zstd -3 over pieces of
+            128 KiB of the heap); None for pgbench's own rows, mostly blanks. The same in all configurations
+            of a campaign.
     """
 
     scripts: tuple[Script, ...] = (Script(),)
@@ -206,6 +209,7 @@ class Workload:
     protocol: Protocol = field(default=Protocol.PREPARED, metadata=_said_by("--protocol={}"))
     rate_tps: float | None = field(default=None, metadata=_said_by("--rate={:.12g}"))
     latency_limit_ms: float | None = field(default=None, metadata=_said_by("--latency-limit={:.12g}"))
+    compressibility: float | None = None
 
     @property
     def label(self) -> str:

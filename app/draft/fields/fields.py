@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.campaign_file.disks import GROUP_FIELDS
-from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.fields import ALIKE, CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
 from app.domain.campaign.configuration import Workload
 from app.domain.text import tr
@@ -29,8 +29,11 @@ TYPED_FIELDS: Final = tuple(field for field in GROUP_FIELDS if field.name not in
 
 _OF_FILESYSTEM: Final = frozenset({"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync"})
 
-CHANGEABLE: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
-"""What a configuration may change one by one; settings have a text of their own."""
+OF_PAGES: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
+"""What the pages about PostgreSQL and the workload say one by one; settings have a text of their own."""
+
+CHANGEABLE: Final = tuple(key for key in OF_PAGES if key not in ALIKE)
+"""What of this a configuration may change."""
 
 OPTIONAL: Final = tuple(
     field

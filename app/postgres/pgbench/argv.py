@@ -21,6 +21,8 @@ QUIET_SCALE: Final = 500
 """From this scale on loading reports every five seconds instead of every 100 000 rows."""
 
 _DEFAULT_STEPS: Final = "dtgvp"
+_STEPS_BEFORE_ROWS: Final = "dt"
+_STEPS_AFTER_ROWS: Final = "vp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,9 @@ def log_format(workload: Workload) -> LogFormat:
     return LogFormat(has_lag=workload.rate_tps is not None)
 
 
-def initialise_argv(program: PgbenchProgram, connection: Connection, scale: int) -> tuple[str, ...]:
+def initialise_argv(
+    program: PgbenchProgram, connection: Connection, scale: int, steps: str = _DEFAULT_STEPS
+) -> tuple[str, ...]:
     """Return the arguments that create and load pgbench's tables.
 
     Loading is client-side (``g``): the server-side ``G`` was no faster (measured at scale 50) and reports
@@ -115,10 +119,41 @@ def initialise_argv(program: PgbenchProgram, connection: Connection, scale: int)
     return (
         program.path,
         "--initialize",
-        f"--init-steps={_DEFAULT_STEPS}",
+        f"--init-steps={steps}",
         f"--scale={scale}",
         *quiet,
         *_connection_argv(connection),
+    )
+
+
+def loading_argvs(
+    program: PgbenchProgram, connection: Connection, scale: int, script_path: str | None = None
+) -> tuple[tuple[str, ...], ...]:
+    """Return the arguments of each pgbench that loads the data set, in order.
+
+    Args:
+        program: pgbench.
+        connection: how it reaches the server.
+        scale: scale factor.
+        script_path: a file of `app.postgres.pgbench.filler.load_script`; None for pgbench's own rows.
+
+    Raises:
+        PgbenchError: the program is older than 13.
+    """
+    if script_path is None:
+        return (initialise_argv(program, connection, scale),)
+    return (
+        initialise_argv(program, connection, scale, _STEPS_BEFORE_ROWS),
+        (
+            program.path,
+            "--no-vacuum",
+            f"--file={script_path}",
+            "--client=1",
+            f"--transactions={scale}",
+            "--protocol=simple",
+            *_connection_argv(connection),
+        ),
+        initialise_argv(program, connection, scale, _STEPS_AFTER_ROWS),
     )
 
 

@@ -100,6 +100,7 @@ class WorkloadMetadata:
         rate_tps: None for a closed loop.
         latency_limit_ms: None for no limit.
         size: class or bytes as the campaign states it; None where it states the scale.
+        compressibility: that the loaded rows were to have; None for pgbench's own rows.
     """
 
     label: Known[str] = NOT_KNOWN
@@ -114,6 +115,7 @@ class WorkloadMetadata:
     rate_tps: Known[float | None] = NOT_KNOWN
     latency_limit_ms: Known[float | None] = NOT_KNOWN
     size: Known[str | None] = NOT_KNOWN
+    compressibility: Known[float | None] = NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +180,28 @@ class CachedMetadata:
     data_bytes: int = 0
     cached_bytes: int = 0
     is_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompressionSample:
+    """What became of pieces of the loaded tables; `app.probes.facts.compressibility.SampledCompression`.
+
+    Attributes:
+        sampled_bytes: of all pieces.
+        compressed_bytes: of the same, by zstd -3, each piece of 128 KiB for itself.
+        zstd_version: of the library.
+    """
+
+    sampled_bytes: int = 0
+    compressed_bytes: int = 0
+    zstd_version: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How far they can be compressed, 2.0 for 2:1; None where the file tells no sizes."""
+        if self.sampled_bytes <= 0 or self.compressed_bytes <= 0:
+            return None
+        return self.sampled_bytes / self.compressed_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +296,7 @@ class RunMetadata:
         io_baseline: what the storage did by itself before the first run on it; None where nobody asked it.
         stored: what the loaded tables take; only where the filesystem is set to compress.
         cached: what was still cached when measuring began; only where the caches were emptied.
+        sampled: how far the loaded tables can be compressed; where that was stated, or somebody compresses.
         transaction_log_one_in: 1 = every transaction is in the log, n = one in n.
         tps_one_in: the same where TPS by the second are counted in that log.
         imported: what a run of others was read from.
@@ -314,6 +339,7 @@ class RunMetadata:
     io_baseline: Known[IoBaseline | None] = NOT_KNOWN
     stored: Known[StoredMetadata] = NOT_KNOWN
     cached: Known[CachedMetadata] = NOT_KNOWN
+    sampled: Known[CompressionSample] = NOT_KNOWN
     transaction_log_one_in: Known[float] = NOT_KNOWN
     tps_one_in: Known[float] = NOT_KNOWN
     figure_definitions: Known[int] = NOT_KNOWN
@@ -347,6 +373,10 @@ def read_metadata(values: Mapping[str, Fact]) -> RunMetadata:
     """
     found = read_values(RunMetadata, values)
     target = found.target
+    is_own = not isinstance(target.kind, NotKnown) and target.kind != IMPORTED
+    if is_own and isinstance(found.workload.compressibility, NotKnown):
+        # Earlier versions loaded nothing but pgbench's own rows.
+        found = replace(found, workload=replace(found.workload, compressibility=None))
     if isinstance(target.plan, NotKnown) and target.kind in _MAKES_NOTHING:
         # Formats of before did not say that nothing was made.
         return replace(found, target=replace(target, plan=None, memory_limit_bytes=None))

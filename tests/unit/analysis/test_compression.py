@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from app.analysis.compression import compressed_share, compression_in_effect, did_nothing
+from app.analysis.compression import (
+    OTHER_COMPRESSIBILITY,
+    compressed_share,
+    compression_in_effect,
+    data_words,
+    did_nothing,
+    differs_from_stated,
+    ratio_words,
+)
 from app.analysis.labels import mark_words
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import StoredMetadata
+from app.runfile.metadata.run_metadata import CompressionSample, StoredMetadata
 
 
 def in_effect(*options: str, compression: str | None = None) -> str:
@@ -48,3 +56,39 @@ def test_only_a_compression_that_was_chosen_and_did_nothing_is_told() -> None:
     assert did_nothing("compress=lzo", StoredMetadata(logical_bytes=100, encoded_bytes=6)) == ""
     assert "0 %" in did_nothing("compression=lz4", StoredMetadata(logical_bytes=100, disk_bytes=120))
     assert mark_words("compressed-nothing") == "compressed nothing"
+
+
+def test_rows_that_hardly_can_be_compressed_are_the_reason_where_nothing_was() -> None:
+    nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000)
+    told = did_nothing("compression=lz4", nothing, 1.402)
+    assert (
+        told
+        == "compression=lz4 compressed 0 % of the loaded tables: their rows hardly can be (1.40:1, zstd -3)."
+    )
+    assert "file_extend_method" in did_nothing("compress=zstd:3", nothing, 2.0)
+
+
+def test_ratios_are_told_as_people_write_them() -> None:
+    assert [ratio_words(each) for each in (1.4, 2.0, 2.75, 9.96, 10.0)] == [
+        "1.4:1",
+        "2:1",
+        "2.8:1",
+        "10:1",
+        "10:1",
+    ]
+    assert data_words(2.0) == "2:1"
+    assert data_words(None) == "pgbench's own, mostly blanks"
+
+
+def test_tables_that_are_not_as_stated_are_told_and_what_nobody_knows_is_not() -> None:
+    def told(stated: float | None, ratio: float) -> str:
+        return differs_from_stated(
+            stated, CompressionSample(sampled_bytes=round(1000 * ratio), compressed_bytes=1000)
+        )
+
+    assert told(2.0, 2.19) == told(2.0, 1.81) == ""
+    assert told(2.0, 2.21).startswith("the loaded tables can be compressed 2.21:1 (zstd -3")
+    assert told(2.0, 1.79).endswith("2:1 was stated")
+    assert told(None, 30.0) == ""
+    assert differs_from_stated(2.0, CompressionSample()) == ""
+    assert mark_words(OTHER_COMPRESSIBILITY) == "rows not as stated"

@@ -78,6 +78,7 @@ def test_every_key_reaches_its_attribute() -> None:
         [workload]
         script = ["select-only", {builtin = "tpcb-like", weight = 3}]
         scale = 10
+        compressibility = 2
         clients = 8
         threads = 2
         transactions = 1000
@@ -113,6 +114,7 @@ def test_every_key_reaches_its_attribute() -> None:
         protocol=Protocol.SIMPLE,
         rate_tps=500.0,
         latency_limit_ms=1500.0,
+        compressibility=2.0,
     )
 
 
@@ -549,6 +551,24 @@ REFUSED = [
     (BASE + '[workload]\ncaches = "cold"\nwarmup = "5s"', "workload.warmup", "allowed with them is 0"),
     (MEMORY + '[workload]\ncaches = "cold"', "workload.caches", "data in memory is never cold"),
     (BASE + '[workload]\nprotocol = "Prepared"', "workload.protocol", "Did you mean “prepared”?"),
+    (BASE + "[workload]\ncompressibility = 1.3", "workload.compressibility", "from 1.4 to 10"),
+    (BASE + "[workload]\ncompressibility = nan", "workload.compressibility", "found nan"),
+    (BASE + '[workload]\ncompressibility = "2:1"', "workload.compressibility", "a number from 1.4"),
+    (
+        BASE
+        + '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
+        + "[configuration.workload]\ncompressibility = 2",
+        "configuration[2].workload.compressibility",
+        "the same in all configurations",
+    ),
+    (
+        BASE
+        + "[workload]\ncompressibility = 4\n"
+        + '[[configuration]]\nname = "a"\n[configuration.workload]\ncompressibility = 2\n'
+        + '[[configuration]]\nname = "b"',
+        "workload.compressibility",
+        "give it once, at the top",
+    ),
     (BASE + "[workload]\nrate = 0", "workload.rate", "from 0.01 to 10000000"),
     (BASE + "[workload]\nrate = nan", "workload.rate", "found nan"),
     (BASE + "[workload]\nrate = inf", "workload.rate", "found inf"),

@@ -36,6 +36,7 @@ from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, InitialSync
+from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO
 
 MIB = 1024**2
 
@@ -134,7 +135,16 @@ def workloads(draw: st.DrawFn, files: tuple[Path, ...]) -> Workload:
 @st.composite
 def campaigns(draw: st.DrawFn, files: tuple[Path, ...]) -> Campaign:
     labels = draw(st.lists(names, min_size=1, max_size=4, unique=True))
-    parts = [Configuration(label, draw(targets), draw(choices), draw(workloads(files))) for label in labels]
+    ratio = draw(st.none() | st.floats(LEAST_RATIO, MOST_RATIO))
+    parts = [
+        Configuration(
+            label,
+            draw(targets),
+            draw(choices),
+            replace(draw(workloads(files)), compressibility=ratio),  # the same for all
+        )
+        for label in labels
+    ]
     # configurations that share parts, as people write them
     shared = draw(st.lists(st.sampled_from(["target", "postgresql", "workload"]), unique=True))
     made = tuple(

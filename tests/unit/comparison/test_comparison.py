@@ -444,3 +444,31 @@ def test_that_pgbench_itself_was_blocked_is_told() -> None:
     ends_s = np.array([*range(1, 20), 23, *range(24, 61)], dtype=float)
     shape = RunStability(ends_s, np.full(len(ends_s), 1000.0), 60.0, ())
     assert "pgbench itself was blocked for 3 s: of those seconds nothing is known." in describe_shape(shape)
+
+
+# --- what was compressed
+
+
+def _compressing(folder: Path, *ratios: float | None, effect: str = "compress=zstd:3") -> str:
+    runs = facts(
+        folder / f"{effect}{ratios}", *(Trial(f"a #{number}", f"a{number}") for number in range(len(ratios)))
+    )
+    told = [
+        replace(run, compression=effect, compressibility=ratio)
+        for run, ratio in zip(runs, ratios, strict=True)
+    ]
+    return " ".join(each for each in comparison_warnings(compare_runs(told)) if "compresses here" in each)
+
+
+def test_what_data_was_compressed_is_said_wherever_something_compresses(tmp_path: Path) -> None:
+    blanks = _compressing(tmp_path, None, None)
+    assert "mostly blanks" in blanks
+    assert "zstd -3" not in blanks
+    stated = _compressing(tmp_path, 2.0, 2.0)
+    assert "(compress=zstd:3)" in stated
+    assert "can be compressed 2:1 (zstd -3 over 128 KiB)" in stated
+    assert "blanks" not in stated
+    both = _compressing(tmp_path, None, 4.0, 1.4)
+    assert "blanks" in both
+    assert "1.4:1, 4:1" in both
+    assert _compressing(tmp_path, 2.0, effect="") == ""

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from app.analysis.labels import format_tps
 from app.comparison.table import (
     COMPARISON_COLUMNS,
+    ComparisonColumn,
     ComparisonRow,
     MeasuredConfiguration,
     MeasuredRun,
     build_rows,
+    columns_for,
 )
 from app.comparison.wording import describe, format_difference, format_interval
 from app.domain.columns import texts
@@ -255,3 +257,26 @@ def test_any_campaign_gives_a_table_without_nan(campaign: list[list[float | None
         assert "nan" not in text
         assert "None" not in text
         assert row.mean.mean is None or math.isfinite(row.mean.mean)
+
+
+# --- compression -----------------------------------------------------------------------------------
+
+
+def test_how_far_rows_can_be_compressed_stands_beside_what_was_made_of_them_only_where_it_is_known() -> None:
+    def of(name: str, **figures: float) -> MeasuredConfiguration:
+        return MeasuredConfiguration(name, tuple(MeasuredRun(repeat, 1000.0, figures) for repeat in range(3)))
+
+    plain = build_rows([of("ext4")])
+    shown = {column.id for column in columns_for(COMPARISON_COLUMNS, plain)}
+    assert shown.isdisjoint({ComparisonColumn.ROWS_RATIO, ComparisonColumn.COMPRESSED})
+    rows = build_rows(
+        [
+            of("ext4", rows_ratio=2.04),
+            of("btrfs", rows_ratio=2.0, tables_compressed=98.7),
+            of("zfs", rows_ratio=2.0, tables_on_disk=52.2),
+        ]
+    )
+    shown = {column.id for column in columns_for(COMPARISON_COLUMNS, rows)}
+    assert {ComparisonColumn.ROWS_RATIO, ComparisonColumn.COMPRESSED} <= shown
+    assert [cells(row)["rows_ratio"] for row in rows] == ["2.0:1", "2.0:1", "2.0:1"]
+    assert [cells(row)["compressed"] for row in rows] == ["", "99 % of extents", "52 % on disk"]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.campaign_file.fields import ALIKE
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.recipes import Recipe, list_recipes
 from app.campaign_file.writer import format_campaign
@@ -28,7 +29,7 @@ from app.domain.errors import CampaignError
 from app.draft.builder import build
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import CHANGEABLE, FIELDS, automatic_name, step_of
+from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, automatic_name, step_of
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ChangeDraft,
@@ -80,6 +81,7 @@ def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_m
         ("workload.duration", "1.5s", Step.WORKLOAD, "workload.duration", "whole seconds"),
         ("workload.warmup", "-3s", Step.WORKLOAD, "workload.warmup", "whole seconds from 0"),
         ("workload.rate", "fast", Step.WORKLOAD, "workload.rate", "a number from 0.01"),
+        ("workload.compressibility", "1", Step.WORKLOAD, "workload.compressibility", "from 1.4 to 10"),
         ("workload.latency_limit", "50", Step.WORKLOAD, "workload.latency_limit", "with its unit"),
         ("workload.caches", "colt", Step.WORKLOAD, "workload.caches", "Did you mean “cold”?"),
         ("workload.protocol", "prepard", Step.WORKLOAD, "workload.protocol", "Did you mean “prepared”?"),
@@ -348,6 +350,7 @@ TEXTS = {
     "protocol": st.sampled_from(["simple", "extended", "prepared", "other"]),
     "rate": REALS,
     "latency_limit": LIMITS,
+    "compressibility": st.sampled_from(["", "2", "1.4", "4", "1", "12", "x"]),
 }
 
 
@@ -356,7 +359,7 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
     """Fields as people leave them; most of them right, so that a good part makes a campaign."""
     parts = first_parts()
     keys = draw(st.sets(st.sampled_from(list(TEXTS)), max_size=4))
-    for key in CHANGEABLE:
+    for key in OF_PAGES:
         if (name := key.split(".")[1]) in keys - {"checksums", "script"}:
             parts.values[key] = draw(TEXTS[name])
     if "script" in keys:
@@ -406,8 +409,12 @@ def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts
 
 
 def test_every_field_that_a_configuration_may_change_is_tried_above() -> None:
-    assert {key.split(".")[1] for key in CHANGEABLE} == set(TEXTS)
-    assert set(CHANGEABLE) < set(FIELDS)
+    assert {key.split(".")[1] for key in OF_PAGES} == set(TEXTS)
+    assert set(CHANGEABLE) < set(OF_PAGES) < set(FIELDS)
+
+
+def test_what_all_configurations_have_alike_none_of_them_is_offered_to_change() -> None:
+    assert set(OF_PAGES) - set(CHANGEABLE) == ALIKE == {"workload.compressibility"}
 
 
 def test_a_campaign_whose_configurations_differ_in_everything_goes_through_the_fields_unchanged() -> None:

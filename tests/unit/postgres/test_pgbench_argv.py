@@ -16,6 +16,7 @@ from app.postgres.pgbench.argv import (
     TransactionLog,
     benchmark_argv,
     initialise_argv,
+    loading_argvs,
     resolve_threads,
     warmup_workload,
 )
@@ -133,6 +134,22 @@ def test_loading_much_reports_every_five_seconds_only() -> None:
     assert "--quiet" in initialise_argv(PROGRAM, CONNECTION, 500)
 
 
+def test_rows_that_are_not_pgbenchs_are_loaded_between_its_own_steps() -> None:
+    assert loading_argvs(PROGRAM, CONNECTION, 14) == (initialise_argv(PROGRAM, CONNECTION, 14),)
+    before, rows, after = loading_argvs(PROGRAM, CONNECTION, 14, "/private/load.sql")
+    assert before == initialise_argv(PROGRAM, CONNECTION, 14, "dt")
+    assert rows == (
+        "/usr/lib/postgresql/15/bin/pgbench",
+        "--no-vacuum",
+        "--file=/private/load.sql",
+        "--client=1",
+        "--transactions=14",
+        "--protocol=simple",
+        *TARGET,
+    )
+    assert after == initialise_argv(PROGRAM, CONNECTION, 14, "vp")
+
+
 def test_versions_before_13_are_refused() -> None:
     old = replace(PROGRAM, major=12)
     with pytest.raises(PgbenchError, match="pgbench 12 is too old"):
@@ -172,6 +189,7 @@ def test_every_field_of_a_workload_reaches_pgbench_or_is_named_here_with_what_sa
         "size": "made into a scale",
         "threads": "--jobs, as resolved on the machine",
         "warmup_s": "a run of its own",
+        "compressibility": "another script that loads",
     }
     for each in fields(Workload):
         option = each.metadata.get(PGBENCH_OPTION)

@@ -394,3 +394,25 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     report = read_report(write_cases(tmp_path, cases))
     grids = [block for block in report.blocks if isinstance(block, Grid)]
     assert [len(grid.figures) for grid in grids] == [7, 7, 7, 7]
+
+
+def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_report(
+    tmp_path: Path,
+) -> None:
+    paths = write_cases(tmp_path, [Case(name, 0, SHORT, name) for name in ("btrfs", "zfs")])
+    plain = read_report(paths)
+    assert not any("zstd -3" in text for text in words(plain))
+    for path, made in zip(paths, ("tables_compressed", "tables_on_disk"), strict=True):
+        with sqlite3.connect(path) as connection:
+            connection.execute("DELETE FROM summary WHERE name IN ('rows_ratio', ?)", (made,))
+            connection.executemany("INSERT INTO summary VALUES (?, ?)", [("rows_ratio", 2.03), (made, 51.6)])
+        connection.close()
+    report = read_report(paths)
+    tables = [block for block in report.blocks if isinstance(block, ReportTable)]
+    assert {row.cells["compressed"] for row in tables[0].rows} == {"52 % of extents", "52 % on disk"}
+    assert {row.cells["rows_ratio"] for row in tables[0].rows} == {"2.0:1"}
+    own = [each for each in tables if "rows_ratio" in each.rows[0].cells and each is not tables[0]]
+    assert [list(each.rows[0].cells.values())[1:] for each in own] == [["2.03:1", "51.6 %"]] * 2
+    headings = {tuple(column.heading for column in each.columns)[1:] for each in own}
+    assert headings == {("compressible", "in compressed extents"), ("compressible", "on the disk")}
+    assert sum("zstd -3" in text for text in texts(report, TextRole.NOTE)) == 2

@@ -277,3 +277,11 @@ def test_before_the_run_each_own_setting_and_key_is_told() -> None:
     told = configuration_differences({0: base, 1: other})
     assert told[0] == "clients 4, fsync none"
     assert told[1] == "clients 9, fsync off"
+
+
+def test_own_files_of_earlier_versions_loaded_pgbenchs_rows_and_of_imported_ones_it_is_not_known() -> None:
+    told = {"target": {"kind": "folder"}, "workload": {"label": "tpcb-like"}}
+    assert read_metadata(told).workload.compressibility is None
+    assert read_metadata(told | {"workload": {"compressibility": 2.0}}).workload.compressibility == 2.0
+    for target in ({"kind": "imported"}, {}):
+        assert read_metadata(told | {"target": target}).workload.compressibility is NOT_KNOWN

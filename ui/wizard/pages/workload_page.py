@@ -45,6 +45,13 @@ _SIZES: Final = {
     SizeChoice.BYTES: tr("Another size"),
     SizeChoice.SCALE: tr("Scale factor"),
 }
+_ROWS: Final = {
+    "": tr("pgbench's own, mostly blanks"),
+    "4": tr("4:1"),
+    "2": tr("2:1"),
+    "1.4": tr("1.4:1, random values"),
+}
+_ROWS_KEY: Final = "workload.compressibility"
 _ORDERS: Final = {
     RunOrder.RANDOM: tr("Random, in rounds"),
     RunOrder.ALTERNATING: tr("AB BA, alternating"),
@@ -83,6 +90,9 @@ class WorkloadPage(Page):
         self.caches = combo_box()
         for caches, label in _CACHES.items():
             self.caches.addItem(label, caches.value)
+        self.rows = combo_box()
+        for ratio, label in _ROWS.items():
+            self.rows.addItem(label, ratio)
         self.order = combo_box()
         for order, label in _ORDERS.items():
             self.order.addItem(label, order.value)
@@ -119,6 +129,7 @@ class WorkloadPage(Page):
                 self.theme, tr("Quer&y protocol:"), self.protocol, "workload.protocol"
             ),
             "workload.caches": Field(self.theme, tr("Cache&s at the start:"), self.caches, "workload.caches"),
+            _ROWS_KEY: Field(self.theme, tr("Rows &can be compressed:"), self.rows, _ROWS_KEY),
             "order": Field(self.theme, tr("Order o&f the runs:"), self.order, "order"),
             **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
         }
@@ -131,6 +142,7 @@ class WorkloadPage(Page):
             "order",
             "repeat_disturbed",
             "workload.caches",
+            _ROWS_KEY,
             "workload.protocol",
             "workload.threads",
             "workload.rate",
@@ -165,6 +177,7 @@ class WorkloadPage(Page):
         self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
         self.caches.currentIndexChanged.connect(self._on_caches)
         self.protocol.currentIndexChanged.connect(self._on_protocol)
+        self.rows.currentIndexChanged.connect(self._on_rows)
         self.order.currentIndexChanged.connect(self._on_order)
 
     @override
@@ -183,8 +196,17 @@ class WorkloadPage(Page):
         _choose(self.length, parts.length)
         _choose(self.caches, parts.values["workload.caches"])
         _choose(self.protocol, parts.values["workload.protocol"])
+        self._show_rows(parts.values[_ROWS_KEY])
         _choose(self.order, parts.values["order"])
         self._show_texts()
+
+    def _show_rows(self, ratio: str) -> None:
+        """Show what rows are loaded; a ratio of a campaign file that is not offered becomes an entry."""
+        while self.rows.count() > len(_ROWS):
+            self.rows.removeItem(self.rows.count() - 1)
+        if self.rows.findData(ratio) < 0:
+            self.rows.addItem(tr("{ratio}:1").format(ratio=ratio), ratio)
+        _choose(self.rows, ratio)
 
     def _show_texts(self) -> None:
         """Show the text that belongs to the chosen way of saying size and length."""
@@ -258,6 +280,11 @@ class WorkloadPage(Page):
     def _on_protocol(self) -> None:
         if not self.is_loading:
             self.draft.parts.values["workload.protocol"] = self.protocol.currentData()
+            self.tell()
+
+    def _on_rows(self) -> None:
+        if not self.is_loading:
+            self.draft.parts.values[_ROWS_KEY] = self.rows.currentData()
             self.tell()
 
     def _on_order(self) -> None:
