@@ -14,14 +14,15 @@ that `--without ID` makes.
 
 What is needed once, however long a run is, would be most of the cost in runs of seconds. Our process's share
 of it is taken out of both ratios and told apart. The server's, beginning and end of four sessions, is in bare
-and measured alike, because its CPU time is read when the sessions have ended: read as soon as pgbench has, as
-it was once, 80 to 100 ms of unmapping shared memory (3 to 5 % of a run of 3 s) are missing beside bare only.
+and measured alike, because its CPU time is read when the sessions have ended: they unmap shared memory for 50
+to 100 ms after the end of pgbench, 2 to 5 % of the server's CPU time in a run of 3 s. Read as soon as pgbench
+has ended, that would be missing beside bare only, where nothing is done in between.
 
 Targets, for both workloads: TPS whose 95 % interval is not wholly below 0.99, and what is ours with an
 interval that is not wholly above 2 % of the CPU time. Times tell 1 % on a quiet machine only; everywhere the
 promise is held in counts: `bench_server_instructions` (the server executes what it does beside bare pgbench,
-and what answers probes is little), `bench_pgbench_instructions` (log and progress lines), and
-`bench_sampler` (our process needs less than 1 % of one CPU).
+and what answers probes is little), `bench_pgbench_instructions` (log and progress lines); `bench_sampler`
+prints what reading the probes takes of our process.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Measured (prepared select-only, 53 000 TPS): a full log costs 541 ns of pgbench'
 about 5 % of the TPS of a saturated CPU, a tenth of it 212 ns. Measured with everything on one CPU
 (tests/bench/bench_cost_of_measuring.py, tpcb-like at 8 700 TPS): with a full log all that is ours takes
 1.3 % of the CPU time; hence the limits below. Counted (tests/bench/bench_pgbench_instructions.py): a line of
-the log takes 4 500 instructions, two thirds of what pgbench executes for a prepared select. No pgbench up to
-19 keeps histograms itself; with one that does, by second, this module is not needed.
+the log takes 4 000 to 5 600 instructions, two thirds of what pgbench executes for a prepared select. No
+pgbench up to 19 keeps histograms itself; with one that does, by second, this module is not needed.
 """
 
 from __future__ import annotations
