@@ -18,7 +18,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from app.statistics.sample_size import DEFAULT_ALPHA, DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
+from app.statistics.sample_size import DEFAULT_ALPHA, DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Samples, compare, holm_levels
 
 
@@ -138,8 +138,3 @@ def compare_levels(
             again = compare_over_cells(levels[place], effect=effect, alpha=level)
             found[place] = replace(found[place], **{name: getattr(again, name)})
     return tuple(found)
-
-
-def has_verdict(found: CellComparison) -> bool:
-    """Return whether there were enough replicates for a verdict."""
-    return min(found.comparison.runs) >= RUNS_FOR_A_VERDICT

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.statistics.cells import CellPair, compare_levels, compare_over_cells, has_verdict, independent_sets
+from app.statistics.cells import CellPair, compare_levels, compare_over_cells, independent_sets
 from app.statistics.verdict import Samples, Verdict, compare
 from tests.simulated_cells import matrices
 
@@ -50,7 +50,6 @@ def test_of_two_campaigns_however_many_cells_there_is_no_verdict() -> None:
     assert found.comparison.verdict is Verdict.INDICATIVE
     assert found.over_cells.verdict is Verdict.HIGHER
     assert (found.cells, found.sets) == (20, 1)
-    assert not has_verdict(found)
 
 
 def test_few_cells_are_indicative_only_and_none_are_not_comparable() -> None:
