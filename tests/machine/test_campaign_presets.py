@@ -47,7 +47,7 @@ from tests.machine.rig_campaigns import (
 
 pytestmark = [pytest.mark.machine, pytest.mark.campaigns, inside]
 
-AT_ONCE = 3
+AT_ONCE = 1
 """Presets of one campaign: it has to end within the time of a test, on an emulated machine."""
 
 AS_ASKED = "everything is as it was asked for"

@@ -157,13 +157,14 @@ class Bench:
 
 @contextmanager
 def _server(workbench: Workbench, installation: Installation, *, superuser: bool = False) -> Iterator[Bench]:
-    server = workbench.server(name=f"version{installation.major}", initialise=False)
+    name = f"version{installation.major}-{installation.page_bytes}"
+    server = workbench.server(name=name, initialise=False)
     server.installation = installation
     server.initdb(checksums=True)
     server.write_configuration()
     server.start()
     server.make_bench(superuser=superuser)
-    witness = workbench.folder / f"version{installation.major}" / "private" / "witness"
+    witness = workbench.folder / name / "private" / "witness"
     yield Bench(server, workbench.folder, witness)
     server.stop()
 
