@@ -22,6 +22,7 @@ from app.draft.fields.state import ChangeDraft, Place, SizeChoice, Step
 from app.draft.machine_answers import PostgresQuestion, answer
 from app.draft.review import make_review
 from app.hosts.folders.targets import CheckedTarget
+from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench
 
 pytestmark = pytest.mark.postgres
@@ -64,12 +65,15 @@ def test_the_machine_is_read_with_installations_places_and_recipes(environment: 
     assert environment.account_sentence
 
 
-@pytest.mark.parametrize(("caches", "count"), [("warm", 6), ("cold", 7)])
+@pytest.mark.parametrize(
+    ("caches", "ratio", "count"), [("warm", "", 6), ("cold", "", 7), ("warm", "2", 8), ("cold", "4", 9)]
+)
 def test_the_commands_of_the_review_are_those_that_are_executed(
-    campaign_bench: CampaignBench, environment: DraftEnvironment, caches: str, count: int
+    campaign_bench: CampaignBench, environment: DraftEnvironment, caches: str, ratio: str, count: int
 ) -> None:
     draft = small_draft(environment, campaign_bench)
     draft.parts.values["workload.caches"] = caches
+    draft.parts.values["workload.compressibility"] = ratio
     if caches == "cold":
         draft.parts.values["workload.warmup"] = "0"
     find_out(draft)
@@ -79,6 +83,7 @@ def test_the_commands_of_the_review_are_those_that_are_executed(
     assert environment.account is not None
     (row,) = make_review(resolved, environment.account).rows
     told = [RANDOM.sub("*", line.text) for line in row.commands if line.action is LineAction.PROGRAM]
+    written = [line.text for line in row.commands if line.file.endswith("/load.sql")]
 
     done = campaign_bench.run(format_campaign(draft.to_campaign()))
     assert done.returncode == 0, done.stderr
@@ -87,6 +92,8 @@ def test_the_commands_of_the_review_are_those_that_are_executed(
     executed = [SHARE.sub("", RANDOM.sub("*", line)) for line in commands_of(path)]
     assert told == [line for line in executed if line in told]
     assert len(told) == count
+    with RunFile(path) as run:
+        assert written == ([run.output("load.sql")] if ratio else [])
 
 
 def commands_of(path: Path) -> list[str]:

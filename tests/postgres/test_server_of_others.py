@@ -16,6 +16,7 @@ import pytest
 from typing_extensions import override
 
 from app.analysis.cold_caches import STILL_CACHED
+from app.analysis.compression import OTHER_COMPRESSIBILITY
 from app.domain.campaign.configuration import (
     Caches,
     Campaign,
@@ -67,6 +68,7 @@ class ServerOfOthers:
     port: int
     folder: PrivateFolder
     setup: None = field(default=None, init=False)
+    sampled: SampledCompression | None = field(default=None, kw_only=True)
 
     def conninfo(self, database: str = "postgres") -> str:
         return f"host=127.0.0.1 port={self.port} user={ROLE} dbname={database}"
@@ -118,7 +120,9 @@ class ServerOfOthers:
         raise ProbeUnavailable(WHY)
 
     def sample_tables(self) -> SampledCompression:
-        raise ProbeUnavailable(WHY)
+        if self.sampled is None:
+            raise ProbeUnavailable(WHY)
+        return self.sampled
 
     def facts(self) -> ServerFacts:
         return read_server_facts(self.conninfo())
@@ -350,3 +354,27 @@ def test_a_server_that_nobody_may_stop_is_never_measured_as_if_it_were_cold(benc
     assert outcome.error.message == WHY
     with RunFile(bench.file) as run:
         assert run.phase(Phase.MEASURE) is None
+
+
+STATED = replace(WORKLOAD, compressibility=2.0, warmup_s=0, duration_s=1)
+
+
+def test_rows_that_are_not_as_stated_are_marked(bench: Bench) -> None:
+    bench.server.sampled = SampledCompression(sampled_bytes=3000, compressed_bytes=1000, zstd_version="1.5.4")
+    outcome = bench.run(NullListener(), STATED)
+    assert outcome.error is None
+    with RunFile(bench.file) as run:
+        marks = dict(run.marks())
+        assert summarise(run)["rows_ratio"] == 3.0
+    assert marks[OTHER_COMPRESSIBILITY].startswith("the loaded tables can be compressed 3.00:1")
+
+
+def test_that_nobody_can_read_back_how_far_rows_can_be_compressed_is_told(bench: Bench) -> None:
+    outcome = bench.run(NullListener(), STATED)
+    assert outcome.error is None
+    with RunFile(bench.file) as run:
+        assert OTHER_COMPRESSIBILITY not in dict(run.marks())
+        assert summarise(run)["rows_ratio"] is None
+        told = [each.message for each in run.events() if "cannot be read back" in each.message]
+        assert told == [f"How far the loaded tables can be compressed cannot be read back ({WHY})."]
+        assert run.metadata.workload.compressibility == 2.0
