@@ -6,7 +6,7 @@ lines, with the log of every transaction, and with the log as a campaign samples
 difference of a long and a short run, so that start and end of the program do not show. With progress lines
 the first thread looks at the clock in each turn of its loop.
 
-No pgbench keeps histograms itself (13 to 19rc1; a patch of October 2026, CF 7567, would print percentiles of
+No pgbench keeps histograms itself (15 to 19rc1; a patch of October 2026, CF 7567, would print percentiles of
 the whole run and nothing by second): the log is what there is. What `--help` says of percentiles is printed.
 
 Told in per cent of what pgbench and the session of a client of it execute in user mode together. The kernel's
