@@ -86,10 +86,15 @@ def _answer(found: Findings) -> Iterator[Block]:
         yield Text(TextRole.ANSWER, sentence)
     if found.factors.verdicts:
         yield Text(TextRole.NOTE, EXPLANATION)
-    more = len(found.verdicts) - most
+    more, factors = len(found.verdicts) - most, len(found.factors.verdicts) - _MOST_FACTORS
+    told = []
     if more > 0:
         sentence = tr("{count} more comparisons stand in the table, and in words under “Verdicts”.")
-        yield Text(TextRole.NOTE, sentence.format(count=more))
+        told.append(sentence.format(count=more))
+    if factors > 0:
+        told.append(tr("{count} more over all cells stand under “Verdicts”.").format(count=factors))
+    if told:
+        yield Text(TextRole.NOTE, " ".join(told))
 
 
 def overall_first(found: Findings) -> tuple[str, ...]:

@@ -416,3 +416,29 @@ def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_
     headings = {tuple(column.heading for column in each.columns)[1:] for each in own}
     assert headings == {("compressible", "in compressed extents"), ("compressible", "on the disk")}
     assert sum("zstd -3" in text for text in texts(report, TextRole.NOTE)) == 2
+
+
+def test_verdicts_over_cells_that_do_not_fit_the_first_page_are_counted_there(tmp_path: Path) -> None:
+    levels = [
+        (name, scale, raid)
+        for name in ("ext4", "xfs", "btrfs")
+        for scale in (100, 1000)
+        for raid in ("stripe", "raid10")
+    ]
+    cases = [
+        Case(
+            f"{name} {raid} {scale}",
+            0,
+            Shape(20, {"ext4": 5000.0, "xfs": 5500.0, "btrfs": 2500.0}[name], seed + 1),
+            name,
+            values=(("scale", scale), ("target", {"kind": "folder", "path": "/srv/x", "raid": raid})),
+        )
+        for seed, (name, scale, raid) in enumerate(levels)
+    ]
+    report = read_report(write_cases(tmp_path, cases))
+    [told] = [text for text in texts(report, TextRole.NOTE) if "more over all cells" in text]
+    count = int(told.partition(" more over all cells")[0].rpartition(" ")[2])
+    over_cells = [text for text in texts(report, TextRole.BODY) if " over " in text and " cells (" in text]
+    first = [text for text in texts(report, TextRole.ANSWER) if " cells (" in text]
+    assert first
+    assert count == len(over_cells) - len(first) > 0
