@@ -111,7 +111,7 @@ def test_single_runs_of_a_matrix_have_a_verdict_on_their_factor(
 ) -> None:
     show(qtbot, page, write_matrix(tmp_path))
     told = words(page)
-    assert told.index("Verdict") < told.index("Over all cells") < told.index("Configurations")
+    assert told.index("Over all cells") < told.index("Verdict") < told.index("Configurations")
     assert "filesystem: btrfs is 19." in told
     assert "nothing is said about a single one." in told
     assert "chance alone explains it only where such runs spread by" in told

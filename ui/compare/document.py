@@ -46,8 +46,8 @@ class ComparisonWriter(PlainWriter):
             return
         self._write_warnings(content)
         self._write_differences(content)
+        self._write_factors(content)  # of a matrix of single runs the only verdicts
         self._write_verdicts(content)
-        self._write_factors(content)
         self._write_configurations(content)
         self._write_runs(content)
 
