@@ -7,8 +7,8 @@ from typing import Final
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.runfile.figures import Figure
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
-from app.runfile.summary import Figure
 from app.runfile.writer import RunState
 
 UNREADABLE: Final = "unreadable"

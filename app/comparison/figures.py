@@ -15,7 +15,8 @@ from app.comparison.table import samples_of
 from app.comparison.wording import SIZE, describe, describe_without_verdict
 from app.domain.metrics import Direction
 from app.domain.text import tr
-from app.runfile.summary import FIGURES, Figure, is_lower_bound
+from app.runfile.figures import FIGURES, Figure
+from app.runfile.summary import is_lower_bound
 from app.statistics.verdict import Comparison, RunInterval, Samples, compare_family, run_interval
 
 COSTS: Final = (

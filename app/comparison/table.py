@@ -43,7 +43,7 @@ class MeasuredRun:
     Attributes:
         repeat: 0-based; runs of the same repeat were neighbours and are compared as a pair.
         tps: mean of the measured phase; None for a run that failed or is incomplete.
-        figures: all it has, by their names in `app.runfile.summary.FIGURES`; None or no entry where unknown.
+        figures: all it has, by their names in `app.runfile.figures.FIGURES`; None or no entry where unknown.
     """
 
     repeat: int

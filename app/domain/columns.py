@@ -44,7 +44,7 @@ class Column(Generic[RowT]):
         kind: what its cells hold.
         optional: None for a column that is always shown; else its turn to be left out where there is no room
             for all, the lowest first; no two columns of a table have the same.
-        figure: name of the figure of `app.runfile.summary.FIGURES` that it shows: a table with columns for
+        figure: name of the figure of `app.runfile.figures.FIGURES` that it shows: a table with columns for
             figures, intervals included, leaves it out.
     """
 

@@ -14,8 +14,8 @@ from app.comparison.differences import find_differences
 from app.hosts.host import ROOT_STEP
 from app.library.annotations import Annotations, annotate
 from app.process.starter import CommandOutcome
+from app.runfile.figures import FIGURES, Figure
 from app.runfile.finalize import finish_run_file
-from app.runfile.summary import FIGURES, Figure
 from app.runfile.writer import RunState
 from tests.fix_runs import Shape, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial

@@ -15,8 +15,8 @@ from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
 from app.runfile.disturbance import DISTURBED
+from app.runfile.figures import Figure
 from app.runfile.metadata.safety import NOT_DURABLE
-from app.runfile.summary import Figure
 from app.statistics.verdict import RunInterval, run_interval
 from ui.charts.figures.bars import Bar, BarFigure, BarGroup
 from ui.charts.figures.heat import Cell, HeatFigure, runs_note

@@ -36,12 +36,13 @@ from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.library.entries import LibraryEntry, default_library, effective_state, find_run, list_runs
 from app.library.query import haystack, matches, parse_query
 from app.runfile.disturbance import marks_of, read_disturbances
+from app.runfile.figures import FIGURES, Figure
 from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, read_environment_facts
 from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
-from app.runfile.summary import FIGURES, Figure, figures_of, is_lower_bound, summarise
+from app.runfile.summary import figures_of, is_lower_bound, summarise
 from app.runfile.writer import Json, Phase, RunState
 from app.statistics.verdict import run_interval
 

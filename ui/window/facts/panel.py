@@ -29,8 +29,9 @@ from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
 from app.domain.columns import Column
 from app.domain.text import tr
+from app.runfile.figures import FIGURES
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.summary import FIGURES, is_lower_bound
+from app.runfile.summary import is_lower_bound
 from app.runfile.writer import RunState
 from ui.theme import Theme
 from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
