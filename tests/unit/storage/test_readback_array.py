@@ -112,6 +112,8 @@ def test_what_differs_is_named_with_both_values(
         ("+", "+"),
         ("8", "8"),
         ("+x", "+x"),
+        ("18", "18"),
+        ("+8x", "+8x"),
     ],
 )
 def test_a_bitmap_is_where_the_kernel_says_and_where_there_is_none_newer_ones_show_nothing(

@@ -81,6 +81,12 @@ def test_a_pool_tells_its_vdevs_and_one_that_was_made_as_asked_is_silent(name: s
 
 
 @pytest.mark.parametrize("name", PLANS)
+def test_empty_lines_of_the_program_mean_nothing(name: str) -> None:
+    spaced = recorded(name).replace("\n", "\n\n\t\n")
+    assert list(parse_vdevs(f"\n{spaced}")) == TOLD[name]
+
+
+@pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("other", PLANS)
 def test_every_other_pool_is_a_difference(name: str, other: str) -> None:
     assert bool(differences(PLANS[name], recorded(other))) == (name != other)
