@@ -96,6 +96,7 @@ def test_a_key_of_the_workload_is_declared_written_and_kept_and_pgbench_is_told(
         "postgres/pgbench/summary.py",
         "importers/runs/assemble.py",
         "runfile/metadata/offered_load.py",
+        "runfile/figures.py",
         "runfile/summary.py",
         "cli/commands/run.py",
     }
