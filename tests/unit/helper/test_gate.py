@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -228,3 +228,50 @@ def test_the_next_calls_are_let_through_when_the_main_loop_has_read_and_dealt_wi
     assert turn(tried, monkeypatch) is None
     turn(tried, monkeypatch)
     assert tried._to_us == b"", "the main loop has read it, and not dealt with it yet"
+
+
+def refused_call(sender: str, *, wants_reply: bool = True) -> bytes:
+    gio, _ = load_gio()
+    asked = gio.DBusMessage.new_method_call("a.b", "/a", "a.b", "C")
+    asked.set_serial(9)
+    if sender:
+        asked.set_sender(sender)
+    if not wants_reply:
+        asked.set_flags(gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+    return bytes(asked.to_blob(gio.DBusCapabilityFlags.NONE))
+
+
+@pytest.mark.parametrize(
+    ("sender", "wants_reply", "is_answered"),
+    [(":1.1", True, True), (":1.1", False, False), ("", True, False)],
+)
+def test_only_who_waits_for_an_answer_and_has_a_name_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+    idle_gate: tuple[Gate, socket.socket],
+    sender: str,
+    wants_reply: bool,  # noqa: FBT001 - of the table
+    is_answered: bool,  # noqa: FBT001
+) -> None:
+    tried, _ = idle_gate
+    monkeypatch.setattr(Queue, "put", lambda *_: False)
+    call = refused_call(sender, wants_reply=wants_reply)
+    tried._sort(beginning_of(call), call)
+    assert bool(tried._to_bus) == is_answered
+
+
+def test_the_main_loop_is_told_once_of_all_that_were_refused_until_it_listens(
+    monkeypatch: pytest.MonkeyPatch, idle_gate: tuple[Gate, socket.socket]
+) -> None:
+    tried, _ = idle_gate
+    asked: list[Callable[[], None]] = []
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr(tried, "_soon", asked.append)
+    tried.refused = lambda sender, member: told.append((sender, member))
+    monkeypatch.setattr(Queue, "put", lambda *_: False)
+    for sender in (":1.1", ":1.2", ":1.1"):
+        tried._sort(beginning_of(refused_call(sender)), refused_call(sender))
+    assert len(asked) == 1
+    asked.pop()()
+    assert told == [(":1.1", "C"), (":1.2", "C")]
+    tried._sort(beginning_of(refused_call(":1.3")), refused_call(":1.3"))
+    assert len(asked) == 1
