@@ -7,7 +7,7 @@
 MARKERS=(machine disks postgres bus gui)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
-REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=()
+REFUSALS="" GUEST_BUILD="" GUEST_STATUS=0 BESIDE="" COMMAND_PREFIX=() PYTEST_CACHE=""
 
 # Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
 # tests send them.
@@ -55,7 +55,7 @@ expression_of() {
 run_pytest() {
   local tier=$1 report=$SCRATCH/$1.xml status=0 passed failed skipped
   shift
-  python -m pytest -o cache_dir="$ENVIRONMENT/caches/pytest" --junit-xml="$report" "$@" || status=$?
+  python -m pytest -o cache_dir="${PYTEST_CACHE:-$ENVIRONMENT/caches/pytest}" --junit-xml="$report" "$@" || status=$?
   COMMAND_PREFIX=()
   if ((status == 5)) && [[ $tier != unit && $tier != selection ]]; then
     leave_out "$tier" "no tests yet"
@@ -69,6 +69,48 @@ run_pytest() {
 run_tier() {
   heading "$1"
   run_pytest "$1" -m "$(expression_of "$1")"
+}
+
+# Points the XDG folders into FOLDER, where they are made.
+use_folders() {
+  local name
+  for name in RUNTIME_DIR STATE_HOME DATA_HOME CONFIG_HOME CACHE_HOME; do
+    mkdir --mode=700 -- "$1/$name"
+    export "XDG_$name=$1/$name"
+  done
+}
+
+# Runs COMMAND, which counts one tier, beside those that follow, in folders of its own: TIER COMMAND... What it says
+# and counts is told by end_beside. Most tests use one CPU.
+begin_beside() {
+  local tier=$1
+  shift
+  mkdir --mode=700 -- "$SCRATCH/beside-$tier"
+  # shellcheck disable=SC2030,SC2031 # sums of its own, which end_beside adds
+  (
+    SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0 PYTEST_CACHE=$SCRATCH/cache-$tier
+    use_folders "$SCRATCH/beside-$tier"
+    "$@"
+    printf '%s\n' "$PASSED $FAILED $SKIPPED" "${SUMMARY[@]}" >"$SCRATCH/tally-$tier"
+  ) >"$SCRATCH/said-$tier" 2>&1 &
+  BESIDE=$!
+}
+
+# Waits for what begin_beside has begun: TIER. What died before it had counted is one failure.
+end_beside() {
+  local passed failed skipped lines=()
+  wait "$BESIDE" || true
+  BESIDE=""
+  cat -- "$SCRATCH/said-$1"
+  if ! mapfile -t lines 2>/dev/null <"$SCRATCH/tally-$1"; then
+    count "$1" 0 1 0
+    return
+  fi
+  read -r passed failed skipped <<<"${lines[0]}"
+  # shellcheck disable=SC2031 # as above
+  PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+  # shellcheck disable=SC2031 # as above
+  SUMMARY+=("${lines[@]:1}")
 }
 
 # Where tiers that touch devices are asked for: sets REFUSALS, else installs what they need and begins to build the
@@ -88,22 +130,25 @@ prepare_device_tiers() {
   fi
 }
 
-# Ends what runs beside and nobody waits for any more: the guest's build, the checks of --quick.
+# Ends what runs beside and nobody waits for any more: the guest's build, a tier, the checks of --quick.
 end_background() {
   local pid
   for pid in $GUEST_BUILD $BESIDE; do
+    pkill --parent "$pid" || true
     kill "$pid" 2>/dev/null || true
     wait "$pid" || true
   done
 }
 
 # Waits for the guest, shows what its build has said, and tells the tests its folder: their cache is not the user's.
+# Asked again it returns the same status.
 wait_for_guest() {
-  local status=0
-  wait "$GUEST_BUILD" || status=$?
+  [[ -n $GUEST_BUILD ]] || return "$GUEST_STATUS"
+  GUEST_STATUS=0
+  wait "$GUEST_BUILD" || GUEST_STATUS=$?
   GUEST_BUILD=""
   cat -- "$SCRATCH/build-guest.log"
-  ((status == 0)) || return "$status"
+  ((GUEST_STATUS == 0)) || return "$GUEST_STATUS"
   PGFOOTING_GUEST_FOLDER=$(<"$SCRATCH/guest-folder")
   export PGFOOTING_GUEST_FOLDER
 }

@@ -25,6 +25,7 @@ from app.postgres.installations.find import (
     find_installations,
 )
 from app.postgres.machine import Machine
+from app.postgres.pgbench.argv import Connection, PgbenchProgram
 from app.postgres.server import Server, StopMode
 from app.postgres.settings import Setting, server_settings
 from app.process.starter import Account, CommandOutcome, current_account, named_account
@@ -127,6 +128,24 @@ def data_template(database_account: Account, installation: Installation) -> Iter
         )
         server.initdb(checksums=True)
         yield template
+
+
+@dataclass(frozen=True, slots=True)
+class PgbenchServer:
+    """A server that pgbench works on; what tests of pgbench inherit."""
+
+    server: Server
+
+    @property
+    def program(self) -> PgbenchProgram:
+        """Return the pgbench of its version."""
+        installation = self.server.installation
+        return PgbenchProgram(installation.program("pgbench"), installation.major)
+
+    @property
+    def connection(self) -> Connection:
+        """Return how pgbench reaches it."""
+        return Connection(self.server.socket_directory)
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,6 +215,11 @@ class Evidence:
         return self._all_busy
 
     @property
+    def server_fills_cpus(self) -> bool:
+        """Whether no CPU was idle, and PostgreSQL used more of them than pgbench and everything else."""
+        return self._all_busy and 2 * (self.server or 0.0) > (self.busy or 0.0)
+
+    @property
     def _all_busy(self) -> bool:
         return bool(self.cpus) and self.busy is not None and self.busy >= SATURATED * (self.cpus or 1)
 
@@ -294,14 +299,17 @@ def _by_sessions(evidence: Evidence) -> Cause:
     saturated = evidence.is_saturated
     # Where nobody knows who waited for a CPU, all CPUs busy are what keeps pgbench waiting, too.
     unclear = evidence.queueing is None and saturated
+    with_queues = cpu + client * evidence.pgbench_waited
     rules = (
         (Cause.LOCKS, share("for_locks") >= DOMINANT),
         (Cause.MEMORY, (evidence.memory_some or 0.0) >= MEMORY and cpu + device >= DOMINANT),
         (Cause.PGBENCH, evidence.pgbench_is_saturated and client >= cpu),
         (Cause.CPU, saturated and cpu >= DOMINANT),
         (Cause.CPU, unclear and cpu + client >= DOMINANT),
+        # What keeps pgbench is then the server: its threads wait for a CPU, and PostgreSQL has most of them.
+        (Cause.CPU, saturated and evidence.server_fills_cpus and with_queues >= DOMINANT),
         (Cause.PGBENCH, client >= DOMINANT),
-        (Cause.CPU, saturated and cpu + client * evidence.pgbench_waited >= DOMINANT),
+        (Cause.CPU, saturated and with_queues >= DOMINANT),
         (Cause.SESSION_CPU, cpu >= DOMINANT and evidence.server is not None),
         (Cause.WAL, share("for_wal") >= DOMINANT),
         (Cause.DEVICE, device >= DOMINANT),

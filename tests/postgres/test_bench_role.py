@@ -19,14 +19,12 @@ from app.postgres.installations.find import Installation
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     Connection,
-    PgbenchProgram,
     benchmark_argv,
     initialise_argv,
 )
 from app.postgres.pgbench.script_wishes import find_superuser
-from app.postgres.server import Server
 from app.process.starter import CommandOutcome, run_command
-from tests.fix_postgres import Workbench
+from tests.fix_postgres import PgbenchServer, Workbench
 
 pytestmark = pytest.mark.postgres
 
@@ -120,21 +118,11 @@ HIDDEN = {"copy in a string that is put together", "function over the server's o
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(PgbenchServer):
     """A server with pgbench's role and database."""
 
-    server: Server
     folder: Path
     witness: Path
-
-    @property
-    def program(self) -> PgbenchProgram:
-        installation = self.server.installation
-        return PgbenchProgram(installation.program("pgbench"), installation.major)
-
-    @property
-    def connection(self) -> Connection:
-        return Connection(self.server.socket_directory)
 
     def run(self, *argv: str) -> CommandOutcome:
         """Run a pgbench."""

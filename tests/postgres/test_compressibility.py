@@ -15,8 +15,6 @@ from app.postgres.connection import BENCH_DATABASE, connect
 from app.postgres.installations.find import Installation
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
-    Connection,
-    PgbenchProgram,
     benchmark_argv,
     loading_argvs,
 )
@@ -24,14 +22,13 @@ from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO, load_script
 from app.postgres.pgbench.scale import bytes_per_scale
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.postgres.relation_files import table_files
-from app.postgres.server import Server
 from app.probes.facts.compressibility import sample_compression
 from app.process.starter import Account, run_command
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of
 from tests.fix_campaign import CampaignBench, campaign_text
-from tests.fix_postgres import Workbench, give
+from tests.fix_postgres import PgbenchServer, Workbench, give
 
 pytestmark = pytest.mark.postgres
 
@@ -40,21 +37,11 @@ HALF_OF_TOLERANCE = RATIO_TOLERANCE / 2
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(PgbenchServer):
     """A server with an empty database of pgbench's role, and a folder for its scripts."""
 
-    server: Server
     account: Account
     folder: Path
-
-    @property
-    def program(self) -> PgbenchProgram:
-        installation = self.server.installation
-        return PgbenchProgram(installation.program("pgbench"), installation.major)
-
-    @property
-    def connection(self) -> Connection:
-        return Connection(self.server.socket_directory)
 
     def execute(self, argv: tuple[str, ...]) -> str:
         outcome = run_command(argv, account=self.account, timeout_s=120, record=lambda _: None)

@@ -19,8 +19,6 @@ from app.domain.errors import PgbenchError
 from app.postgres.installations.find import Installation
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
-    Connection,
-    PgbenchProgram,
     TransactionLog,
     benchmark_argv,
     initialise_argv,
@@ -31,9 +29,8 @@ from app.postgres.pgbench.progress import parse_progress
 from app.postgres.pgbench.second_histograms import SecondHistograms
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.postgres.pgbench.transaction_log import LogFormat, Outcome, TransactionBatch
-from app.postgres.server import Server
 from app.process.starter import Account, run_command, spawn
-from tests.fix_postgres import Workbench, give
+from tests.fix_postgres import PgbenchServer, Workbench, give
 from tests.transactions import concatenate, unread_bytes
 from tests.unit.postgres.exact import exact_percentile
 
@@ -66,21 +63,11 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(PgbenchServer):
     """A server with pgbench's tables, and a folder in memory for logs and scripts."""
 
-    server: Server
     account: Account
     folder: Path
-
-    @property
-    def program(self) -> PgbenchProgram:
-        installation = self.server.installation
-        return PgbenchProgram(installation.program("pgbench"), installation.major)
-
-    @property
-    def connection(self) -> Connection:
-        return Connection(self.server.socket_directory)
 
     def request(self, *scripts: str, sample_one_in: int = 1) -> BenchmarkRequest:
         """A full log; the texts of the workload's own scripts."""

@@ -128,6 +128,18 @@ def test_a_session_that_waits_for_a_cpu_looks_idle_and_counts_for_the_cpus_all_t
     assert cause(replace(evidence, queueing=None, busy=1.0)) is Cause.PGBENCH
 
 
+def test_a_server_that_fills_all_cpus_is_the_cause_where_it_is_what_keeps_pgbench_from_running() -> None:
+    # Select-only on two idle CPUs, as measured: pgbench's two threads waited 64 % of their time for one.
+    full = replace(ALONE, cpus=2, busy=1.99, server=1.45, pgbench=0.46, pgbench_share=23.0)
+    evidence = of_sessions(replace(full, queueing=2.2, pgbench_queueing=1.28), for_client=7.6, running=0.4)
+    assert 100 * evidence.for_pgbench == pytest.approx(54, abs=1)
+    assert cause(evidence) is Cause.CPU
+    # A quota keeps pgbench, while CPUs are idle; or pgbench and others use most of them.
+    assert cause(replace(evidence, busy=0.6)) is Cause.PGBENCH
+    assert cause(replace(evidence, server=0.7, pgbench=1.2, queueing=2.9)) is Cause.PGBENCH
+    assert cause(replace(evidence, pgbench_queueing=0.0)) is Cause.PGBENCH
+
+
 def test_sessions_that_run_all_the_time_without_a_queue_want_faster_cpus_or_more_clients() -> None:
     evidence = of_sessions(replace(ALONE, clients=1, server=0.8, pgbench=0.1), running=0.8, for_client=0.2)
     assert cause(replace(evidence, seconds=60)) is Cause.SESSION_CPU

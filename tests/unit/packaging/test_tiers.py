@@ -88,6 +88,28 @@ def test_an_interpreter_that_dies_is_a_failure(scripts: Scripts, report: str) ->
     assert ", 1 failed" in summary(scripts, "run_tier unit")[-1]
 
 
+def test_a_tier_beside_another_is_told_after_it_and_counts_in_folders_of_its_own(scripts: Scripts) -> None:
+    write_pytest(scripts, status=1, report=suite(10, failures=1))
+    python = scripts.fake / "environment" / "bin" / "python"
+    tell = 'echo "state $XDG_STATE_HOME"\necho "$PGF'
+    python.write_text(python.read_text().replace('echo "$PGF', tell))
+    code = 'use_folders "$SCRATCH"\nbegin_beside gui run_tier gui\nrun_tier unit\nend_beside gui'
+    lines = summary(scripts, code)
+    assert [line for line in lines if line.startswith(("== ", "state "))] == [
+        "== unit", f"state {scripts.fake}/STATE_HOME",
+        "== gui", f"state {scripts.fake}/beside-gui/STATE_HOME",
+        "== summary",
+    ]  # fmt: skip
+    assert [line.split()[:2] for line in lines[-4:-2]] == [["unit", "RED"], ["gui", "RED"]]
+    assert lines[-1] == "18 passed, 2 failed"
+
+
+def test_what_dies_beside_before_it_has_counted_is_a_failure(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(10))
+    lines = summary(scripts, "begin_beside gui exit 0\nrun_tier unit\nend_beside gui")
+    assert lines[-1] == "10 passed, 1 failed"
+
+
 def test_a_tier_without_tests_says_so(scripts: Scripts) -> None:
     write_pytest(scripts, status=5, report=suite(0))
     lines = summary(scripts, "run_tier bus")
@@ -159,6 +181,19 @@ def test_a_guest_that_cannot_be_built_is_a_failure(scripts: Scripts) -> None:
     assert "no mirror" in lines
     assert lines[-1] == "0 passed, 1 failed"
     assert not (scripts.fake / "pytest.calls").exists()
+
+
+@pytest.mark.parametrize(("status", "counted"), [(0, "6 passed, 0 failed"), (1, "3 passed, 1 failed")])
+def test_the_machine_tier_runs_beside_another_once_the_guest_is_built(
+    scripts: Scripts, status: int, counted: str
+) -> None:
+    write_pytest(scripts, status=0, report=suite(3))
+    write_guest_build(scripts, f"echo the build speaks >&2; exit {status}")
+    tier = "run_device_tier machine --machine short"
+    beside = f"wait_for_guest || true\nbegin_beside machine {tier}\nrun_tier postgres\nend_beside machine"
+    lines = summary(scripts, MACHINE.replace(tier, beside))
+    assert lines.count("the build speaks") == 1
+    assert lines[-1] == counted
 
 
 def test_tests_of_disks_run_in_namespaces_and_others_do_not(scripts: Scripts) -> None:

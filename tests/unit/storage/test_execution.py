@@ -30,6 +30,8 @@ from app.storage.layout.steps import (
     Command,
     MakeFolder,
     Mark,
+    ReadBackArray,
+    ReadBackPool,
     RemoveFolder,
     Step,
     Wipe,
@@ -38,6 +40,7 @@ from app.storage.layout.steps import (
     undo_of,
 )
 from app.storage.system import state
+from app.storage.system.programs import CompletedProgram, run_program
 from app.storage.wiping.wipe import KeptError
 from tests.unit.storage.plans import disk
 
@@ -102,6 +105,33 @@ def test_a_step_that_fails_is_named_and_everything_before_it_is_undone_in_revers
     assert "status 3" in caught.value.message
     assert list(tmp_path.iterdir()) == []
     assert world.told[-2:] == ["remove b | ", "remove a | "]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        ReadBackArray("/dev/md/no-such-array", (), "the array is as it was asked for"),
+        ReadBackPool("no-such-pool", (), "the pool is as it was asked for"),
+    ],
+    ids=["array", "pool"],
+)
+def test_where_an_array_or_a_pool_is_not_as_asked_everything_before_it_is_undone(
+    tmp_path: Path, look: Step, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World()
+
+    def without_zfs(argv: Sequence[str], **_: object) -> CompletedProgram:
+        if argv[0] == "zpool":
+            said = "cannot open 'no-such-pool': no such pool\n"
+            return CompletedProgram(tuple(argv), 1, "", said, seconds=0.0)
+        return run_program(argv, timeout_s=60)
+
+    monkeypatch.setattr(execution_module, "run_program", without_zfs)
+    with pytest.raises(StorageError, match="as it was asked for|no-such") as caught:
+        world.execution().make((touch(tmp_path / "a"), look, touch(tmp_path / "never")))
+    assert "What had been made was undone." in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+    assert world.told[-1] == "remove a | "
 
 
 def test_every_program_that_ran_is_told_at_once_and_in_order_also_the_one_that_failed(tmp_path: Path) -> None:
