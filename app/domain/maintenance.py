@@ -1,0 +1,98 @@
+"""What can be done with a server and its storage between phases of a run or beside them, by name. Pure.
+
+A campaign names these and nothing else: no text of it becomes part of a command, least of all of root's
+(`app.storage.layout.commands_maintenance` has the arguments of those that root executes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from app.domain.text import tr
+
+QUICK_S: Final = 600.0
+"""Time limit of what writes little."""
+LONG_S: Final = 4 * 3600.0
+"""Time limit of what may read or write everything that is there."""
+
+
+class DoneBy(StrEnum):
+    """Who does it."""
+
+    SERVER = "server"
+    """The server, as its superuser says one statement."""
+    PROGRAM = "program"
+    """A program of PostgreSQL, with the rights of the account."""
+    ROOT = "root"
+    """Root's helper, on the storage of the session: spare disks only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """One of them.
+
+    Attributes:
+        name: what campaign files say.
+        label: what people read, without a full stop.
+        done_by: who does it.
+        limit_s: seconds after which it is ended, and has failed.
+        filesystems: ids of those on which it exists; empty where that makes no difference.
+        statement: of SQL, where the server does it.
+        every: whether it is worth doing again and again while something is measured, at an interval; else
+            it lasts by itself.
+    """
+
+    name: str
+    label: str
+    done_by: DoneBy
+    limit_s: float
+    filesystems: tuple[str, ...] = ()
+    statement: str = ""
+    every: bool = False
+
+    def is_on(self, filesystem_id: str) -> bool:
+        """Whether it exists on a filesystem."""
+        return not self.filesystems or filesystem_id in self.filesystems
+
+
+CHECKPOINT: Final = Maintenance(
+    "checkpoint", tr("checkpoint of the server"), DoneBy.SERVER, LONG_S, statement="CHECKPOINT"
+)
+VACUUM: Final = Maintenance(
+    "vacuum", tr("vacuum of all tables"), DoneBy.SERVER, LONG_S, statement="VACUUM (ANALYZE)"
+)
+BASE_BACKUP: Final = Maintenance("base-backup", tr("base backup (pg_basebackup)"), DoneBy.PROGRAM, LONG_S)
+FSTRIM: Final = Maintenance(
+    "fstrim",
+    tr("unused blocks told to the disks (fstrim)"),
+    DoneBy.ROOT,
+    LONG_S,
+    ("ext4", "xfs", "btrfs", "f2fs", "ext3"),
+    every=True,
+)
+BTRFS_BALANCE: Final = Maintenance("btrfs-balance", tr("balance of btrfs"), DoneBy.ROOT, LONG_S, ("btrfs",))
+BTRFS_SCRUB: Final = Maintenance("btrfs-scrub", tr("scrub of btrfs"), DoneBy.ROOT, LONG_S, ("btrfs",))
+ZPOOL_TRIM: Final = Maintenance("zpool-trim", tr("trim of the pool"), DoneBy.ROOT, LONG_S, ("zfs",))
+ZPOOL_SCRUB: Final = Maintenance("zpool-scrub", tr("scrub of the pool"), DoneBy.ROOT, LONG_S, ("zfs",))
+SNAPSHOT: Final = Maintenance(
+    "snapshot", tr("snapshot of the filesystem"), DoneBy.ROOT, QUICK_S, ("btrfs", "zfs"), every=True
+)
+
+MAINTENANCE: Final = (
+    *(CHECKPOINT, VACUUM, BASE_BACKUP),
+    *(FSTRIM, BTRFS_BALANCE, BTRFS_SCRUB, ZPOOL_TRIM, ZPOOL_SCRUB, SNAPSHOT),
+)
+
+
+def maintenance(name: str) -> Maintenance:
+    """Return one.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    for each in MAINTENANCE:
+        if each.name == name:
+            return each
+    raise KeyError(name)
