@@ -20,13 +20,13 @@ from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options.kinds import OptionValue
+from app.domain.options.kinds import Integer, OptionValue
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES, Bitmap, InitialSync
 from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS
 from app.domain.text import tr
-from app.domain.units import MIB, TIB
+from app.domain.units import MIB, TIB, parse_size
 
 _LONGEST_NAME: Final = 200
 
@@ -108,17 +108,53 @@ class OptionsTable(ValueKind):
         ]
         if faults:
             raise InvalidValueError(*faults)
-        return tuple(value.items())
+        return tuple((name, _in_bytes(name, each)) for name, each in value.items())
 
     @override
     def write(self, value: tuple[tuple[str, OptionValue], ...]) -> str:
         return f"{{ {', '.join(f'{bare_key(name)} = {_spell(each)}' for name, each in value)} }}"
+
+    @override
+    def merge(
+        self, below: tuple[tuple[str, OptionValue], ...], above: tuple[tuple[str, OptionValue], ...]
+    ) -> tuple[tuple[str, OptionValue], ...]:
+        """Return both together; where both name an option, `above` decides."""
+        return tuple({**dict(below), **dict(above)}.items())
+
+    @override
+    def parts(self, value: tuple[tuple[str, OptionValue], ...]) -> tuple[tuple[str, str], ...]:
+        return tuple((name, _spell_part(name, each)) for name, each in value)
 
 
 def _spell(value: OptionValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else quote(value)
+
+
+_BYTES: Final = frozenset(
+    option.id
+    for spec in FILESYSTEMS
+    for option in spec.options
+    if isinstance(option.kind, Integer) and option.kind.unit == "B"
+)
+"""Options that are a number of bytes, which may have a unit."""
+
+
+def _in_bytes(name: str, value: OptionValue) -> OptionValue:
+    """Return a size with its unit as bytes; what is none is left to those who know the filesystem."""
+    if name not in _BYTES or not isinstance(value, str):
+        return value
+    try:
+        return parse_size(value)
+    except ValueError:
+        return value
+
+
+def _spell_part(name: str, value: OptionValue) -> str:
+    if name not in _BYTES or isinstance(value, bool) or not isinstance(value, int):
+        return _spell(value)
+    return SizeKind(0, value).write(value)
 
 
 _DATA = tr("The disks, by full serial number or WWN (pgfooting disks shows them), in the order of members.")

@@ -40,7 +40,7 @@ from app.domain.units import MIB, TIB
 from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO
 from app.postgres.presets import PRESETS
 
-MOST_CONFIGURATIONS: Final = 100
+MOST_CONFIGURATIONS: Final = 1000
 MOST_RUNS: Final = 10_000
 
 

@@ -51,6 +51,10 @@ class ValueKind(ABC):
         """Return what a configuration gets that gives `above` where the top of the file gives `below`."""
         return above
 
+    def parts(self, value: Any) -> tuple[tuple[str, str], ...] | None:  # noqa: ANN401, ARG002
+        """Return name and TOML of each part of a table whose parts merge one by one; None for one value."""
+        return None
+
 
 def quote(text: str) -> str:
     """Return `text` as a TOML basic string (TOML 1.0: quotation mark, backslash, controls escaped)."""

@@ -124,6 +124,11 @@ class Problems:
     found: dict[Problem, str] = field(default_factory=dict)
     untold: int = 0
 
+    @property
+    def count(self) -> int:
+        """How many there are, told or not."""
+        return len(self.found) + self.untold
+
     def add(self, place: KeyPath, sentence: str) -> None:
         """Note a problem; the same one again (from what every configuration starts with) counts once."""
         problem = Problem(place.path, sentence)

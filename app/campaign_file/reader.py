@@ -5,7 +5,8 @@
     text -> tables -> layers (top of the file, each configuration) -> merged -> rules -> Campaign
 
 A table at the top is what every configuration starts with; ``[[configuration]]`` entries change it key by key
-(a target as a whole). `app.campaign_file.writer` writes such files.
+(a target as a whole), or ``[[dimension]]`` entries in every combination (`app.campaign_file.matrix`).
+`app.campaign_file.writer` writes such files.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
+
+from typing_extensions import override
 
 from app.campaign_file.fields import (
     ALIKE,
@@ -29,11 +32,14 @@ from app.campaign_file.fields import (
     where_it_belongs,
 )
 from app.campaign_file.kinds import CampaignField
+from app.campaign_file.matrix import read_matrix
+from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
 from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
 from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
+    BuiltinScript,
     Caches,
     Campaign,
     Configuration,
@@ -42,6 +48,7 @@ from app.domain.campaign.configuration import (
     Workload,
     default_repeats,
 )
+from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder
 from app.domain.errors import CampaignError
 from app.domain.problem import Problem
@@ -120,32 +127,26 @@ def parse_campaign(text: str, *, base_directory: Path | str, source_name: str) -
     Raises:
         CampaignError: naming every problem with field, what was found and what is allowed.
     """
-    return _parse(_read_toml(text, source_name), Path(base_directory), source_name)
+    reader = CampaignReader(Path(base_directory), Problems(source_name))
+    return _parse(_read_toml(text, source_name), reader)
 
 
 def parse_stored_campaign(text: str) -> Campaign:
     """Return the campaign whose text stands in a run file.
 
-    Nothing is read beside the text: own scripts, whose texts stand in the run file, count as built-in ones.
+    Nothing is read beside the text: own scripts, whose texts stand in the run file, are without them here.
 
     Raises:
         CampaignError: it is none that this version understands.
     """
-    document = _read_toml(text, "")
-    configurations = document.get("configuration")
-    for table in (document, *(configurations if isinstance(configurations, list) else ())):
-        workload = table.get("workload") if isinstance(table, dict) else None
-        if isinstance(workload, dict):
-            workload.pop("script", None)
-    return _parse(document, Path("/nonexistent"), "")
+    return _parse(_read_toml(text, ""), _StoredReader(Path("/nonexistent"), Problems()))
 
 
-def _parse(document: dict[str, Any], base_directory: Path, source_name: str) -> Campaign:
-    problems = Problems(source_name)
-    read = CampaignReader(base_directory, problems).read_campaign(document)
-    problems.raise_if_any()
+def _parse(document: dict[str, Any], reader: CampaignReader) -> Campaign:
+    read = reader.read_campaign(document)
+    reader.problems.raise_if_any()
     made = (build_configuration(name, layer) for name, layer in read.configurations)
-    return build_campaign(read.top, tuple(filter(None, made)))
+    return build_campaign(read.top, tuple(filter(None, made)), read.matrix)
 
 
 def _read_toml(text: str, source: str) -> dict[str, Any]:
@@ -189,11 +190,13 @@ class ReadCampaign:
         top: of the campaign as a whole.
         shared: what every configuration starts with.
         configurations: name, empty where it was refused, and everything that counts for it.
+        matrix: whose cells the configurations are; None where each is stated.
     """
 
     top: Table
     shared: Scope
     configurations: tuple[tuple[str, Scope], ...]
+    matrix: Matrix | None = None
 
 
 def _values(table: Table) -> dict[str, Any]:
@@ -213,10 +216,12 @@ def build_workload(table: Table) -> Workload | None:
     return build_part(Workload, table)
 
 
-def build_campaign(top: Table, configurations: tuple[Configuration, ...]) -> Campaign:
+def build_campaign(
+    top: Table, configurations: tuple[Configuration, ...], matrix: Matrix | None = None
+) -> Campaign:
     """Return a campaign; where the repeats are left out they depend on the number of configurations."""
     values = {"repeats": default_repeats(len(configurations))} | _values(top)
-    return Campaign(configurations=configurations, **values)
+    return Campaign(configurations=configurations, matrix=matrix, **values)
 
 
 def build_configuration(name: str, layer: Scope) -> Configuration | None:
@@ -242,16 +247,23 @@ class CampaignReader:
 
     def read_campaign(self, document: Mapping[str, Any]) -> ReadCampaign:
         """Return everything that the file says, merged."""
-        top = self._read_keys(
-            document, CAMPAIGN_FIELDS, KeyPath(), elsewhere=(*_SHARED_KEYS, "configuration")
+        top = self.read_keys(
+            document,
+            CAMPAIGN_FIELDS,
+            KeyPath(),
+            elsewhere=(*_SHARED_KEYS, "configuration", "dimension", "exclude"),
         )
         if "name" not in top:
             self.problems.add(KeyPath("name"), tr("is missing: what do you call this campaign?"))
-        below = self._read_layer(document, KeyPath()).over(Scope())
-        configurations = self._read_configurations(document, below)
-        if configurations is None:
-            name = top["name"].value if "name" in top else ""
-            configurations = ((name, below),)
+        name = top["name"].value if "name" in top else ""
+        matrix = None
+        if "dimension" in document or "exclude" in document:
+            below, made = read_matrix(self, document, name)
+            configurations, matrix = (made.configurations, made.matrix) if made is not None else ((), None)
+        else:
+            below = self._read_layer(document, KeyPath()).over(Scope())
+            listed = self._read_configurations(document, below)
+            configurations = ((name, below),) if listed is None else listed
         for _, layer in configurations:
             self.check(layer, below)
         self._check_alike([layer for _, layer in configurations])
@@ -264,7 +276,7 @@ class CampaignReader:
             sentence = tr("{runs} runs are more than the {most} that are allowed.")
             runs = repeats * len(configurations)
             self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
-        return ReadCampaign(top, below, configurations)
+        return ReadCampaign(top, below, configurations, matrix)
 
     def _check_alike(self, layers: Sequence[Scope]) -> None:
         """Note what all configurations have to have alike and have not; each value is told once."""
@@ -296,13 +308,15 @@ class CampaignReader:
             self.problems.add(KeyPath("configuration"), found)
             return ()
         read: list[tuple[str, Scope]] = []
+        names: set[str] = set()
         for number, entry in enumerate(entries, start=1):
             name, layer = self._read_configuration(entry, KeyPath(f"configuration[{number}]"))
-            if name and name in (other for other, _ in read):
+            if name and name in names:
                 sentence = tr(
                     "“{name}” is the name of more than one configuration; names tell their runs apart."
                 )
                 self.problems.add(KeyPath(f"configuration[{number}].name"), sentence.format(name=name))
+            names.add(name)
             read.append((name, layer.over(below)))
         return tuple(read)
 
@@ -310,7 +324,7 @@ class CampaignReader:
         if not isinstance(entry, dict):
             self.problems.add(place, refusal(entry, tr("a table that begins with [[configuration]]")))
             return "", Scope(place)
-        table = self._read_keys(entry, _NAME_FIELDS, place, elsewhere=_SHARED_KEYS)
+        table = self.read_keys(entry, _NAME_FIELDS, place, elsewhere=_SHARED_KEYS)
         if "name" not in table:
             self.problems.add(place / "name", tr("is missing: each configuration needs a name of its own."))
         name = (table["name"].value or "") if "name" in table else ""
@@ -319,19 +333,28 @@ class CampaignReader:
     def _read_layer(self, entry: Mapping[str, Any], place: KeyPath) -> Scope:
         target = self.read_target(entry["target"], place / "target") if "target" in entry else None
         sections = {
-            name: self._read_table(entry[name], fields, place / name)
+            name: self.read_table(entry[name], fields, place / name)
             for name, fields in SECTIONS.items()
             if name in entry
         }
         return Scope(place, target, sections)
 
-    def read_target(self, entry: object, place: KeyPath) -> ScopedValue:
+    def read_target(self, entry: Any, place: KeyPath) -> ScopedValue:  # noqa: ANN401 - what TOML gives
         """Return where the data lives."""
+        kind = self.find_target(entry, place)
+        if kind is None:
+            return ScopedValue(None, place, refused=True)
+        table = self.read_table(entry[kind.kind], kind.fields, place / kind.kind)
+        target = self.make_target(kind, table, place / kind.kind)
+        return ScopedValue(target, place, refused=target is None)
+
+    def find_target(self, entry: Any, place: KeyPath) -> TargetTable | None:  # noqa: ANN401
+        """Return the one kind of target of a table; None where it has none or several, which is noted."""
         kinds = {target.kind: target for target in TARGETS}
         wanted = tr("exactly one of {kinds}").format(kinds=_TARGET_KINDS)
         if not isinstance(entry, dict) or not entry:
             self.problems.add(place, refusal(entry, wanted))
-            return ScopedValue(None, place, refused=True)
+            return None
         for key in entry:
             if key in LATER_TARGETS:
                 sentence = tr("is not available in this version; allowed is {wanted}.")
@@ -339,17 +362,15 @@ class CampaignReader:
             elif key not in kinds:
                 self.problems.add_unknown(place, key, kinds, belongs=where_it_belongs(key))
         given = [kinds[kind] for kind in kinds if kind in entry]
-        tables = [self._read_table(entry[kind.kind], kind.fields, place / kind.kind) for kind in given]
-        if len(given) == 1:
-            target = self._make_target(given[0], tables[0], place / given[0].kind)
-            return ScopedValue(target, place, refused=target is None)
-        if given:
+        if len(given) > 1:
+            for kind in given:  # whoever mends the one mistake is told of the others as well
+                self.read_table(entry[kind.kind], kind.fields, place / kind.kind)
             self.problems.add(
                 place, tr("has several kinds at once; allowed is {wanted}.").format(wanted=wanted)
             )
-        return ScopedValue(None, place, refused=True)
+        return given[0] if len(given) == 1 else None
 
-    def _make_target(self, kind: TargetTable, table: Table, place: KeyPath) -> Target | None:
+    def make_target(self, kind: TargetTable, table: Table, place: KeyPath) -> Target | None:
         """Return the target; None where something is wrong with it."""
         if any(given.refused for given in table.values()):
             return None
@@ -358,14 +379,15 @@ class CampaignReader:
         self.refuse(place, problems)
         return None if problems else kind.make(**values)
 
-    def _read_table(self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath) -> Table:
+    def read_table(self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath) -> Table:
+        """Return the values of a table."""
         if isinstance(entry, dict):
-            return self._read_keys(entry, fields, place)
+            return self.read_keys(entry, fields, place)
         names = ", ".join(field.name for field in fields)
         self.problems.add(place, refusal(entry, tr("a table with the keys {names}").format(names=names)))
         return {}
 
-    def _read_keys(
+    def read_keys(
         self,
         entry: Mapping[str, Any],
         fields: tuple[CampaignField, ...],
@@ -413,3 +435,39 @@ class CampaignReader:
             breach = rule(layer)
             if breach:
                 self.problems.add(*breach)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredReader(CampaignReader):
+    """Reads what a run file states: the scripts are named there, and nothing is looked for."""
+
+    @override
+    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+        if not isinstance(field.kind, Scripts):
+            return CampaignReader.read_value(self, field, raw, place)
+        entries = raw if isinstance(raw, list) else [raw]
+        paths = [_path_of(each) for each in entries]
+        known = [
+            {
+                "builtin": BuiltinScript.TPCB_LIKE,
+                "weight": each.get("weight", 1) if isinstance(each, dict) else 1,
+            }
+            if path is not None
+            else each
+            for each, path in zip(entries, paths, strict=True)
+        ]
+        given = CampaignReader.read_value(self, field, known, place)
+        if given.refused:
+            return given
+        scripts = (
+            script if path is None else replace(script, builtin=None, path=path)
+            for script, path in zip(given.value, paths, strict=True)
+        )
+        return ScopedValue(tuple(scripts), place)
+
+
+def _path_of(raw: object) -> str | None:
+    """Return the path of an own script; None for a built-in one."""
+    if isinstance(raw, dict):
+        return str(raw["file"]) if "file" in raw else None
+    return raw if isinstance(raw, str) and raw not in tuple(BuiltinScript) else None

@@ -55,13 +55,14 @@ class Scope:
     def over(self, below: Scope) -> Scope:
         """Return this layer with what it leaves out taken from the one below."""
         sections = {
-            name: _merge(below.sections.get(name, {}), self.sections.get(name, {}), fields)
+            name: merge_tables(below.sections.get(name, {}), self.sections.get(name, {}), fields)
             for name, fields in SECTIONS.items()
         }
         return Scope(self.place, self.target or below.target, sections)
 
 
-def _merge(below: Table, above: Table, fields: tuple[CampaignField, ...]) -> Table:
+def merge_tables(below: Table, above: Table, fields: tuple[CampaignField, ...]) -> Table:
+    """Return two tables as one, the upper one first where both give a key."""
     merged = dict(below)
     for each in fields:
         if each.attribute not in above:

@@ -68,6 +68,10 @@ class SettingsTable(ValueKind):
         """Return both together; where both name a setting, `above` decides."""
         return tuple(sorted({**dict(below), **dict(above)}.items()))
 
+    @override
+    def parts(self, value: Settings) -> tuple[tuple[str, str], ...]:
+        return tuple((name, quote(text)) for name, text in value)
+
 
 def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:
     """Return (name, value) pairs; ``auto_explain.log_nested_statements`` unquoted is a table to TOML."""

@@ -14,6 +14,7 @@ from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField, Name, bare_key, quote
 from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import Campaign, Configuration
+from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder
 
 _SETTINGS = "settings"
@@ -33,6 +34,8 @@ def format_campaign(campaign: Campaign) -> str:
     configurations = campaign.configurations
     values = {field.attribute: getattr(campaign, field.attribute) for field in CAMPAIGN_FIELDS}
     lines = _keys(values, CAMPAIGN_FIELDS)
+    if campaign.matrix is not None:
+        return "\n".join([*lines, *_matrix(campaign.matrix)]) + "\n"
     lines += _tables("", _common(configurations))
     if len(configurations) == 1 and configurations[0].name == campaign.name:
         return "\n".join(lines) + "\n"
@@ -88,6 +91,37 @@ def _tables(prefix: str, written: Written) -> list[str]:
             lines.append(f"{bare_key(key)} = {text}")
         table_before = table
     return lines
+
+
+def _matrix(matrix: Matrix) -> list[str]:
+    """Return the lines of what all configurations start with, of the dimensions, and of what is left out."""
+    tables: dict[tuple[str, ...], list[str]] = {}
+    for change in matrix.shared:
+        path = change.key if change.text == "{}" else change.key[:-1]
+        tables.setdefault(path, [])
+        if path != change.key:
+            tables[path].append(f"{bare_key(change.key[-1])} = {change.text}")
+    lines = [line for path, keys in tables.items() for line in ("", f"[{_dotted(path)}]", *keys)]
+    for each in matrix.dimensions:
+        lines += ["", "[[dimension]]", f"name = {quote(each.name)}"]
+        if each.key:
+            values = ", ".join(value.changes[0].text for value in each.values)
+            lines += [f"key = {quote(each.key)}", f"values = [{values}]"]
+            continue
+        for value in each.values:
+            lines += ["", "[[dimension.value]]", f"name = {quote(value.name)}"]
+            lines += [f"{_dotted(change.key)} = {change.text}" for change in value.changes]
+    for exclusion in matrix.exclusions:
+        lines += ["", "[[exclude]]"]
+        for place, left_out in exclusion:
+            dimension = matrix.dimensions[place]
+            names = ", ".join(quote(dimension.values[value].name) for value in left_out)
+            lines.append(f"{quote(dimension.name)} = [{names}]")
+    return lines
+
+
+def _dotted(path: Iterable[str]) -> str:
+    return ".".join(map(bare_key, path))
 
 
 # --- What a campaign folder keeps of its campaign: the file, and digests of the scripts that it names.
@@ -148,7 +182,7 @@ def _has_order(stated: Mapping[str, Any], campaign: Campaign) -> bool:
 
 
 def _digests(campaign: Campaign) -> dict[str, str]:
-    scripts = (script for each in campaign.configurations for script in each.workload.scripts)
+    scripts = {script for each in campaign.configurations for script in each.workload.scripts}
     return {
         script.path: hashlib.sha256(script.text.encode("utf-8", "surrogatepass")).hexdigest()
         for script in scripts

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
+from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder, alternating_blocks, random_blocks
 from app.domain.storage_plan.plan import GroupOf
 
@@ -251,6 +252,7 @@ class Campaign:
         io_baseline: before the first run on each storage it is asked what it can do by itself; None for spare
             disks only.
         repeat_disturbed: at most so many runs that others disturbed are measured again.
+        matrix: the dimensions whose cells the configurations are; None where each was stated.
     """
 
     name: str
@@ -261,6 +263,7 @@ class Campaign:
     order_seed: int | None = None
     io_baseline: bool | None = None
     repeat_disturbed: int = 0
+    matrix: Matrix | None = None
 
     @property
     def is_order_known(self) -> bool:

@@ -107,8 +107,15 @@ def _drawn(count: int, blocks: int, draw: _Draw) -> tuple[Block, ...]:
     for _ in range(blocks):
         left, block = draw.shuffled(range(count)), []
         while left:
-            others = [each for each in left if each != before] or left
-            chosen = min(others, key=lambda each: followed[before, each])
+            others = (each for each in left if each != before)
+            # The first that never followed cannot be beaten: of many that is one of the first.
+            chosen = next((each for each in others if not followed.get((before, each))), -1)
+            if chosen < 0:
+                chosen = min(
+                    (each for each in left if each != before),
+                    key=lambda each: followed[before, each],
+                    default=left[0],
+                )
             followed[before, chosen] += 1
             left.remove(chosen)
             block.append(chosen)

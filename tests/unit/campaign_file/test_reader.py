@@ -603,7 +603,7 @@ REFUSED = [
         "at the top of the file",
     ),
     (BASE + '[[configuration]]\nname = "a"\n' * 2, "configuration[2].name", "more than one configuration"),
-    (BASE + "[[configuration]]\n" * 101, "configuration", "a list of 101"),
+    (BASE + "[[configuration]]\n" * 1001, "configuration", "a list of 1001"),
     (BASE + "[[configurations]]", "configurations", "Did you mean “configuration”?"),
     ("workload = 1\n" + BASE, "workload", "a table with the keys script"),
 ]

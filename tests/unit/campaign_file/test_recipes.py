@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.reader import load_campaign, parse_campaign
@@ -59,6 +60,25 @@ def test_the_example_holds_every_key_under_its_sentence(table: tuple[str, ...], 
     key = rf"(?:{field.name} = |\[(?:configuration\.)?{re.escape(dotted)}\])"
     # the sentence is the first line of the comment directly above the key
     assert re.search(rf"^# {re.escape(field.sentence)}\n(?:#.*\n)*{key}", EXAMPLE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("key", DIMENSION_KEYS)
+def test_the_example_of_dimensions_holds_every_key_under_its_sentence(key: str) -> None:
+    text = (RECIPES / "example-matrix.toml").read_text(encoding="utf-8")
+    written = rf"(?:{key} = |\[\[dimension\.{key}\]\])"
+    assert re.search(rf"^# {re.escape(DIMENSION_KEYS[key])}\n(?:#.*\n)*{written}", text, re.MULTILINE)
+
+
+def test_the_example_of_dimensions_comes_to_what_its_comments_say() -> None:
+    campaign = load_campaign(RECIPES / "example-matrix.toml")
+    names = [each.name for each in campaign.configurations]
+    assert names[0] == "ext4, clients 1, 4 disks"
+    assert len(names) == 4 * (
+        5 + 3
+    )  # ext4, XFS and two record sizes; eight and sixteen clients on four disks
+    assert {name.partition(", c")[0] for name in names} == {
+        *("ext4", "xfs", "zfs, recordsize 8 KiB", "zfs, recordsize 128 KiB"),
+    }
 
 
 def test_the_example_says_what_is_taken_where_a_key_is_left_out() -> None:

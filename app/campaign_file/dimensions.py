@@ -1,0 +1,361 @@
+"""``[[dimension]]`` and ``[[exclude]]`` of a campaign file: read, each value a layer of its own.
+
+::
+
+    [[dimension]]                        [[dimension]]
+    key = "workload.clients"             name = "layout"
+    values = [1, 4, 16]                  [[dimension.value]]
+                                         name = "raid10 of 4"
+                                         target.disks.level = "raid10"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from app.campaign_file.fields import ALIKE, SECTIONS
+from app.campaign_file.kinds import CampaignField, IntKind, Name
+from app.campaign_file.layers import TARGET, Key, Layer, find_field, known_keys
+from app.campaign_file.paths import Scripts
+from app.campaign_file.problems import InvalidValueError, KeyPath, printable, refusal
+from app.domain.campaign.matrix import DimensionValue, Exclusion, MatrixDimension, default_name
+from app.domain.errors import did_you_mean
+from app.domain.text import tr
+
+if TYPE_CHECKING:
+    from app.campaign_file.reader import CampaignReader
+
+MOST_DIMENSIONS: Final = 20
+MOST_VALUES: Final = 1000
+
+_NAME: Final = (CampaignField("name", Name(), "name", ""),)
+DIMENSION_KEYS: Final = {
+    "name": tr("What you call the dimension; left out: the last part of its key."),
+    "key": tr("The key that the values change: one of target, server or workload."),
+    "values": tr(
+        "The values of that key, each once; the first one of each dimension is what the others are compared "
+        "with."
+    ),
+    "doubling": tr(
+        "Instead of values: first and last of whole numbers, of which each is twice the one before."
+    ),
+    "value": tr(
+        "Instead of a key: tables, for values that change several keys, or none. Each has a name of its own."
+    ),
+}
+"""What each key of a dimension is for; the recipe “example-matrix” says it word for word (a test asks)."""
+
+_KEYS: Final = tuple(DIMENSION_KEYS)
+_FORMS: Final = tr(
+    "either key with values (or doubling), or name with tables that begin with [[dimension.value]]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDimension:
+    """A dimension with what each of its values changes.
+
+    Attributes:
+        dimension: as the campaign keeps it.
+        layers: one for each value.
+        place: of the dimension.
+    """
+
+    dimension: MatrixDimension
+    layers: tuple[Layer, ...]
+    place: KeyPath
+
+
+def read_dimensions(reader: CampaignReader, entries: object) -> tuple[ReadDimension, ...] | None:
+    """Return the dimensions of a file; None where something is wrong with one, which is noted."""
+    allowed = tr("1 to {most} tables, each beginning with [[dimension]]").format(most=MOST_DIMENSIONS)
+    if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_DIMENSIONS:
+        reader.problems.add(KeyPath("dimension"), refusal(entries, allowed))
+        return None
+    places = [KeyPath(f"dimension[{number}]") for number in range(1, len(entries) + 1)]
+    read = [_read_dimension(reader, entry, place) for entry, place in zip(entries, places, strict=True)]
+    found = tuple(each for each in read if each is not None)
+    if len(found) < len(read) or not _is_consistent(reader, found):
+        return None
+    return found
+
+
+def _read_dimension(reader: CampaignReader, entry: object, place: KeyPath) -> ReadDimension | None:
+    if not isinstance(entry, dict):
+        reader.problems.add(place, refusal(entry, tr("a table that begins with [[dimension]]")))
+        return None
+    unknown = [key for key in entry if key not in _KEYS]
+    for key in unknown:
+        reader.problems.add_unknown(place, key, _KEYS)
+    given = reader.read_value(_NAME[0], entry["name"], place / "name") if "name" in entry else None
+    if unknown or (given is not None and given.refused):
+        return None
+    name = given.value if given is not None else ""
+    if "key" in entry and "value" not in entry and ("values" in entry) != ("doubling" in entry):
+        return _read_one_key(reader, entry, name, place)
+    if "value" in entry and name and not {"key", "values", "doubling"} & entry.keys():
+        return _read_tables(reader, entry["value"], name, place)
+    if "key" in entry and not {"values", "doubling", "value"} & entry.keys():
+        reader.problems.add(place / "values", tr("is missing: a dimension has at least one value."))
+    else:
+        keys = ", ".join(key for key in _KEYS if key in entry) or tr("nothing")
+        sentence = tr("has {given}; allowed is {forms}.")
+        reader.problems.add(place, sentence.format(given=keys, forms=_FORMS))
+    return None
+
+
+# --- one key with several values
+
+
+def _read_one_key(
+    reader: CampaignReader, entry: Mapping[str, Any], name: str, place: KeyPath
+) -> ReadDimension | None:
+    key, raw = entry["key"], _doubled(reader, entry, place) if "doubling" in entry else entry["values"]
+    if raw is None:
+        return None
+    found = find_field(key.split(".")) if isinstance(key, str) else None
+    if found is None or key in ALIKE:
+        _refuse_key(reader, key, place / "key")
+        return None
+    if not isinstance(raw, list) or not 1 <= len(raw) <= MOST_VALUES:
+        reader.problems.add(
+            place / "values", refusal(raw, tr("a list of 1 to {most} values").format(most=MOST_VALUES))
+        )
+        return None
+    layers = tuple(
+        layer_of_key(reader, found, value, place.within(f".values[{number}]"))
+        for number, value in enumerate(raw, start=1)
+    )
+    if any(layer.is_refused for layer in layers):
+        return None
+    values = tuple(DimensionValue(_word(layer, found[1]), layer.changes()) for layer in layers)
+    return ReadDimension(MatrixDimension(name or default_name(key), values, key), layers, place)
+
+
+def layer_of_key(
+    reader: CampaignReader, found: tuple[Key, CampaignField, str], raw: object, place: KeyPath
+) -> Layer:
+    """Return the layer that changes one key, as `find_field` found it."""
+    path, each, part = found
+    given = reader.read_value(each, {part: raw} if part else raw, place)
+    table = {each.attribute: given}
+    if path[0] == TARGET:
+        return Layer(place, {path[1]: table})
+    return Layer(place, {}, {path[0]: table})
+
+
+def _refuse_key(reader: CampaignReader, key: object, place: KeyPath) -> None:
+    if isinstance(key, str) and key in ALIKE:
+        sentence = tr("“{key}” has to be the same in all configurations of a campaign: give it at the top.")
+        reader.problems.add(place, sentence.format(key=key))
+        return
+    allowed = tr(
+        "a key of target, server or workload, such as “workload.clients”, “target.disks.filesystem”, "
+        "“target.disks.options.NAME” or “postgresql.settings.NAME”"
+    )
+    near = did_you_mean(key[:80], known_keys()) if isinstance(key, str) else ""
+    reader.problems.add(place, f"{refusal(key, allowed)} {near}".rstrip())
+
+
+def _doubled(reader: CampaignReader, entry: Mapping[str, Any], place: KeyPath) -> list[int] | None:
+    """Return whole numbers, each twice the one before; None where first and last are none."""
+    raw, kind = entry["doubling"], IntKind(1, 1_000_000)
+    try:
+        first, last = (kind.read(each, reader.folder) for each in raw) if isinstance(raw, list) else (1, 0)
+    except (InvalidValueError, ValueError):
+        first, last = 1, 0
+    if first > last:
+        allowed = tr("first and last whole number from {low} to {high}, such as [1, 64]")
+        reader.problems.add(place / "doubling", refusal(raw, allowed.format(low=kind.low, high=kind.high)))
+        return None
+    return doubling(first, last)
+
+
+def doubling(first: int, last: int) -> list[int]:
+    """Return first, twice that, and so on below `last`, and `last`."""
+    found = [first]
+    while found[-1] * 2 < last:
+        found.append(found[-1] * 2)
+    return found if found[-1] == last else [*found, last]
+
+
+def _word(layer: Layer, field: CampaignField) -> str:
+    """Return what a person calls a value: a text without quotation marks, scripts by their names."""
+    if isinstance(field.kind, Scripts):
+        (given,) = layer.sections["workload"].values()
+        return " + ".join(script.label for script in given.value)
+    text = layer.changes()[0].text
+    read = tomllib.loads(f"value = {text}")["value"]
+    return read if isinstance(read, str) else text
+
+
+# --- values that are tables
+
+
+def _read_tables(reader: CampaignReader, entries: object, name: str, place: KeyPath) -> ReadDimension | None:
+    if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_VALUES:
+        allowed = tr("1 to {most} tables, each beginning with [[dimension.value]]").format(most=MOST_VALUES)
+        reader.problems.add(place / "value", refusal(entries, allowed))
+        return None
+    values, layers = [], []
+    for number, entry in enumerate(entries, start=1):
+        at = place.within(f".value[{number}]")
+        if not isinstance(entry, dict):
+            allowed = tr("a table that begins with [[dimension.value]]")
+            reader.problems.add(at, refusal(entry, allowed))
+            return None
+        table = reader.read_keys(entry, _NAME, at, elsewhere=(TARGET, *SECTIONS))
+        if "name" not in table:
+            reader.problems.add(at / "name", tr("is missing: each value needs a name of its own."))
+        layer = read_layer(reader, entry, at)
+        if layer is None or layer.is_refused or "name" not in table or table["name"].refused:
+            return None
+        values.append(DimensionValue(table["name"].value, layer.changes()))
+        layers.append(layer)
+    return ReadDimension(MatrixDimension(name, tuple(values)), tuple(layers), place)
+
+
+def read_layer(reader: CampaignReader, entry: Mapping[str, Any], place: KeyPath) -> Layer | None:
+    """Return what a table says of target, server and workload; None where its target is none."""
+    sections = {
+        name: reader.read_table(entry[name], fields, place / name)
+        for name, fields in SECTIONS.items()
+        if name in entry
+    }
+    if TARGET not in entry:
+        return Layer(place, {}, sections)
+    at = place / TARGET
+    given = reader.find_target(entry[TARGET], at)
+    if given is None:
+        return None
+    table = reader.read_table(entry[TARGET][given.kind], given.fields, at / given.kind)
+    return Layer(place, {given.kind: table}, sections)
+
+
+# --- what holds between dimensions
+
+
+def _is_consistent(reader: CampaignReader, found: Sequence[ReadDimension]) -> bool:
+    """Whether names and values are there once, and no two dimensions change the same; else it is noted."""
+    before = reader.problems.count
+    names: dict[str, int] = {}
+    taken: dict[Key, int] = {}
+    for number, each in enumerate(found, start=1):
+        name = each.dimension.name
+        if names.setdefault(name, number) != number:
+            sentence = tr("“{name}” is the name of dimension {other} as well; give one of them another.")
+            reader.problems.add(each.place / "name", sentence.format(name=name, other=names[name]))
+        _check_values(reader, each)
+        slots = {slot: layer for layer in each.layers for slot in _slots(layer)}
+        for slot, layer in slots.items():
+            if taken.setdefault(slot, number) != number:
+                sentence = tr("“{key}” is what dimension {other} changes already; a key is in one dimension.")
+                words = sentence.format(key=".".join(slot), other=taken[slot])
+                reader.problems.add(layer.place, words)
+    return reader.problems.count == before
+
+
+def _check_values(reader: CampaignReader, each: ReadDimension) -> None:
+    names: dict[str, int] = {}
+    changes: dict[frozenset[Any], int] = {}
+    for number, (value, layer) in enumerate(zip(each.dimension.values, each.layers, strict=True), start=1):
+        same = changes.setdefault(frozenset(value.changes), number)
+        if same != number:
+            sentence = tr("is the same value as number {other}; give each value once.")
+            reader.problems.add(layer.place, sentence.format(other=same))
+        elif names.setdefault(value.name, number) != number:
+            sentence = tr("“{name}” is the name of value {other} as well; names tell values apart.")
+            told = sentence.format(name=printable(value.name), other=names[value.name])
+            reader.problems.add(layer.place, told)
+
+
+def _slots(layer: Layer) -> set[Key]:
+    """Return what a layer decides: of two keys that replace each other it is the same thing."""
+    found: set[Key] = {(TARGET,)} if layer.chosen_kind else set()
+    for given in layer.given:
+        key, field = given, find_field(given)
+        if field is not None and field[1].instead_of:
+            path, each, _ = field
+            other = next(o.name for o in SECTIONS[path[0]] if o.attribute == each.instead_of)
+            key = (*path, "/".join(sorted((each.name, other))))
+        found.add(key)
+    return found
+
+
+# --- what is left out
+
+
+def read_exclusions(
+    reader: CampaignReader, entries: object, found: Sequence[ReadDimension]
+) -> tuple[Exclusion, ...] | None:
+    """Return what ``[[exclude]]`` says; None where something is wrong with it, which is noted."""
+    if not isinstance(entries, list):
+        reader.problems.add(
+            KeyPath("exclude"), refusal(entries, tr("tables, each beginning with [[exclude]]"))
+        )
+        return None
+    before = reader.problems.count
+    read = []
+    for number, entry in enumerate(entries, start=1):
+        place = KeyPath(f"exclude[{number}]")
+        if not isinstance(entry, dict) or not entry:
+            allowed = tr("a table with names of dimensions and values of theirs")
+            reader.problems.add(place, refusal(entry, allowed))
+            continue
+        read.append(_read_exclusion(reader, entry, found, place))
+    return tuple(read) if reader.problems.count == before else None
+
+
+def _read_exclusion(
+    reader: CampaignReader, entry: Mapping[str, Any], found: Sequence[ReadDimension], place: KeyPath
+) -> Exclusion:
+    by_name = {each.dimension.key: at for at, each in enumerate(found) if each.dimension.key}
+    by_name |= {each.dimension.name: at for at, each in enumerate(found)}
+    wanted: dict[int, tuple[int, ...]] = {}
+    for key, raw in _flat(entry, by_name):
+        if key not in by_name:
+            reader.problems.add_unknown(place, key, [each.dimension.name for each in found])
+            continue
+        dimension = found[by_name[key]]
+        listed = raw if isinstance(raw, list) else [raw]
+        values = [_find_value(reader, dimension, each) for each in listed]
+        for value, each in zip(values, listed, strict=True):
+            if value is None:
+                names = ", ".join(value.name for value in dimension.dimension.values)
+                reader.problems.add(place / key, refusal(each, names))
+        wanted[by_name[key]] = tuple(sorted({value for value in values if value is not None}))
+        if not listed:
+            reader.problems.add(place / key, refusal(raw, tr("a value, or a list of several")))
+    return tuple(sorted(wanted.items()))
+
+
+def _flat(entry: Mapping[str, Any], known: Mapping[str, int], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return dotted keys with their values: without quotation marks TOML makes tables of them."""
+    found: list[tuple[str, Any]] = []
+    for key, raw in entry.items():
+        whole = f"{prefix}{key}"
+        if isinstance(raw, dict) and whole not in known:
+            found += _flat(raw, known, f"{whole}.")
+        else:
+            found.append((whole, raw))
+    return found
+
+
+def _find_value(reader: CampaignReader, each: ReadDimension, raw: object) -> int | None:
+    """Return the place of the value that is meant by its name or, of one key, by itself."""
+    values = each.dimension.values
+    named = next((at for at, value in enumerate(values) if value.name == raw), None)
+    field = find_field(each.dimension.key.split("."))
+    if named is not None or field is None:
+        return named
+    _, kind, part = field
+    try:
+        read = kind.kind.read({part: raw} if part else raw, reader.folder)
+    except InvalidValueError:
+        return None
+    parts = kind.kind.parts(read)
+    text = kind.kind.write(read) if parts is None else parts[0][1]
+    return next((at for at, value in enumerate(values) if value.changes[0].text == text), None)

@@ -1,0 +1,347 @@
+"""The cells of a matrix: every combination of the values of its dimensions, merged like what a file says.
+
+::
+
+    base layer + one value of each dimension -> does each value count there? -> cells, each once
+    cells - exclusions -> names -> Scope of each configuration
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from app.campaign_file.dimensions import ReadDimension, read_dimensions, read_exclusions, read_layer
+from app.campaign_file.fields import MOST_CONFIGURATIONS, SECTIONS
+from app.campaign_file.layers import (
+    TARGET,
+    Key,
+    Layer,
+    MergedTarget,
+    filesystem_of,
+    merge_layers,
+    target_kind,
+)
+from app.campaign_file.problems import KeyPath, Problems
+from app.campaign_file.scopes import Scope, ScopedValue, Table
+from app.domain.campaign.configuration import DiskTarget, PostgresChoice, Workload
+from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
+from app.domain.errors import did_you_mean
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.text import tr
+
+if TYPE_CHECKING:
+    from app.campaign_file.reader import CampaignReader
+
+MOST_COMBINATIONS: Final = 5_000
+"""Of values, before any is left out: so many are gone through."""
+
+_NONE = frozenset[str]()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMatrix:
+    """A matrix with its configurations, name and everything that counts for it."""
+
+    matrix: Matrix
+    configurations: tuple[tuple[str, Scope], ...]
+
+
+def read_matrix(
+    reader: CampaignReader, document: Mapping[str, Any], name: str
+) -> tuple[Scope, ReadMatrix | None]:
+    """Return what every configuration starts with, and the matrix; None where something wrong was noted.
+
+    Args:
+        reader: of the campaign.
+        document: the file.
+        name: of the campaign.
+    """
+    base = read_layer(reader, document, KeyPath())
+    dimensions: tuple[ReadDimension, ...] | None = None
+    if "dimension" in document:
+        dimensions = read_dimensions(reader, document["dimension"])
+    else:
+        sentence = tr("leaves combinations of dimensions out, and there is no [[dimension]].")
+        reader.problems.add(KeyPath("exclude"), sentence)
+    if "configuration" in document:
+        sentence = tr(
+            "goes without [[dimension]] only: what the configurations change can be the values of a "
+            "dimension, each beginning with [[dimension.value]]."
+        )
+        reader.problems.add(KeyPath("configuration"), sentence)
+        return Scope(), None
+    if base is None or dimensions is None or base.is_refused:
+        return Scope(), None
+    base = _stated(base, dimensions)
+    shared, _ = merge_layers([base], KeyPath())
+    return shared, expand(reader, base, dimensions, document.get("exclude", []), name)
+
+
+def expand(
+    reader: CampaignReader,
+    base: Layer,
+    dimensions: Sequence[ReadDimension],
+    exclusions: object,
+    name: str,
+) -> ReadMatrix | None:
+    """Return the configurations of a matrix; None where something is wrong, which is noted.
+
+    Args:
+        reader: of the campaign.
+        base: what every configuration starts with.
+        dimensions: right each for itself.
+        exclusions: as TOML gives them.
+        name: of a configuration that nothing tells from others.
+    """
+    product = math.prod(len(each.layers) for each in dimensions)
+    if product > MOST_COMBINATIONS:
+        sentence = tr(
+            "{sizes} values are {product} combinations, more than the {most} that are gone through; "
+            "measured one minute each, once, they would take {days} days."
+        )
+        sizes = " x ".join(str(len(each.layers)) for each in dimensions)
+        days = f"{product / 1440:,.0f}"
+        told = sentence.format(sizes=sizes, product=f"{product:,}", most=f"{MOST_COMBINATIONS:,}", days=days)
+        reader.problems.add(KeyPath("dimension"), told)
+        return None
+    left_out = read_exclusions(reader, exclusions, dimensions)
+    combinations = _Combinations(base, tuple(dimensions))
+    cells = combinations.cells()
+    if left_out is None or not _all_count(reader.problems, combinations, cells):
+        return None
+    kept = tuple(cell for cell in cells if not any(is_left_out(cell, each) for each in left_out))
+    for number, each in enumerate(left_out, start=1):
+        if not any(is_left_out(cell, each) for cell in cells):
+            sentence = tr("leaves nothing out: there is no configuration that it is about.")
+            reader.problems.add(KeyPath(f"exclude[{number}]"), sentence)
+    if not kept:
+        sentence = tr("leaves nothing to measure: every one of {count} configurations is left out.")
+        reader.problems.add(KeyPath("exclude"), sentence.format(count=len(cells)))
+    if len(kept) > MOST_CONFIGURATIONS:
+        sentence = tr("{count} configurations are more than the {most} that are allowed.")
+        told = sentence.format(count=f"{len(kept):,}", most=f"{MOST_CONFIGURATIONS:,}")
+        reader.problems.add(KeyPath("dimension"), told)
+        return None
+    declared = tuple(each.dimension for each in dimensions)
+    matrix = Matrix(base.changes(), declared, left_out, kept, len(cells) - len(kept))
+    names = cell_names(declared, kept, name)
+    makers = _Targets(reader)
+    scopes = (
+        makers.scope(combinations.layers(cell), KeyPath("", each))
+        for cell, each in zip(kept, names, strict=True)
+    )
+    return ReadMatrix(matrix, tuple(zip(names, scopes, strict=True)))
+
+
+def _stated(base: Layer, dimensions: Sequence[ReadDimension]) -> Layer:
+    """Return what every configuration starts with, defaults stated: later versions may have others.
+
+    Not the warm-up where anything says what the caches hold: with cold ones there is none.
+    """
+    layers = (base, *(layer for each in dimensions for layer in each.layers))
+    about_caches = any("caches" in layer.sections.get("workload", {}) for layer in layers)
+    sections: dict[str, Table] = {}
+    for name, default in (("postgresql", PostgresChoice()), ("workload", Workload())):
+        given = base.sections.get(name, {})
+        table: Table = {}
+        for each in SECTIONS[name]:
+            value = getattr(default, each.attribute)
+            stated = value is not None and value != () and each.instead_of not in given
+            if each.attribute in given:
+                table[each.attribute] = given[each.attribute]
+            elif stated and not (each.attribute == "warmup_s" and about_caches):
+                table[each.attribute] = ScopedValue(value, KeyPath(f"{name}.{each.name}"))
+        sections[name] = table
+    return replace(base, sections=sections)
+
+
+@dataclass(frozen=True, slots=True)
+class _Combinations:
+    """Which values count together."""
+
+    base: Layer
+    dimensions: tuple[ReadDimension, ...]
+    _fitting: dict[tuple[int, int, str], Layer] = field(default_factory=dict)
+
+    def cells(self) -> tuple[Cell, ...]:
+        """Return every cell once, the last dimension changing fastest."""
+        found: dict[Cell, None] = {}
+        for values in itertools.product(*(range(len(each.layers)) for each in self.dimensions)):
+            cell = self._cell(values)
+            if cell is not None:
+                found[cell] = None
+        return tuple(found)
+
+    def layers(self, cell: Cell) -> list[Layer]:
+        """Return the layers of a cell, with what there is nothing for taken out."""
+        chosen = self._chosen(cell)
+        spec_id = filesystem_of(chosen)
+        found = [self.base]
+        for place, value in enumerate(cell):
+            if value is not None:
+                known = (place, value, spec_id)
+                if known not in self._fitting:
+                    self._fitting[known] = _fitting(self.dimensions[place].layers[value], spec_id)
+                found.append(self._fitting[known])
+        return found
+
+    def _chosen(self, cell: Cell) -> list[Layer]:
+        return [
+            self.base,
+            *(
+                each.layers[value]
+                for each, value in zip(self.dimensions, cell, strict=True)
+                if value is not None
+            ),
+        ]
+
+    def _cell(self, values: tuple[int, ...]) -> Cell | None:
+        """Return the cell of a combination; None where one of its values does not count and another would."""
+        layers = self._chosen(values)
+        kind, spec_id = target_kind(layers), filesystem_of(layers)
+        cell: list[int | None] = []
+        for place, value in enumerate(values):
+            if counts(layers[place + 1], kind, spec_id):
+                cell.append(value)
+            elif self._any_counts(place, layers):
+                return None
+            else:
+                cell.append(None)
+        return tuple(cell)
+
+    def _any_counts(self, place: int, layers: list[Layer]) -> bool:
+        for layer in self.dimensions[place].layers:
+            others = [*layers[: place + 1], layer, *layers[place + 2 :]]
+            if counts(layer, target_kind(others), filesystem_of(others)):
+                return True
+        return False
+
+
+def counts(layer: Layer, kind: str, spec_id: str) -> bool:
+    """Return whether a value has anything to change.
+
+    Keys of a target count on such a target; options and presets of a filesystem where it has one of them.
+
+    Args:
+        layer: the value.
+        kind: of the target that the values together make.
+        spec_id: of the filesystem that they make; empty for none.
+    """
+    if layer.targets and kind not in layer.targets:
+        return False
+    options, presets = _options(layer), _presets(layer)
+    if not (options or presets) or not spec_id:
+        return True
+    spec = filesystem(spec_id)
+    return bool(options & {each.id for each in spec.options} or presets & {each.id for each in spec.presets})
+
+
+def _disks(layer: Layer) -> Table:
+    return layer.targets.get(DiskTarget.kind, {})
+
+
+def _options(layer: Layer) -> frozenset[str]:
+    given = _disks(layer).get("options")
+    return frozenset(dict(given.value)) if given is not None else _NONE
+
+
+def _presets(layer: Layer) -> frozenset[str]:
+    given = _disks(layer).get("preset")
+    return frozenset({given.value}) if given is not None else _NONE
+
+
+def _fitting(layer: Layer, spec_id: str) -> Layer:
+    """Return a value without the options and the preset that a filesystem does not have."""
+    if not spec_id or not (_options(layer) or _presets(layer)):
+        return layer
+    spec, table = filesystem(spec_id), dict(_disks(layer))
+    if "options" in table:
+        known = {each.id for each in spec.options}
+        kept = tuple(pair for pair in table["options"].value if pair[0] in known)
+        table["options"] = ScopedValue(kept, table["options"].place)
+    if "preset" in table and table["preset"].value not in {each.id for each in spec.presets}:
+        del table["preset"]
+    return replace(layer, targets={DiskTarget.kind: table})
+
+
+def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[Cell]) -> bool:
+    """Whether every value counts somewhere, and every option of it exists there; what does not is noted."""
+    before = problems.count
+    used: dict[tuple[int, int], set[str]] = {}
+    kinds: set[str] = set()
+    for cell in cells:
+        chosen = combinations.layers(cell)
+        kinds.add(target_kind(chosen))
+        spec_id = filesystem_of(chosen)
+        for place, value in enumerate(cell):
+            if value is not None:
+                used.setdefault((place, value), set()).add(spec_id)
+    everywhere = {each.id for each in FILESYSTEMS if any(each.id in specs for specs in used.values())}
+    everywhere |= {filesystem_of([combinations.base])} - {""}
+    for place, dimension in enumerate(combinations.dimensions):
+        for value, layer in enumerate(dimension.layers):
+            specs = used.get((place, value), set()) - {""} or everywhere
+            if layer.targets and not kinds & layer.targets.keys():
+                sentence = tr("changes nothing: no configuration has its data on such a target.")
+                problems.add(layer.place, sentence)
+            elif specs:
+                _check_exist(problems, layer, sorted(specs))
+    return problems.count == before
+
+
+def _check_exist(problems: Problems, layer: Layer, specs: Sequence[str]) -> None:
+    options = {each.id for spec in specs for each in filesystem(spec).options}
+    presets = {each.id for spec in specs for each in filesystem(spec).presets}
+    labels = ", ".join(filesystem(spec).label for spec in specs)
+    for what, given, known in (
+        (tr("option"), _options(layer), options),
+        (tr("preset"), _presets(layer), presets),
+    ):
+        for name in sorted(given - known):
+            sentence = tr("{what} “{name}” is none of {filesystems}.")
+            told = sentence.format(what=what, name=name, filesystems=labels)
+            problems.add(layer.place, f"{told} {did_you_mean(name[:80], sorted(known))}".rstrip())
+
+
+@dataclass(frozen=True, slots=True)
+class _Targets:
+    """Makes the targets of cells: most cells share one."""
+
+    reader: CampaignReader
+    _known: dict[tuple[Any, ...], ScopedValue] = field(default_factory=dict)
+
+    def scope(self, layers: Sequence[Layer], place: KeyPath) -> Scope:
+        """Return everything that counts for a cell."""
+        scope, merged = merge_layers(layers, place)
+        if merged is None:
+            return scope
+        values = {name: given.value for name, given in merged.table.items() if given.value is not None}
+        key = (merged.kind.kind, *sorted(values.items(), key=lambda item: item[0]))
+        if key not in self._known:
+            self._known[key] = self._make(layers, merged, values, place)
+        return replace(scope, target=self._known[key])
+
+    def _make(
+        self, layers: Sequence[Layer], merged: MergedTarget, values: Mapping[str, Any], place: KeyPath
+    ) -> ScopedValue:
+        at = KeyPath(TARGET, place.configuration)
+        problems = merged.kind.faults(values)
+        for problem in problems:
+            key = (TARGET, merged.kind.kind, *problem.path.removeprefix(".").split("."))
+            self.reader.problems.add(_place_of(layers, key, place.configuration), problem.message)
+        return ScopedValue(None if problems else merged.kind.make(**values), at, refused=bool(problems))
+
+
+def _place_of(layers: Sequence[Layer], key: Key, name: str) -> KeyPath:
+    """Return where the value stands that is at fault in a cell."""
+    word = key[-1].partition("[")[0]
+    for layer in reversed(layers):
+        for path in (key, (*key[:-1], word)):
+            place = layer.place_of(path)
+            if place is not None:
+                return KeyPath(place.path, name)
+    return KeyPath(".".join(key), name)

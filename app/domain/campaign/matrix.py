@@ -1,0 +1,168 @@
+"""The matrix of a campaign: dimensions, what is left out, and the cells that this makes. Pure.
+
+A cell is one combination of values. A value counts only where there is something that it changes (an option
+of ZFS on ZFS only): what differs in nothing else is one cell. `app.campaign_file.matrix` makes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.text import tr
+
+LONGEST_NAME: Final = 80
+"""Characters that the name of a configuration may have."""
+
+_SWITCHES: Final = frozenset({"on", "off", "true", "false", "yes", "no", "none", "always", "auto", "default"})
+"""Words that say nothing without what they are about."""
+
+_SPOKEN: Final = {"true": tr("on"), "false": tr("off")}
+
+Cell = tuple[int | None, ...]
+"""Of each dimension the place of the value, from 0; None where the dimension changes nothing there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A key of a campaign file with its value.
+
+    Attributes:
+        key: parts of the dotted key; ``("target", "memory")`` with ``{}`` for a target without keys.
+        text: the value as TOML has it.
+    """
+
+    key: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionValue:
+    """One value of a dimension.
+
+    Attributes:
+        name: what a person gave, or the value's own text.
+        changes: what it changes; none for a value that leaves everything as it is.
+    """
+
+    name: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixDimension:
+    """Something that is tried with several values.
+
+    Attributes:
+        name: unique among those of a matrix.
+        values: at least one; names and changes are unique.
+        key: dotted, where each value changes this key and nothing else; else empty.
+    """
+
+    name: str
+    values: tuple[DimensionValue, ...]
+    key: str = ""
+
+
+Exclusion = tuple[tuple[int, tuple[int, ...]], ...]
+"""Combinations that are left out: of some dimensions, by place, the values that meet there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Dimensions over what every configuration starts with.
+
+    Attributes:
+        shared: what every configuration starts with.
+        dimensions: at least one.
+        exclusions: what is left out; each leaves out something.
+        cells: one for each configuration of the campaign, in the same order.
+        left_out: how many cells the exclusions left out.
+    """
+
+    shared: tuple[Change, ...]
+    dimensions: tuple[MatrixDimension, ...]
+    exclusions: tuple[Exclusion, ...]
+    cells: tuple[Cell, ...]
+    left_out: int = 0
+
+
+def default_name(key: str) -> str:
+    """Return what a dimension of one key is called where nobody gives it a name: the key's last part."""
+    settings = "postgresql.settings."
+    return key.removeprefix(settings) if key.startswith(settings) else key.rpartition(".")[2]
+
+
+def is_left_out(cell: Cell, exclusion: Exclusion) -> bool:
+    """Return whether an exclusion means this cell; not where one of its dimensions changes nothing there."""
+    return all(cell[dimension] in values for dimension, values in exclusion)
+
+
+def labels_of(dimensions: Sequence[MatrixDimension]) -> tuple[tuple[str, ...], ...]:
+    """Return what each value is called in names of cells: by its word where that tells, else with its key."""
+    words = [[_word(value) for value in each.values] for each in dimensions]
+    found = []
+    for place, each in enumerate(dimensions):
+        others = {word for other, more in enumerate(words) if other != place for word in more}
+        own = words[place]
+        if not each.key or (all(map(_tells, own)) and not others & set(own)):
+            found.append(tuple(own))
+        else:
+            found.append(tuple(f"{each.name} {word}" for word in own))
+    return tuple(found)
+
+
+def cell_names(dimensions: Sequence[MatrixDimension], cells: Sequence[Cell], alone: str) -> tuple[str, ...]:
+    """Return a name for each cell: the shortest that tells them apart.
+
+    Args:
+        dimensions: of the matrix.
+        cells: no two are alike.
+        alone: name of a cell that no value tells from others.
+    """
+    labels = labels_of(dimensions)
+    telling = [len({cell[place] for cell in cells}) > 1 for place in range(len(dimensions))]
+    found: dict[str, None] = {}
+    for number, cell in enumerate(cells, start=1):
+        parts = [
+            labels[place][value]
+            for place, value in enumerate(cell)
+            if value is not None and telling[place] and labels[place][value]
+        ]
+        name = ", ".join(parts) or alone
+        if len(name) > LONGEST_NAME or name in found:
+            ending = f" … {number}"
+            name = name[: LONGEST_NAME - len(ending)].rstrip(" ,") + ending
+        found[name] = None
+    return tuple(found)
+
+
+def describe_matrix(matrix: Matrix) -> tuple[str, ...]:
+    """Return in sentences what dimensions there are and what became of their combinations."""
+    sizes = [len(each.values) for each in matrix.dimensions]
+    parts = [
+        tr("{name} ({values})").format(name=each.name, values=", ".join(value.name for value in each.values))
+        for each in matrix.dimensions
+    ]
+    sentence = tr("{dimensions}: {product} combinations are {count} configurations.")
+    told = [
+        sentence.format(dimensions=" x ".join(parts), product=math.prod(sizes), count=len(matrix.cells)),
+    ]
+    if matrix.left_out:
+        told.append(tr("[[exclude]] leaves {count} of them out.").format(count=matrix.left_out))
+    for place, each in enumerate(matrix.dimensions):
+        idle = sum(cell[place] is None for cell in matrix.cells)
+        if idle:
+            words = tr("{name} changes nothing in {idle} of {count} configurations, which are there once.")
+            told.append(words.format(name=each.name, idle=idle, count=len(matrix.cells)))
+    return tuple(told)
+
+
+def _word(value: DimensionValue) -> str:
+    return _SPOKEN.get(value.name, value.name) if len(value.changes) == 1 else value.name
+
+
+def _tells(word: str) -> bool:
+    return word[:1].isalpha() and word.lower() not in _SWITCHES and word not in _SPOKEN.values()

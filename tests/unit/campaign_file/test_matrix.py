@@ -1,0 +1,504 @@
+"""Dimensions of a campaign file: what they come to, what is written of them, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from app.campaign_file.dimensions import doubling
+from app.campaign_file.fields import MOST_CONFIGURATIONS
+from app.campaign_file.matrix import MOST_COMBINATIONS
+from app.campaign_file.reader import parse_campaign, parse_stored_campaign
+from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    DiskTarget,
+    FolderTarget,
+    MemoryTarget,
+    Workload,
+)
+from app.domain.campaign.matrix import LONGEST_NAME, describe_matrix
+from app.domain.errors import CampaignError
+from app.domain.options.raid import Level
+
+FOLDER = 'name = "trial"\n[target.folder]\n'
+DISKS = 'name = "trial"\n[target.disks]\ndata = ["S1", "S2", "S3", "S4"]\nlevel = "raid10"\n'
+FILESYSTEMS = '[[dimension]]\nkey = "target.disks.filesystem"\nvalues = ["ext4", "xfs", "zfs"]\n'
+CLIENTS = '[[dimension]]\nkey = "workload.clients"\nvalues = [1, 4]\n'
+RECORDS = '[[dimension]]\nkey = "target.disks.options.recordsize"\nvalues = ["8 KiB", "128 KiB"]\n'
+
+
+def parse(text: str, folder: Path | str = "/nowhere") -> Campaign:
+    return parse_campaign(text, base_directory=folder, source_name="trial.toml")
+
+
+def refusal(text: str) -> CampaignError:
+    with pytest.raises(CampaignError) as caught:
+        parse(text)
+    return caught.value
+
+
+def names(campaign: Campaign) -> list[str]:
+    return [each.name for each in campaign.configurations]
+
+
+def disks(each: Configuration) -> DiskTarget:
+    assert isinstance(each.target, DiskTarget)
+    return each.target
+
+
+# --- meaning
+
+
+def test_every_combination_is_a_configuration_and_the_last_dimension_changes_fastest() -> None:
+    campaign = parse(DISKS + FILESYSTEMS + CLIENTS)
+    assert names(campaign) == [
+        *("ext4, clients 1", "ext4, clients 4", "xfs, clients 1"),
+        *("xfs, clients 4", "zfs, clients 1", "zfs, clients 4"),
+    ]
+    assert [disks(each).data.filesystem for each in campaign.configurations] == [
+        *("ext4", "ext4", "xfs", "xfs", "zfs", "zfs"),
+    ]
+    assert [each.workload.clients for each in campaign.configurations] == [1, 4] * 3
+    assert campaign.repeats == 5
+
+
+def test_a_target_below_a_dimension_is_merged_key_by_key() -> None:
+    campaign = parse(DISKS + 'partition_size = "20 GiB"\n' + FILESYSTEMS)
+    for each in campaign.configurations:
+        assert disks(each).data.partition_bytes == 20 * 2**30
+        assert disks(each).data.level is Level.RAID10
+        assert disks(each).data.disks == ("S1", "S2", "S3", "S4")
+
+
+def test_a_value_may_change_several_keys_or_none() -> None:
+    campaign = parse(
+        DISKS
+        + 'filesystem = "xfs"\n'
+        + '[[dimension]]\nname = "layout"\n'
+        + '[[dimension.value]]\nname = "as above"\n'
+        + '[[dimension.value]]\nname = "one disk, noatime"\n'
+        + 'target.disks = { level = "single", data = ["S1"] }\n'
+        + '[dimension.value.postgresql.settings]\nwork_mem = "8MB"\n'
+    )
+    first, second = campaign.configurations
+    assert names(campaign) == ["as above", "one disk, noatime"]
+    assert disks(first).data.level is Level.RAID10
+    assert disks(second).data.level is Level.SINGLE
+    assert disks(second).data.disks == ("S1",)
+    assert second.postgresql.settings == (("work_mem", "8MB"),)
+    assert disks(second).data.filesystem == "xfs"
+
+
+def test_an_option_counts_where_the_filesystem_has_it_and_makes_no_cell_twice() -> None:
+    campaign = parse(DISKS + FILESYSTEMS + RECORDS)
+    assert names(campaign) == ["ext4", "xfs", "zfs, recordsize 8 KiB", "zfs, recordsize 128 KiB"]
+    assert [disks(each).data.options for each in campaign.configurations] == [
+        *((), (), (("recordsize", 8192),), (("recordsize", 131072),)),
+    ]
+    assert campaign.matrix is not None
+    told = " ".join(describe_matrix(campaign.matrix))
+    assert "recordsize changes nothing in 2 of 4 configurations" in told
+    assert "6 combinations are 4 configurations" in told
+
+
+def test_the_order_of_dimensions_does_not_decide_where_they_count() -> None:
+    assert set(names(parse(DISKS + RECORDS + FILESYSTEMS))) == {
+        *("ext4", "xfs", "recordsize 8 KiB, zfs", "recordsize 128 KiB, zfs"),
+    }
+
+
+def test_one_value_may_hold_options_of_several_filesystems() -> None:
+    campaign = parse(
+        DISKS
+        + FILESYSTEMS
+        + '[[dimension]]\nname = "times"\n[[dimension.value]]\nname = "usual"\n'
+        + '[[dimension.value]]\nname = "small"\n[dimension.value.target.disks.options]\n'
+        + 'recordsize = "8 KiB"\natime = "noatime"\n'
+    )
+    by_name = {each.name: dict(disks(each).data.options) for each in campaign.configurations}
+    assert by_name["xfs, small"] == {"atime": "noatime"}
+    assert by_name["zfs, small"]["recordsize"] == 8192
+
+
+def test_a_preset_that_a_filesystem_does_not_have_is_left_out_there() -> None:
+    campaign = parse(
+        DISKS
+        + FILESYSTEMS
+        + '[[dimension]]\nkey = "target.disks.preset"\nvalues = ["defaults", "2016-recordsize"]\n'
+    )
+    presets: dict[str, set[str]] = {disks(each).data.filesystem: set() for each in campaign.configurations}
+    for each in campaign.configurations:
+        presets[disks(each).data.filesystem].add(disks(each).data.preset)
+    assert all("defaults" in found for found in presets.values())
+    assert len(names(campaign)) == len({(each.target, each.workload) for each in campaign.configurations})
+
+
+def test_a_dimension_of_targets_takes_a_dimension_of_disks_with_it_where_there_are_disks() -> None:
+    campaign = parse(
+        'name = "trial"\n'
+        '[[dimension]]\nname = "where"\n'
+        '[[dimension.value]]\nname = "memory"\ntarget.memory = {}\n'
+        '[[dimension.value]]\nname = "folder"\ntarget.folder.path = "/srv"\n'
+        '[[dimension.value]]\nname = "disks"\ntarget.disks = { data = ["S1"] }\n' + FILESYSTEMS
+    )
+    assert names(campaign) == ["memory", "folder", "disks, ext4", "disks, xfs", "disks, zfs"]
+    assert campaign.configurations[0].target == MemoryTarget()
+    assert campaign.configurations[1].target == FolderTarget("/srv")
+
+
+def test_a_scale_replaces_a_size_and_false_and_true_are_off_and_on() -> None:
+    campaign = parse(
+        FOLDER
+        + '[[dimension]]\nkey = "workload.scale"\nvalues = [1, 10]\n'
+        + '[[dimension]]\nkey = "postgresql.checksums"\nvalues = [true, false]\n'
+    )
+    assert names(campaign)[1] == "scale 1, checksums off"
+    assert campaign.configurations[0].workload == Workload(scale=1, size=None)
+
+
+def test_words_that_two_dimensions_share_stand_with_their_keys() -> None:
+    campaign = parse(
+        DISKS
+        + 'filesystem = "xfs"\n'
+        + '[[dimension]]\nname = "fs preset"\nkey = "target.disks.preset"\n'
+        + 'values = ["defaults", "recommended"]\n'
+        + '[[dimension]]\nname = "pg preset"\nkey = "postgresql.preset"\nvalues = ["defaults", "machine"]\n'
+    )
+    assert names(campaign)[0] == "fs preset defaults, pg preset defaults"
+
+
+def test_names_are_unique_and_short_enough_however_long_the_values_are() -> None:
+    long = ", ".join(f'"/srv/{"x" * 70}/{number}"' for number in range(3))
+    campaign = parse(
+        'name = "trial"\n' + f'[[dimension]]\nkey = "target.folder.path"\nvalues = [{long}]\n' + CLIENTS
+    )
+    assert len(set(names(campaign))) == 6
+    assert max(map(len, names(campaign))) <= LONGEST_NAME
+
+
+def test_a_dimension_of_one_value_is_in_no_name() -> None:
+    campaign = parse(FOLDER + '[[dimension]]\nkey = "workload.scale"\nvalues = [3]\n')
+    assert names(campaign) == ["trial"]
+    assert campaign.configurations[0].workload.scale == 3
+
+
+def test_clients_are_swept_with_one_key() -> None:
+    campaign = parse(FOLDER + '[[dimension]]\nkey = "workload.clients"\ndoubling = [1, 20]\n')
+    assert [each.workload.clients for each in campaign.configurations] == [1, 2, 4, 8, 16, 20]
+    assert doubling(4, 4) == [4]
+    assert doubling(3, 12) == [3, 6, 12]
+
+
+def test_combinations_are_left_out_by_name_or_key_and_by_one_value_or_several() -> None:
+    layout = '[[dimension]]\nkey = "postgresql.checksums"\nvalues = [true, false]\n'
+    text = DISKS + FILESYSTEMS + CLIENTS + layout
+    campaign = parse(
+        text
+        + '[[exclude]]\nfilesystem = ["xfs", "zfs"]\nclients = 1\n'
+        + '[[exclude]]\ntarget.disks.filesystem = "ext4"\npostgresql.checksums = false\n'
+    )
+    assert len(parse(text).configurations) == 12
+    assert names(campaign) == [
+        "ext4, clients 1, checksums on",
+        "ext4, clients 4, checksums on",
+        "xfs, clients 4, checksums on",
+        "xfs, clients 4, checksums off",
+        "zfs, clients 4, checksums on",
+        "zfs, clients 4, checksums off",
+    ]
+    assert campaign.matrix is not None
+    assert campaign.matrix.left_out == 6
+    assert "leaves 6 of them out" in " ".join(describe_matrix(campaign.matrix))
+
+
+# --- written and read again
+
+
+def again(campaign: Campaign) -> Campaign:
+    return parse(format_campaign(campaign))
+
+
+def test_a_campaign_that_was_begun_is_known_again_by_its_dimensions_and_scripts(tmp_path: Path) -> None:
+    script = tmp_path / "own.sql"
+    script.write_text("SELECT 1;\n")
+    text = FOLDER + '[[dimension]]\nkey = "workload.script"\nvalues = ["select-only", { file = "own.sql" }]\n'
+    campaign = parse(text, tmp_path)
+    stated = state_campaign(campaign)
+    assert parse(stated) == campaign
+    assert changed_scripts(stated, campaign) == ()
+    assert changed_scripts(stated, parse(text.replace('"select-only"', '"tpcb-like"'), tmp_path)) is None
+    script.write_text("SELECT 2;\n")
+    assert changed_scripts(stated, parse(text, tmp_path)) == (str(script),)
+    script.unlink()
+    assert names(parse_stored_campaign(stated)) == names(campaign)
+
+
+def test_what_is_written_is_as_long_as_the_dimensions_and_not_as_the_cells() -> None:
+    campaign = parse(
+        FOLDER
+        + "".join(
+            f'[[dimension]]\nkey = "{key}"\nvalues = {values}\n'
+            for key, values in (
+                ("workload.clients", list(range(1, 11))),
+                ("workload.scale", list(range(1, 11))),
+                ("workload.rate", list(range(1, 11))),
+            )
+        )
+    )
+    assert len(campaign.configurations) == 1000
+    assert len(format_campaign(campaign)) < 2000
+
+
+def test_defaults_are_stated_so_that_a_later_version_measures_the_same() -> None:
+    text = format_campaign(parse(FOLDER + CLIENTS))
+    assert 'protocol = "prepared"' in text
+    assert "warmup = " in text
+    cold = format_campaign(
+        parse(FOLDER + '[[dimension]]\nkey = "workload.caches"\nvalues = ["warm", "cold"]\n')
+    )
+    assert "warmup" not in cold
+    assert [each.workload.warmup_s for each in parse(cold).configurations] == [10, 0]
+
+
+KEYS = {
+    "workload.clients": ["1", "4", "7"],
+    "workload.scale": ["1", "20", "300"],
+    "workload.rate": ["0.5", "10", "1e3"],
+    "workload.warmup": ["0", '"5s"', '"1 min"'],
+    "workload.script": ['"select-only"', '[{builtin = "tpcb-like", weight = 2}]', '"simple-update"'],
+    "postgresql.checksums": ["true", "false"],
+    "postgresql.settings.work_mem": ['"1MB"', '"a \\" b"', "64"],
+    "postgresql.settings.auto_explain.log_analyze": ["true", "false"],
+    "target.disks.filesystem": ['"ext4"', '"zfs"', '"btrfs"'],
+    "target.disks.level": ['"mirror"', '"stripe"'],
+    "target.disks.options.recordsize": ['"8 KiB"', '"128 KiB"'],
+    "target.disks.options.noatime": ["true"],
+    "target.disks.partition_size": ['"20 GiB"', '"whole"'],
+    "target.disks.preset": ['"defaults"', '"recommended"'],
+}
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> str:
+    """Draw a file on two disks with dimensions, some of which are tables."""
+    chosen = draw(st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=4, unique=True))
+    lines = [
+        'name = "trial"',
+        "[target.disks]",
+        'data = ["S1", "S2"]',
+        'level = "mirror"',
+        'filesystem = "zfs"',
+    ]
+    listed = []
+    for number, key in enumerate(chosen):
+        values = draw(st.lists(st.sampled_from(KEYS[key]), min_size=1, max_size=3, unique=True))
+        listed.append((f"d {number}", values))
+        lines += ["[[dimension]]", f'name = "d {number}"']
+        if draw(st.booleans()):
+            lines += [f'key = "{key}"', f"values = [{', '.join(values)}]"]
+            continue
+        for place, value in enumerate(values):
+            lines += ["[[dimension.value]]", f'name = "v{place}"', f"{quoted(key)} = {value}"]
+    return "\n".join(lines) + "\n"
+
+
+def quoted(key: str) -> str:
+    settings_of = "postgresql.settings."
+    return f'{settings_of}"{key.removeprefix(settings_of)}"' if key.startswith(settings_of) else key
+
+
+def accepted(text: str) -> Campaign | None:
+    """Return a campaign; None for options that none of the drawn filesystems has, say."""
+    try:
+        return parse(text)
+    except CampaignError:
+        return None
+
+
+@settings(deadline=None, max_examples=60)
+@given(matrices())
+def test_what_is_written_of_a_matrix_reads_back_equal(text: str) -> None:
+    campaign = accepted(text)
+    assume(campaign is not None)
+    assert campaign is not None
+    read = again(campaign)
+    assert read == campaign
+    assert format_campaign(read) == format_campaign(campaign)
+    assert len(set(names(campaign))) == len(campaign.configurations)
+    parts = [(each.target, each.postgresql, each.workload) for each in campaign.configurations]
+    assert all(one != other for one, other in itertools.combinations(parts, 2))
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "words"),
+    [
+        (
+            '[[dimension]]\nkey = "workload.clients"\n',
+            "dimension[1].values",
+            "is missing: a dimension has at",
+        ),
+        ('[[dimension]]\nkey = "workload.clients"\nvalues = []\n', "dimension[1].values", "an empty list"),
+        ('[[dimension]]\nkey = "workload.clients"\nvalues = 3\n', "dimension[1].values", "found 3"),
+        ("[[dimension]]\n", "dimension[1]", "has nothing; allowed is either key with values"),
+        ('[[dimension]]\nname = "x"\nvalue = []\n', "dimension[1].value", "an empty list"),
+        ('[[dimension]]\nname = "x"\nvalue = [3]\n', "dimension[1].value[1]", "found 3"),
+        ('[[dimension]]\nname = "x"\n[[dimension.value]]\n', "dimension[1].value[1].name", "is missing"),
+        ("dimension = 3\n", "dimension", "found 3"),
+        ("dimension = [3]\n", "dimension[1]", "found 3"),
+        ('[[dimension]]\nkeys = "x"\n', "dimension[1].keys", "Did you mean “key”?"),
+        ('[[dimension]]\nkey = "workload.client"\nvalues = [1]\n', "dimension[1].key", "workload.clients"),
+        ('[[dimension]]\nkey = "target"\nvalues = [1]\n', "dimension[1].key", "found “target”"),
+        ('[[dimension]]\nkey = "repeats"\nvalues = [1]\n', "dimension[1].key", "found “repeats”"),
+        ("[[dimension]]\nkey = 7\nvalues = [1]\n", "dimension[1].key", "found 7"),
+        ('[[dimension]]\nkey = "workload.clients"\nvalues = [1, 0]\n', "dimension[1].values[2]", "found 0"),
+        (
+            '[[dimension]]\nkey = "workload.clients"\nvalues = [1, 2, 1]\n',
+            "dimension[1].values[3]",
+            "number 1",
+        ),
+        (
+            '[[dimension]]\nkey = "workload.size"\nvalues = ["1 GiB", "1024 MiB"]\n',
+            "dimension[1].values[2]",
+            "same",
+        ),
+        (
+            '[[dimension]]\nkey = "workload.clients"\ndoubling = [4, 1]\n',
+            "dimension[1].doubling",
+            "a list of 2",
+        ),
+        ('[[dimension]]\nkey = "workload.clients"\ndoubling = 4\n', "dimension[1].doubling", "found 4"),
+        (
+            '[[dimension]]\nkey = "workload.clients"\nvalues = [1]\ndoubling = [1, 2]\n',
+            "dimension[1]",
+            "doubling",
+        ),
+        (CLIENTS + CLIENTS, "dimension[2].name", "is the name of dimension 1 as well"),
+        (
+            CLIENTS + CLIENTS.replace("key", 'name = "c"\nkey'),
+            "dimension[2].values[2]",
+            "dimension 1 changes",
+        ),
+        (
+            (
+                '[[dimension]]\nkey = "workload.size"\nvalues = ["1 GiB"]\n'
+                '[[dimension]]\nkey = "workload.scale"\nvalues = [1]\n'
+            ),
+            "dimension[2].values[1]",
+            "workload.scale/size",
+        ),
+        (
+            '[[dimension]]\nkey = "workload.compressibility"\nvalues = [2, 3]\n',
+            "dimension[1].key",
+            "has to be the same in all configurations",
+        ),
+        (
+            (
+                '[[dimension]]\nname = "x"\n[[dimension.value]]\nname = "a"\nworkload.compressibility = 2\n'
+                '[[dimension.value]]\nname = "b"\nworkload.compressibility = 3\n'
+            ),
+            "dimension[1].value[2].workload.compressibility",
+            "has to be the same in all configurations",
+        ),
+        (CLIENTS + '[[configuration]]\nname = "x"\n', "configuration", "goes without [[dimension]] only"),
+        ("[[exclude]]\nclients = 1\n", "exclude", "there is no [[dimension]]"),
+        (CLIENTS + "[[exclude]]\nclients = [1, 4]\n", "exclude", "every one of 2 configurations"),
+        (CLIENTS + "[[exclude]]\nclients = 2\n", "exclude[1].clients", "found 2; allowed is 1, 4"),
+        (CLIENTS + "[[exclude]]\nclients = []\n", "exclude[1].clients", "an empty list"),
+        (CLIENTS + "[[exclude]]\nclient = 1\n", "exclude[1].client", "Did you mean “clients”?"),
+        (CLIENTS + "[[exclude]]\n", "exclude[1]", "an empty table"),
+        (
+            FILESYSTEMS + CLIENTS,
+            "dimension[1].values[1]",
+            "changes nothing: no configuration has its data on such a target",
+        ),
+        (
+            '[[dimension]]\nkey = "workload.threads"\nvalues = [1, 9]\n',
+            "dimension[1].values[2]",
+            "found 9; allowed is at most the number of clients, which is 4",
+        ),
+    ],
+)
+def test_what_is_wrong_with_dimensions_is_told_with_its_place(text: str, field: str, words: str) -> None:
+    head, _, table = FOLDER.partition("\n")
+    whole = f"{head}\n{text}{table}" if text.startswith("dimension") else FOLDER + text
+    error = refusal(whole)
+    assert error.field == field
+    assert words in error.message
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "words"),
+    [
+        (FILESYSTEMS.replace("zfs", "zsf"), "dimension[1].values[3]", "Did you mean “zfs”?"),
+        (FILESYSTEMS + RECORDS.replace("recordsize", "recordsiz"), "dimension[2].values[1]", "recordsize"),
+        (FILESYSTEMS.replace(', "zfs"', "") + RECORDS, "dimension[2].values[1]", "is none of ext4, XFS"),
+        (FILESYSTEMS + RECORDS.replace("128 KiB", "7 KiB"), "dimension[2].values[2]", "7168"),
+        (
+            FILESYSTEMS + RECORDS + '[[exclude]]\nfilesystem = "xfs"\nrecordsize = "8 KiB"\n',
+            "exclude[1]",
+            "nothing",
+        ),
+        (
+            FILESYSTEMS + '[[dimension]]\nkey = "target.disks.preset"\nvalues = ["defaults", "x"]\n',
+            "dimension[2].values[2]",
+            "preset “x” is none of ext4, XFS",
+        ),
+        (
+            FILESYSTEMS + '[[dimension]]\nkey = "target.disks.level"\nvalues = ["raidz3"]\n',
+            "dimension[2]",
+            "raidz3",
+        ),
+        (CLIENTS, "target.disks.filesystem", "is missing"),
+    ],
+)
+def test_what_is_wrong_with_dimensions_of_disks_is_told_with_its_place(
+    text: str, field: str, words: str
+) -> None:
+    error = refusal(DISKS + text)
+    assert (error.field or "").startswith(field)
+    assert words in error.message
+
+
+def test_a_million_cells_are_refused_with_the_reason_before_they_are_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = FOLDER + "".join(
+        f'[[dimension]]\nkey = "workload.{key}"\nvalues = {list(range(1, 101))}\n'
+        for key in ("clients", "scale", "rate")
+    )
+    monkeypatch.setattr("app.campaign_file.matrix.itertools", None)  # nothing goes through them
+    error = refusal(text)
+    assert error.field == "dimension"
+    assert "100 x 100 x 100 values are 1,000,000 combinations" in error.message
+    assert f"{MOST_COMBINATIONS:,}" in error.message
+
+
+def test_more_configurations_than_allowed_are_refused_after_what_is_left_out() -> None:
+    text = FOLDER + "".join(
+        f'[[dimension]]\nkey = "workload.{key}"\nvalues = {list(range(1, most))}\n'
+        for key, most in (("clients", 41), ("scale", 31))
+    )
+    assert f"1,200 configurations are more than the {MOST_CONFIGURATIONS:,}" in refusal(text).message
+    fewer = parse(text + f"[[exclude]]\nclients = {list(range(1, 11))}\n")
+    assert len(fewer.configurations) == 900
+
+
+def test_so_many_runs_are_refused() -> None:
+    text = (
+        "repeats = 11\n"
+        + FOLDER
+        + "".join(
+            f'[[dimension]]\nkey = "workload.{key}"\nvalues = {list(range(1, most))}\n'
+            for key, most in (("clients", 41), ("scale", 26))
+        )
+    )
+    assert "11,000" in refusal(text).message or "11000 runs are more" in refusal(text).message
