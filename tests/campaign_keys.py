@@ -29,7 +29,15 @@ OWN_SCRIPT: Final = """\\sleep 10 ms
 SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches;
 """
 """Takes at least 10 ms, and fails where :scale is not that of the tables."""
-CAMPAIGNS_OWN: Final = ("repeats", "seeds", "order", "io_baseline", "repeat_disturbed", "compressibility")
+CAMPAIGNS_OWN: Final = (
+    "repeats",
+    "seeds",
+    "order",
+    "io_baseline",
+    "repeat_disturbed",
+    "compressibility",
+    "data_set",
+)
 """Keys that are said once for all configurations of a campaign."""
 _MEMORY_BYTES: Final = 3 * GIB
 _OWN: Final = {
@@ -177,6 +185,11 @@ def declared(places: Places) -> dict[str, Values]:
         "compressibility": {
             "left out": Value(_own_rows),
             "2": Value(_rows_of_two_to_one, {"workload.compressibility": "2"}),
+        },
+        # That it is copied has tests of its own (tests/postgres/test_data_set.py).
+        "data_set": {
+            "left out": Value(_loaded),
+            "loaded": Value(_loaded, {"workload.data_set": '"loaded"'}),
         },
         "clients": {str(count): _clients(count) for count in (2, 3)},
         "threads": {"left out": Value(_threads), **{name: _threads_of(name) for name in ("1", "2")}},
@@ -399,6 +412,14 @@ def _data(key: str, text: str, scale: int) -> Value:
 def _own_rows(back: Back) -> None:
     assert back.run.metadata.workload.compressibility is None
     assert "--init-steps=dtgvp" in back.command("--initialize").argv
+
+
+def _loaded(back: Back) -> None:
+    assert back.run.metadata.workload.data_set == "loaded"
+    told = or_none(back.run.metadata.data_set)
+    assert told is not None
+    assert (told.state, told.template) == ("loaded", "")
+    assert back.commands("--initialize")
 
 
 def _rows_of_two_to_one(back: Back) -> None:

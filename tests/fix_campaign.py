@@ -208,6 +208,7 @@ def campaign_bench(
         "XDG_DATA_HOME": str(open_folder / "data"),
         "XDG_STATE_HOME": str(open_folder / "state"),
         "XDG_CACHE_HOME": str(open_folder / "cache"),
+        "PGFOOTING_TEMPLATES": str(open_folder / "templates"),
         "PYTHONWARNINGS": "error",
     }
     monkeypatch.setenv("XDG_STATE_HOME", environment["XDG_STATE_HOME"])

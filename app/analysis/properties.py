@@ -15,6 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from app.analysis.compression import data_words
+from app.analysis.data_set import data_set_words
+from app.domain.campaign.configuration import DataSet
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
 from app.domain.options.kinds import OptionValue
@@ -25,7 +27,7 @@ from app.domain.units import format_duration, format_size
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, TargetMetadata
-from app.runfile.metadata.typed_json import NotKnown
+from app.runfile.metadata.typed_json import NotKnown, or_none
 from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
 
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ SETTINGS: Final = tr("server settings")
 KIND: Final = tr("kind")
 PATH: Final = tr("path")
 
+DATA_SET: Final = tr("data set")
+"""Name of the property that says how the data came onto the storage."""
+
 LABELS: Final = {
     "label": tr("transactions"),
     "duration_s": tr("measured time"),
@@ -61,6 +66,7 @@ LABELS: Final = {
     "latency_limit_ms": tr("latency limit, ms"),
     "size": tr("size of the data"),
     "compressibility": tr("rows can be compressed"),
+    "data_set": DATA_SET,
     "folder": tr("installation"),
     "sha256": tr("build"),
     "origin": tr("found by"),
@@ -320,6 +326,9 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         if each.name == "compressibility" and not isinstance(value, NotKnown):
             yield Property(WORKLOAD, _label(each.name), data_words(value), is_shown=value is not None)
             continue
+        if each.name == "data_set":
+            yield from _data_set(run)
+            continue
         if each.name in _LOADS:
             yield from _load(run, each.name, value)
             continue
@@ -327,6 +336,16 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         if each.name == "threads":
             yield from _given(WORKLOAD, tr("scale"), run.scale)
             yield from _given(WORKLOAD, tr("data"), run.data_bytes, "data_bytes")
+
+
+def _data_set(run: RunMetadata) -> Iterator[Property]:
+    """Yield how the data came there: as it really was, where the file tells, else as it was stated."""
+    told = or_none(run.data_set)
+    state = run.workload.data_set if told is None or not told.state else told.state
+    if isinstance(state, NotKnown):
+        yield from _given(WORKLOAD, DATA_SET, state)
+    else:
+        yield Property(WORKLOAD, DATA_SET, data_set_words(state), is_shown=state != DataSet.LOADED)
 
 
 _LOADS: Final = frozenset({"rate_tps", "latency_limit_ms"})

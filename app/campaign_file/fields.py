@@ -27,6 +27,7 @@ from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
     MOST_ORDER_SEED,
     Caches,
+    DataSet,
     DataSize,
     FolderTarget,
     MemoryTarget,
@@ -100,6 +101,7 @@ _RATE = tr("Transactions per second that arrive, kept up with or not; left out: 
 _COMPRESSIBILITY = tr(
     "How far the rows of the data can be compressed: 2 is 2:1; left out: pgbench's, which are mostly blanks."
 )
+_DATA_SET = tr("Whether the data is loaded where it is measured, or made once and copied there for each run.")
 _LIMIT = tr("With a rate: what would start later than this is skipped; without: late ones are counted.")
 
 CAMPAIGN_FIELDS: Final = (
@@ -137,6 +139,7 @@ WORKLOAD_FIELDS: Final = (
     CampaignField("size", SizeKind(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale"),
     CampaignField("scale", IntKind(1, 1_000_000), "scale", _SCALE, "size"),
     CampaignField("compressibility", FloatKind(LEAST_RATIO, MOST_RATIO), "compressibility", _COMPRESSIBILITY),
+    CampaignField("data_set", EnumKind(tuple(DataSet), DataSet), "data_set", _DATA_SET),
     CampaignField("clients", IntKind(1, 10_000), "clients", _CLIENTS),
     CampaignField("threads", IntKind(1, 10_000), "threads", _THREADS),
     CampaignField("duration", WholeSeconds(1, 7 * 86_400), "duration_s", _DURATION, "transactions"),
@@ -148,7 +151,7 @@ WORKLOAD_FIELDS: Final = (
     CampaignField("latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT),
 )
 
-ALIKE: Final = frozenset({"workload.compressibility"})
+ALIKE: Final = frozenset({"workload.compressibility", "workload.data_set"})
 """What all configurations of a campaign have alike: another data set is no difference of a configuration."""
 
 SECTIONS: Final = {"postgresql": POSTGRESQL_FIELDS, "workload": WORKLOAD_FIELDS}

@@ -84,6 +84,12 @@ def _disks(arguments: argparse.Namespace) -> int:
     return disks_command(arguments)
 
 
+def _templates(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.templates import templates_command
+
+    return templates_command(arguments)
+
+
 def _doctor(arguments: argparse.Namespace) -> int:
     from app.cli.doctor.doctor import doctor_command
 
@@ -158,6 +164,24 @@ def _add_disks(commands: argparse._SubParsersAction[_Parser]) -> None:
         help=tr("let root read every byte of this disk, to know whether it holds anything but zeros"),
     )
     disks.set_defaults(command=_disks)
+
+
+def _add_templates(commands: argparse._SubParsersAction[_Parser]) -> None:
+    templates = commands.add_parser("templates", help=tr("data sets that are kept to be copied"))
+    templates.description = tr(
+        'Campaigns with data_set = "copied" make each data set once and copy it for every run. They are kept '
+        "in the cache folder, or where PGFOOTING_TEMPLATES says: a folder on a disk that is not under test."
+    )
+    templates.add_argument(
+        "--remove", default="", metavar="ID", help=tr("remove this data set; “all” removes every one")
+    )
+    templates.add_argument("--json", action="store_true", help=tr("one object"))
+    templates.set_defaults(command=_templates)
+
+
+def _add_disks_and_templates(commands: argparse._SubParsersAction[_Parser]) -> None:
+    _add_disks(commands)
+    _add_templates(commands)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -279,7 +303,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_window_commands(commands)
 
-    _add_disks(commands)
+    _add_disks_and_templates(commands)
 
     doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
     doctor.add_argument("--json", action="store_true", help=tr("one object"))

@@ -26,6 +26,8 @@ COSTS: Final = (
 """Names of the figures that one transaction costs."""
 
 LATENCIES: Final = ("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms", "latency_max_ms")
+LOADING: Final = ("load_rows_s", "load_index_s", "load_vacuum_s")
+"""Seconds that loading took on the storage, where the data was loaded there."""
 EVENNESS: Final = ("jitter_cv", "stall_s", "longest_stall_s")
 
 

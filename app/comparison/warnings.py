@@ -8,7 +8,7 @@ from typing import Final
 from app.analysis.cannot_show import Limit
 from app.analysis.compression import ratio_words
 from app.analysis.labels import one_line
-from app.analysis.properties import PGBENCH
+from app.analysis.properties import DATA_SET, PGBENCH
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
@@ -44,6 +44,10 @@ _SENTENCES: Final = {
     (_WORKLOAD, tr("transactions")): tr("The transactions differ ({values})."),
     (_WORKLOAD, tr("rate limit per second")): tr("The rate limits differ ({values})."),
     (_WORKLOAD, tr("protocol")): tr("The protocols differ ({values})."),
+    (_WORKLOAD, DATA_SET): tr(
+        "Data was loaded on the storage for some and copied there for others: other extents, other WAL files,"
+        " so that a difference may be one of the data set."
+    ),
     (_WORKLOAD, tr("caches at the start")): tr("Some began with cold caches, others with warm ones."),
 }
 """What has to be said first where it differs, by topic and name of the property."""

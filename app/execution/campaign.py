@@ -25,6 +25,7 @@ from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
 from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
 from app.execution.control import ControlServer
+from app.execution.data_set import begin_data_sets
 from app.execution.disk_release import end_disks
 from app.execution.disks import DiskConsent, open_disks
 from app.execution.preflight import PreflightFinding, find_disturbances
@@ -149,6 +150,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             findings=findings,
             early_commands=tuple(commands),
             disks=disks,
+            data_sets=begin_data_sets(resolved, account, resources, listener),
         )
         if disks is not None:  # before the lock: who sees that the campaign has ended finds its disks told
             stack.callback(end_disks, disks, folder, listener)

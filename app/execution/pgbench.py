@@ -31,6 +31,7 @@ from app.postgres.pgbench.argv import (
     warmup_workload,
 )
 from app.postgres.pgbench.filler import load_script
+from app.postgres.pgbench.loading import LoadTimes, load_times
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.probes.base.probe import ProbeContext
 from app.process.starter import spawn
@@ -76,8 +77,8 @@ class PgbenchRuns:
     def _workload(self) -> Workload:
         return self.planned.configuration.workload
 
-    def load(self) -> None:
-        """Load the data set.
+    def load(self) -> LoadTimes:
+        """Load the data set, and return what that took.
 
         Raises:
             PgbenchError: it failed; carries its words.
@@ -87,11 +88,18 @@ class PgbenchRuns:
             script = write_private(self.place.folder, LOAD_SCRIPT, load_script(ratio), self.recorder.command)
             self.recorder.output(self.place.folder, LOAD_SCRIPT, LOAD_SCRIPT)
         argvs = loading_argvs(self._program(), self.server.address, self.resolved.scale.scale, script)
-        for number, argv in enumerate(argvs, start=1):
+        told = [
             self._load(argv, Phase.LOAD.value if number == 1 else f"{Phase.LOAD.value}{number}")
+            for number, argv in enumerate(argvs, start=1)
+        ]
+        return load_times(told)
 
-    def _load(self, argv: tuple[str, ...], name: str) -> None:
-        """Run one of the programs that load; what it writes is kept under this name."""
+    def _load(self, argv: tuple[str, ...], name: str) -> tuple[str, float]:
+        """Run one of the programs that load; what it writes is kept under this name.
+
+        Returns:
+            What it wrote on standard error, and how many seconds it took.
+        """
         child = self._spawn(argv, name, Phase.LOAD.value)
         started_s = time.monotonic()
         try:
@@ -101,12 +109,14 @@ class PgbenchRuns:
             with suppress(FootingError):  # the first error is the one to tell
                 self._record_load(argv, child, started_s, name)
             raise
+        ended_s = time.monotonic()
         stderr = self._record_load(argv, child, started_s, name)
         if child.returncode:
             self.server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
             reason = self._words(stderr) or tr("it ended with status {code}")
             raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
+        return stderr, ended_s - started_s
 
     def _record_load(
         self, argv: tuple[str, ...], child: subprocess.Popen[bytes], started_s: float, name: str

@@ -37,11 +37,13 @@ from app.domain.text import tr
 from app.execution.baseline.storages import StorageBaseline
 from app.execution.children import kill_children
 from app.execution.control import Request
+from app.execution.data_set import CampaignDataSets, RunDataSet
 from app.execution.failures import crash_of_server, footing_error
 from app.execution.pgbench import PgbenchRuns
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
+from app.postgres.pgbench.loading import LoadTimes
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
 from app.probes.base.probe import ProbeContext, ProbeUnavailable
@@ -95,6 +97,7 @@ class Runner:
         switch: asked often whether a person wants to stop.
         log_one_in: the sampling of the transaction log that the campaign uses; None before it is chosen.
         baseline: asks the storage what it can do, before anything else; None where nobody is to ask.
+        data_sets: of the campaign, which are copied; None where every run loads its data.
     """
 
     planned: PlannedRun
@@ -105,6 +108,7 @@ class Runner:
     switch: Cancellable
     log_one_in: int | None = None
     baseline: StorageBaseline | None = None
+    data_sets: CampaignDataSets | None = None
     outcome: RunOutcome = field(default_factory=RunOutcome)
     _sampler: Sampler | None = field(default=None, init=False)
     _compression: str = field(default="", init=False)
@@ -158,10 +162,14 @@ class Runner:
             self._compression = compression_in_effect(read_environment_facts(facts))
             self._record_health("before")
         with self._phase(Phase.INITDB):
-            self._in_background(server.make, look=self._look_at, cancel=kill_children)
+            data = RunDataSet(server, self.resolved, self.recorder.command, self.data_sets)
+            self._bring(data, data.make)
         with self._phase(Phase.LOAD):
-            self._start(pgbench)
-            pgbench.load()
+            if data.is_copied:
+                self._bring(data, data.copy)
+            self._start(pgbench, has_bench=data.is_copied)
+            took = LoadTimes() if data.is_copied else pgbench.load()
+            self.recorder.set_run(RunMetadata(data_set=data.describe(took)))
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
             self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
@@ -203,7 +211,17 @@ class Runner:
         self.listener.phase_started(phase, planned_s)
         yield
 
-    def _start(self, pgbench: PgbenchRuns) -> None:
+    def _bring(self, data: RunDataSet, work: Callable[[], None]) -> None:
+        """Do a part of bringing the data onto the storage, and tell what came of it."""
+        try:
+            self._in_background(work, look=self._look_at, cancel=kill_children)
+        finally:
+            for note in data.notes:
+                self.recorder.event("note", note)
+                self.listener.told("note", note)
+            data.notes.clear()
+
+    def _start(self, pgbench: PgbenchRuns, *, has_bench: bool = False) -> None:
         self.server.start()
         self.recorder.follow_server_log(self.server.open_log)
         self._observe(pgbench)
@@ -211,7 +229,8 @@ class Runner:
         superuser = wants_superuser(self._workload.scripts)  # a person agreed: `app.campaign_file.trust`
         if superuser:
             self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
-        self.server.make_bench(superuser=superuser)
+        if not has_bench:
+            self.server.make_bench(superuser=superuser)
 
     def _make_cold(self, pgbench: PgbenchRuns) -> None:
         """Start the server anew on emptied caches, and read back what is cached all the same.

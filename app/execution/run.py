@@ -20,6 +20,7 @@ from app.domain.step_progress import StepProgress
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.execution.baseline.storages import CampaignBaselines, StorageBaseline
+from app.execution.data_set import CampaignDataSets
 from app.execution.failures import footing_error
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
@@ -71,6 +72,7 @@ class RunContext:
         early_commands: programs that were executed before the first run.
         disks: the helper's session; None where no configuration is on spare disks.
         baselines: what its storages told of themselves.
+        data_sets: whether they are copied; None where every run loads its data.
         log_one_in: sampling of the transaction log by workload: the same for all runs, because
             writing the log has a cost that must not differ between what is compared.
     """
@@ -86,6 +88,7 @@ class RunContext:
     early_commands: tuple[CommandOutcome, ...] = ()
     disks: DiskSession | None = None
     log_one_in: dict[str, int] = field(default_factory=dict)
+    data_sets: CampaignDataSets | None = None
 
 
 def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration) -> RunResult:
@@ -113,6 +116,7 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
         switch=execution.switch,
         log_one_in=execution.log_one_in.get(workload),
         baseline=_baseline(execution, resolved, recorder),
+        data_sets=execution.data_sets,
     )
     try:
         _introduce(execution, planned, resolved, server.setup, recorder)

@@ -162,6 +162,7 @@ def describe_workload(workload: Workload) -> WorkloadMetadata:
         ),
         threads=NOT_KNOWN if workload.threads is None else workload.threads,
         caches=workload.caches.value,
+        data_set=workload.data_set.value,
         protocol=workload.protocol.value,
         size=None if workload.size is None else str(workload.size),
     )

@@ -40,6 +40,7 @@ from app.comparison.figures import (
     COSTS,
     EVENNESS,
     LATENCIES,
+    LOADING,
     FigureComparison,
     compare_figures,
     figure_values,
@@ -65,7 +66,7 @@ VERSION: Final = 1
 
 def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     """Return everything a comparison says."""
-    figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
+    figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
     found = what_differs([run.facts for run in comparison.runs])
     factors = judge_factors(comparison)
     return {

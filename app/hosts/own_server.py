@@ -16,6 +16,8 @@ from app.hosts.host import Host, ProcessRole, Watch
 from app.hosts.recovery.cleanup import CleanupAction
 from app.hosts.server_under_test import PgbenchPlace, ServerSetup
 from app.hosts.target_read_back import check_file_attributes, check_memory_limit, check_wal_directory
+from app.hosts.templates.copying import CopiedData, copy_template
+from app.hosts.templates.store import Template
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
@@ -97,6 +99,20 @@ class OwnServer:
         server, _ = self._prepared
         server.initdb(checksums=self.setup.checksums)
         server.write_configuration()
+
+    def copy_data(self, template: Template) -> CopiedData:
+        """Copy it into the data directory, take that over, and configure it as if it had been made there."""
+        server, folders = self._prepared
+        copied = copy_template(
+            template,
+            folders.data_directory,
+            folders.wal_directory,
+            account=server.account,
+            record=self.record,
+        )
+        server.take_over(checksums=self.setup.checksums)
+        server.write_configuration()
+        return copied
 
     def start(self) -> None:
         """Start it; it ends with the thread that calls this."""

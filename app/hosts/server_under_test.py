@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import IO, Protocol
 
 from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.templates.copying import CopiedData
+from app.hosts.templates.store import Template
 from app.postgres.facts import ServerFacts
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
@@ -59,8 +61,9 @@ class ServerUnderTest(Protocol):
     """One server for one run; used from the runner's main thread but where another one is said.
 
     The runner calls `prepare`, `make`, `start`, `check_settings`, `make_bench`, `checkpoint` and `loaded`, in
-    this order, once; for cold caches, instead of `loaded`, `shut_down`, `empty_caches`, `start` and
-    `check_settings`; at the end, whatever happened, `stop` and `release`.
+    this order, once. Where the data set is copied, `copy_data` stands for `make` and `make_bench`. For cold
+    caches, `shut_down`, `empty_caches`, `start` and `check_settings` stand for `loaded`. At the end, whatever
+    happened, `stop` and `release`.
     """
 
     @property
@@ -91,6 +94,18 @@ class ServerUnderTest(Protocol):
 
         Raises:
             ServerError: it cannot be made.
+            ProgramError: a program cannot be started.
+        """
+
+    def copy_data(self, template: Template) -> CopiedData:
+        """Make what it starts from a copy of a template, instead of `make`, `make_bench` and loading.
+
+        Phase `load`, in a thread of its own, whose children may be killed.
+
+        Raises:
+            DamagedTemplateError: the template is damaged; nothing of it is left on the target.
+            TargetError: it cannot be written.
+            ServerError: it is no data directory of this server, or cannot be made one.
             ProgramError: a program cannot be started.
         """
 

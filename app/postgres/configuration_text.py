@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +15,9 @@ from app.postgres.settings import Setting, quote_value
 
 CHECKSUM_SWITCH_MAJOR: Final = 18
 """Since 18 initdb makes checksums unless told not to (release notes 18); before, the switch is unknown."""
+_SALT_BYTES: Final = 16
+_ITERATIONS: Final = 4096
+"""As PostgreSQL itself has it (scram-common.h)."""
 _IDENT_MAP: Final = "footing"
 INPUT_FILE: Final = "/proc/self/fd/0"
 """Where initdb reads the superuser's password: its input, a file in memory that has no name."""
@@ -75,6 +82,23 @@ def bench_statements(*, superuser: bool = False) -> tuple[Statement, ...]:
         Statement(f"CREATE DATABASE {BENCH_DATABASE}"),
         Statement(f"GRANT CREATE, USAGE ON SCHEMA public TO {BENCH_ROLE}", in_bench=True),
     )
+
+
+def password_statement(secret: str) -> str:
+    """Return what gives the superuser a password, for a server alone with its data; its input's only line.
+
+    The verifier is made here (RFC 5803, as PostgreSQL stores it), so that no log of a server that refuses the
+    statement holds the password.
+    """
+    salt = secrets.token_bytes(_SALT_BYTES)
+    salted = hashlib.pbkdf2_hmac("sha256", secret.encode("ascii"), salt, _ITERATIONS)
+    client = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    stored, texts = (
+        f"SCRAM-SHA-256${_ITERATIONS}",
+        [base64.b64encode(part).decode() for part in (salt, client, server)],
+    )
+    return f"ALTER ROLE {ROLE} PASSWORD '{stored}:{texts[0]}${texts[1]}:{texts[2]}'\n"
 
 
 def initdb_arguments(

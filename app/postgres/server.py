@@ -12,7 +12,7 @@ import secrets
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,6 +31,7 @@ from app.postgres.configuration_text import (
     format_hba,
     format_ident,
     initdb_arguments,
+    password_statement,
 )
 from app.postgres.connection import (
     BENCH_DATABASE,
@@ -147,16 +148,50 @@ class Server:
             checksums=checksums,
             wal_directory=self.wal_directory,
         )
-        built = {"block_size": self.installation.block_size, "server_version": self.installation.version}
-        self._fixed = {name: str(value) for name, value in built.items() if value}
-        self._fixed["data_checksums"] = "on" if checksums else "off"
+        self._remember(checksums=checksums)
         argv = (self.installation.program("initdb"), *arguments)
         failure = tr("The data directory {path} could not be made")
         self._command(argv, timeout_s, failure, input_bytes=f"{self.secret}\n".encode())
+        self.sync()
+
+    def take_over(self, *, checksums: bool) -> None:
+        """Make a data directory that was copied this server's own: its superuser gets the secret.
+
+        A server alone with its data does it (manual, postgres, "Single-User Mode"): nobody could connect
+        before. Everything is on disk then.
+
+        Raises:
+            ServerError: it does not work, or the sync failed; carries their words.
+            ProgramError: a program could not be started.
+        """
+        self._remember(checksums=checksums)
+        argv = (self.installation.program("postgres"), "--single", "-D", self.data_directory)
+        statement = password_statement(self.secret)
+        failure = tr("The data directory {path} could not be taken over")
+        told = self._command((*argv, MAINTENANCE_DATABASE), INITDB_TIMEOUT_S, failure, statement.encode())
+        if "ERROR:" in told:  # it goes on after an error, and ends well
+            reason = parse_refusal(told).text
+            raise ServerError(f"{failure.format(path=self.data_directory)}: {reason}")
+        self.sync()
+
+    def _remember(self, *, checksums: bool) -> None:
+        """Remember what a data directory was made with, which the running server is asked for."""
+        built = {"block_size": self.installation.block_size, "server_version": self.installation.version}
+        self._fixed = {name: str(value) for name, value in built.items() if value}
+        self._fixed["data_checksums"] = "on" if checksums else "off"
+
+    def sync(self) -> None:
+        """Force the filesystems of the data directory and the WAL to disk.
+
+        Raises:
+            ServerError: it failed.
+            ProgramError: the program could not be started.
+        """
         sync = ("sync", "--file-system", self.data_directory, *filter(None, [self.wal_directory]))
         self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be forced to disk"))
 
-    def _command(self, argv: Sequence[str], timeout_s: float, failure: str, input_bytes: bytes = b"") -> None:
+    def _command(self, argv: Sequence[str], timeout_s: float, failure: str, input_bytes: bytes = b"") -> str:
+        """Run a program of the server's account and return what it wrote on standard error."""
         outcome = run_command(
             argv, account=self.account, timeout_s=timeout_s, record=self.record, input_bytes=input_bytes
         )
@@ -165,6 +200,7 @@ class Server:
             what = failure.format(path=self.data_directory)
             reason = refusal.text if refusal.text and outcome.exit_code == 1 else outcome.describe()
             raise ServerError(f"{what}: {reason}", hint=refusal.hint)
+        return outcome.stderr
 
     def write_configuration(self) -> None:
         """Write settings and authentication into the data directory; a running server does not see it.
@@ -174,11 +210,24 @@ class Server:
             ProgramError: the writer could not be started.
         """
         socket_path(self.socket_directory)
-        files = {
-            data_files.OWN_FILE: format_configuration(self.settings, self.socket_directory),
-            "pg_hba.conf": format_hba(),
-            "pg_ident.conf": format_ident(self.account.name),
-        }
+        self._write_files(
+            {
+                data_files.OWN_FILE: format_configuration(self.settings, self.socket_directory),
+                "pg_hba.conf": format_hba(),
+                "pg_ident.conf": format_ident(self.account.name),
+            }
+        )
+
+    def forget_configuration(self) -> None:
+        """Take out of the data directory what is this server's own: settings, paths, whom it lets in.
+
+        Raises:
+            ServerError: the files cannot be written.
+            ProgramError: the writer could not be started.
+        """
+        self._write_files({data_files.OWN_FILE: "", "pg_hba.conf": "", "pg_ident.conf": ""})
+
+    def _write_files(self, files: Mapping[str, str]) -> None:
         outcome = run_module(
             Path(data_files.__file__),
             (self.data_directory,),

@@ -9,7 +9,7 @@ from typing import Final
 from app.analysis.io_baseline import JOB_COLUMNS, sync_sentences
 from app.analysis.labels import at_least, format_figure, format_tps, one_line
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
-from app.comparison.figures import FigureComparison, compare_figures, figure, format_mean
+from app.comparison.figures import LOADING, FigureComparison, compare_figures, figure, format_mean
 from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
@@ -160,7 +160,7 @@ def figure_pages(found: Findings) -> Iterator[Block]:
         return
     tables = [
         tuple(_compared(found.configurations, compare_figures(found.comparison, names)))
-        for names in (_COMPARED, _COSTS)
+        for names in (_COMPARED, _COSTS, LOADING)
     ]
     if not any(tables):
         return

@@ -17,6 +17,7 @@ PRAGMA user_version = 1;
 -- program_version, account, configuration, campaign_file, target (with the plan of what was made of which
 -- disks), workload, installation, postgresql, settings, scale, data_bytes,
 -- io_baseline (what fio and pg_test_fsync measured on this storage before the first run on it; null: not asked),
+-- data_set (whether the data was loaded there or copied, and how long that took),
 -- stored (what the loaded tables take where the filesystem compresses), sampled (pieces of them through zstd -3),
 -- cached (of tables and indexes, after the caches were emptied; only where they were),
 -- transaction_log_one_in (1 = every transaction, n = one in n), tps_one_in (the same where TPS by the second

@@ -85,6 +85,7 @@ def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
     limit_ms = figures["latency_limit_ms"] = offered_load(told).limit_ms
     figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
+    figures |= _loading(told)
     figures |= _stored(told)
     figures |= _cached(told)
     ticks = run.ticks()
@@ -108,6 +109,18 @@ class _Reports:
     t_ms: NDArray[np.float64]
     tps: NDArray[np.float64]
     lengths_s: NDArray[np.float64]
+
+
+def _loading(told: RunMetadata) -> dict[str, float | None]:
+    """Return what loading took; of data that was copied, or of a file of before, nothing."""
+    data_set = or_none(told.data_set)
+    if data_set is None:
+        return {}
+    return {
+        "load_rows_s": data_set.rows_s,
+        "load_index_s": data_set.index_s,
+        "load_vacuum_s": data_set.vacuum_s,
+    }
 
 
 def _stored(told: RunMetadata) -> dict[str, float | None]:

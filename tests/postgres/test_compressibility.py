@@ -27,6 +27,7 @@ from app.process.starter import Account, run_command
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of
+from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_postgres import PgbenchServer, Workbench, give
 
@@ -203,6 +204,7 @@ def test_a_campaign_loads_it_reads_it_back_and_tells_it(campaign_bench: Campaign
             steps = [each.argv for each in run.commands() if {"--initialize", "--no-vacuum"} & set(each.argv)]
             words = ["--init-steps=dt", "--transactions=1", "--init-steps=vp", "--progress=1", "--progress=1"]
             assert [word in argv for word, argv in zip(words, steps, strict=True)] == [True] * 5
+            check_loading(run)
     compared = campaign_bench.command("compare", *map(str, files))
     assert "2.0:1" in compared.stdout, compared.stdout + compared.stderr
     shown = campaign_bench.command("show", str(files[0]))
@@ -210,6 +212,23 @@ def test_a_campaign_loads_it_reads_it_back_and_tells_it(campaign_bench: Campaign
     assert re.search(r"rows +can be compressed 2:1\n", shown.stdout)
     as_json = json.loads(campaign_bench.command("show", "--json", str(files[0])).stdout)
     assert as_json["summary"]["rows_ratio"] == pytest.approx(2.0, rel=HALF_OF_TOLERANCE)
+    assert as_json["summary"]["load_rows_s"] > 0
+    assert "building the primary keys" in shown.stdout
+    assert "\nLoading\n" in compared.stdout
+
+
+def check_loading(run: RunFile) -> None:
+    """What loading took is a part of its phase, and a figure of the run."""
+    told, figures, phase = known(run.metadata.data_set, None), figures_of(run), run.phase(Phase.LOAD)
+    assert told is not None
+    assert phase is not None
+    assert phase.ended_ms is not None
+    parts = (told.rows_s, told.vacuum_s, told.index_s)
+    assert parts == tuple(figures[name] for name in ("load_rows_s", "load_vacuum_s", "load_index_s"))
+    seconds = [part for part in parts if part is not None]
+    assert len(seconds) == 3
+    assert 0 < sum(seconds) <= (phase.ended_ms - phase.started_ms) / 1000
+    assert told.state == "loaded"
 
 
 def test_pgbenchs_own_rows_are_loaded_as_before_and_not_sampled_where_nothing_compresses(
@@ -223,6 +242,7 @@ def test_pgbenchs_own_rows_are_loaded_as_before_and_not_sampled_where_nothing_co
         assert run.output("load.sql") is None
         (argv,) = (each.argv for each in run.commands() if "--initialize" in each.argv)
         assert "--init-steps=dtgvp" in argv
+        check_loading(run)
 
 
 def test_a_load_that_fails_tells_what_the_server_said(campaign_bench: CampaignBench) -> None:

@@ -36,6 +36,8 @@ from app.execution.stop import Cancellable
 from app.hosts.folders.descriptors import identity_of, strictly
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
+from app.hosts.templates.copying import CopiedData
+from app.hosts.templates.store import Template
 from app.postgres.configuration_text import bench_statements
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE, connect
 from app.postgres.facts import ServerFacts, read_server_facts
@@ -87,6 +89,9 @@ class ServerOfOthers:
 
     def make(self) -> None:
         """There is one."""
+
+    def copy_data(self, template: Template) -> CopiedData:
+        raise ServerError(WHY)
 
     def start(self) -> None:
         connect(self.conninfo()).close()

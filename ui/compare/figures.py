@@ -10,7 +10,7 @@ from app.analysis.labels import mark_words
 from app.analysis.sentences import WITHIN_RUN_NOTE, own_interval_words
 from app.comparison.comparison import ComparedGroup, RunComparison
 from app.comparison.factors import Dimension, heat_map, number_of
-from app.comparison.figures import COSTS, LATENCIES, figure, figure_values
+from app.comparison.figures import COSTS, LATENCIES, LOADING, figure, figure_values
 from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
@@ -26,6 +26,7 @@ from ui.compare.content import Content
 OFFERED: Final = (
     *("tps", *LATENCIES, "jitter_cv", "stall_s", "longest_stall_s", "checkpoint_share"),
     *COSTS,
+    *LOADING,
 )
 """Names of the figures that can be shown as bars, points and cells."""
 

@@ -17,6 +17,7 @@ from app.comparison.figures import (
     COSTS,
     EVENNESS,
     LATENCIES,
+    LOADING,
     FigureComparison,
     compare_figures,
     format_mean,
@@ -94,7 +95,7 @@ class TableView(View):
         comparison = self.content.comparison
         if comparison is None:
             return
-        figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS))
+        figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
         columns = _columns(comparison, figures)
         self.table.clear()
         self.table.setColumnCount(len(columns))

@@ -19,7 +19,14 @@ from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, what_differs
-from app.comparison.figures import COSTS, LATENCIES, FigureComparison, compare_figures, format_mean
+from app.comparison.figures import (
+    COSTS,
+    LATENCIES,
+    LOADING,
+    FigureComparison,
+    compare_figures,
+    format_mean,
+)
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.factor_verdicts import judge_factors
 from app.comparison.overall.factor_wording import (
@@ -148,6 +155,7 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
     _print_factors(comparison, console)
     _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
     _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
+    _print_figures(console, tr("Loading"), comparison, compare_figures(comparison, LOADING))
     _print_storages(comparison, console)
     _print_runs(comparison, console, all_runs=all_runs)
 

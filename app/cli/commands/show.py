@@ -20,6 +20,7 @@ from app import COMMAND
 from app.analysis.bottleneck_evidence import read_bottleneck
 from app.analysis.cannot_show import Limit, describe_unshown, read_unshown
 from app.analysis.compression import ratio_words
+from app.analysis.data_set import describe_data_set
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, at_least
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
@@ -356,6 +357,7 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
         (tr("workload"), _workload(run)),
         (tr("scale"), _scale(run)),
         (tr("rows"), _rows(run)),
+        (tr("data set"), describe_data_set(or_none(run.data_set))),
         (tr("clients"), _clients(run)),
         (tr("length"), _length(run)),
         (tr("warm-up"), "" if warmup_s is None else format_duration(warmup_s)),

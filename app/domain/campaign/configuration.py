@@ -129,6 +129,16 @@ class Caches(StrEnum):
     COLD = "cold"
 
 
+class DataSet(StrEnum):
+    """How the data set comes onto the storage under test.
+
+    LOADED: made there, run by run. COPIED: made once, and copied there for each run.
+    """
+
+    LOADED = "loaded"
+    COPIED = "copied"
+
+
 class DataSize(StrEnum):
     """Data set classes that are resolved to a scale on the machine at hand."""
 
@@ -196,6 +206,7 @@ class Workload:
         compressibility: how far the loaded rows can be compressed, 2.0 for 2:1 (zstd -3 over pieces of
             128 KiB of the heap); None for pgbench's own rows, mostly blanks. The same in all configurations
             of a campaign.
+        data_set: how it comes onto the storage under test. The same in all configurations of a campaign.
     """
 
     scripts: tuple[Script, ...] = (Script(),)
@@ -211,6 +222,7 @@ class Workload:
     rate_tps: float | None = field(default=None, metadata=_said_by("--rate={:.12g}"))
     latency_limit_ms: float | None = field(default=None, metadata=_said_by("--latency-limit={:.12g}"))
     compressibility: float | None = None
+    data_set: DataSet = DataSet.LOADED
 
     @property
     def label(self) -> str:

@@ -31,7 +31,7 @@ def unrecorded(_outcome: CommandOutcome) -> None:
 
 def examine(path: str, account: Account) -> FolderFacts | Obstacle:
     """Return what `account` finds at a folder; see `app.hosts.folders.folder_access.examine`."""
-    answer = _run("examine", {"path": path}, account, unrecorded)
+    answer = run_errand("examine", {"path": path}, account, unrecorded)
     value = answer["value"]
     if answer["kind"] == Obstacle.__name__:
         return Obstacle(**value)
@@ -44,7 +44,7 @@ def make_folder(path: str, account: Account, record: Recorder) -> FileIdentity:
     Raises:
         OSError: it could not be created.
     """
-    return FileIdentity(*_run("make", {"path": path}, account, record))
+    return FileIdentity(*run_errand("make", {"path": path}, account, record))
 
 
 def write_file(
@@ -56,7 +56,7 @@ def write_file(
         OSError: it could not be written.
     """
     arguments = {"folder": folder, "identity": dataclasses.astuple(identity), "name": name}
-    _run("write", arguments, account, record, content)
+    run_errand("write", arguments, account, record, content)
 
 
 def remove(
@@ -75,7 +75,7 @@ def remove(
     """
     known = None if identity is None else dataclasses.astuple(identity)
     arguments = {"path": path, "identity": known, "same_boot": same_boot, "volatile": volatile}
-    return Removal(_run("remove", arguments, account, record, timeout_s=_LONG_S))
+    return Removal(run_errand("remove", arguments, account, record, timeout_s=_LONG_S))
 
 
 def end_servers(
@@ -95,11 +95,11 @@ def end_servers(
     """
     known = dataclasses.astuple(identity)
     arguments = {"data_directory": data_directory, "identity": known, "patience_s": patience_s}
-    ended, left = _run("end", arguments, account, record)
+    ended, left = run_errand("end", arguments, account, record)
     return ended, left
 
 
-def _run(
+def run_errand(  # noqa: PLR0913 - what every errand needs, and what some do
     task: str,
     arguments: Mapping[str, object],
     account: Account,
@@ -107,9 +107,25 @@ def _run(
     content: bytes = b"",
     *,
     timeout_s: float = _SHORT_S,
-) -> Any:  # noqa: ANN401 - JSON, typed by the callers above
+    child: Path = _ERRAND,
+) -> Any:  # noqa: ANN401 - JSON, typed by the callers
+    """Do a task as an account and return its result.
+
+    Args:
+        task: a name in the tasks of the child.
+        arguments: of the task, by name.
+        account: who does it.
+        record: told of the command.
+        content: the child's input.
+        timeout_s: for the whole task.
+        child: the module whose ``main`` answers as `app.hosts.folders.as_owner_child` does.
+
+    Raises:
+        OSError: of the task.
+        ProgramError: the child could not do it.
+    """
     outcome = run_module(
-        _ERRAND,
+        child,
         (task, json.dumps(arguments)),
         account=account,
         timeout_s=timeout_s,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from app.hosts.folders import delete_tree as removing
@@ -46,13 +47,24 @@ def _end(data_directory: str, identity: list[int], *, patience_s: float) -> tupl
     return ended, left
 
 
-TASKS: Final = {"examine": _examine, "make": _make, "write": _write, "remove": _remove, "end": _end}
+TASKS: Final[Mapping[str, Callable[..., Any]]] = {
+    "examine": _examine,
+    "make": _make,
+    "write": _write,
+    "remove": _remove,
+    "end": _end,
+}
 
 
 def main(arguments: list[str]) -> int:
     """Do the task ``arguments[0]`` with the keyword arguments in the JSON of ``arguments[1]``."""
+    return answer_with(TASKS, arguments)
+
+
+def answer_with(tasks: Mapping[str, Callable[..., Any]], arguments: list[str]) -> int:
+    """Do one of these tasks and print its answer."""
     try:
-        answer = {"result": TASKS[arguments[0]](**json.loads(arguments[1]))}  # type: ignore[operator]
+        answer = {"result": tasks[arguments[0]](**json.loads(arguments[1]))}
     except OSError as err:
         answer = {"errno": err.errno, "text": err.strerror, "path": err.filename}
     print(json.dumps(answer), flush=True)  # noqa: T201 - this is the answer

@@ -93,6 +93,15 @@ def _remove_folder(name: str, parent: int, current: FileIdentity) -> Removal:
     return Removal.REMOVED
 
 
+def empty_folder(folder: int) -> None:
+    """Delete what is in an open folder.
+
+    Raises:
+        OSError: some of it could not be deleted.
+    """
+    _empty(folder, os.fstat(folder).st_dev, _DEEPEST)
+
+
 def _empty(folder: int, device: int, depth: int) -> None:
     """Delete what is in an open folder; links are removed, not followed; nothing on another filesystem."""
     if depth == 0:

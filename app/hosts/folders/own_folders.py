@@ -19,6 +19,9 @@ from app.hosts.folders.descriptors import READ, opened
 from app.process.starter import Account, current_account
 
 BENCH: Final = "bench"
+TEMPLATES: Final = "templates"
+TEMPLATES_VARIABLE: Final = "PGFOOTING_TEMPLATES"
+"""Names a folder on a disk that is not under test, for data sets that are copied."""
 STATE: Final = "state"
 TEMPORARY: Final = "PGFOOTING_TEMP"
 """Names the folder of `pgfooting --temp`; the variables of XDG name the folders in it."""
@@ -43,6 +46,43 @@ def create_default_folder(account: Account) -> str:
         _create_below_root_folder(BENCH, account)
     else:
         Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def templates_folder(account: Account) -> str:
+    """Return the folder for data sets that are copied; absolute, without links where it is there."""
+    chosen = os.environ.get(TEMPLATES_VARIABLE, "")
+    if chosen.startswith("/"):
+        return os.path.realpath(chosen)
+    if os.geteuid() == 0:
+        return str(Path(accounts.ROOT_FOLDER, TEMPLATES))
+    return os.path.realpath(_base("XDG_CACHE_HOME", account, ".cache") / "pgfooting" / TEMPLATES)
+
+
+def create_templates_folder(account: Account) -> str:
+    """Create `templates_folder` where it is missing, private to `account`, and return it.
+
+    Raises:
+        OSError: it cannot be created.
+        RefusedError: it is somebody else's, or others could write there.
+    """
+    path = templates_folder(account)
+    if os.geteuid() == 0 and not os.environ.get(TEMPLATES_VARIABLE, "").startswith("/"):
+        _create_below_root_folder(TEMPLATES, account)
+        return path
+    is_new = not os.path.lexists(path)
+    Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    with opened(path, READ) as folder:
+        if is_new and os.geteuid() == 0:
+            os.fchown(folder, account.uid, account.gid)
+        found = os.fstat(folder)
+        if found.st_uid != account.uid or stat.S_IMODE(found.st_mode) & 0o022:
+            raise RefusedError(
+                tr("{path} is not the folder of {account} alone; nothing was written.").format(
+                    path=path, account=account.name
+                ),
+                hint=tr("Name another folder in {variable}.").format(variable=TEMPLATES_VARIABLE),
+            )
     return path
 
 

@@ -105,18 +105,18 @@ def describe_installation(installation: Installation) -> str:
     return f"{line}: {' '.join(installation.unusable)}" if installation.unusable else line
 
 
-def fingerprint(installation: Installation) -> str:
-    """Return the SHA-256 of the server's program in hexadecimal: two runs with it ran the same build.
+def fingerprint(installation: Installation, program: str = "postgres") -> str:
+    """Return the SHA-256 of a program in hexadecimal: two runs with the same server's ran the same build.
 
     Raises:
         InstallationError: the program cannot be read.
     """
     try:
-        with Path(installation.program("postgres")).open("rb") as file:
+        with Path(installation.program(program)).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as err:
         raise InstallationError(
             tr("{path} cannot be read: {reason}.").format(
-                path=installation.program("postgres"), reason=err.strerror
+                path=installation.program(program), reason=err.strerror
             )
         ) from err

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.domain.campaign.configuration import FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget
 from app.domain.io_baseline import IoBaseline
 from app.domain.storage_plan.plan import StoragePlan
 from app.probes.base.fact_tree import Fact
@@ -101,6 +101,7 @@ class WorkloadMetadata:
         latency_limit_ms: None for no limit.
         size: class or bytes as the campaign states it; None where it states the scale.
         compressibility: that the loaded rows were to have; None for pgbench's own rows.
+        data_set: a `DataSet`, as it was stated; `DataSetMetadata` has what became of it.
     """
 
     label: Known[str] = NOT_KNOWN
@@ -116,6 +117,7 @@ class WorkloadMetadata:
     latency_limit_ms: Known[float | None] = NOT_KNOWN
     size: Known[str | None] = NOT_KNOWN
     compressibility: Known[float | None] = NOT_KNOWN
+    data_set: Known[str] = NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +167,37 @@ class StoredMetadata:
     logical_bytes: int = 0
     disk_bytes: int = 0
     encoded_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSetMetadata:
+    """How the data set came where it was measured.
+
+    Attributes:
+        state: a `app.domain.campaign.configuration.DataSet`, as it really was.
+        reason: why it was loaded although it was to be copied; empty otherwise.
+        caches: what they held when the server started on a copy: a `CopiedCaches`; empty where it was loaded.
+        template: id of what was copied; empty where it was loaded.
+        sha256: of the stream that was copied, which is that of the template; likewise.
+        files: that were copied.
+        size_bytes: of them together.
+        copy_s: seconds that reading and writing them took.
+        rows_s: seconds that loading the rows took; None where they were not loaded, or nobody told.
+        vacuum_s: of vacuuming and analysing them.
+        index_s: of their primary keys.
+    """
+
+    state: str = ""
+    reason: str = ""
+    caches: str = ""
+    template: str = ""
+    sha256: str = ""
+    files: int | None = None
+    size_bytes: int | None = None
+    copy_s: float | None = None
+    rows_s: float | None = None
+    vacuum_s: float | None = None
+    index_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,6 +327,7 @@ class RunMetadata:
         scale: pgbench scale factor; None where an import does not tell.
         data_bytes: of the data set, estimated; None likewise.
         io_baseline: what the storage did by itself before the first run on it; None where nobody asked it.
+        data_set: how the data came there; files of before do not tell.
         stored: what the loaded tables take; only where the filesystem is set to compress.
         cached: what was still cached when measuring began; only where the caches were emptied.
         sampled: how far the loaded tables can be compressed; where that was stated, or somebody compresses.
@@ -337,6 +371,7 @@ class RunMetadata:
     scale: Known[int | None] = NOT_KNOWN
     data_bytes: Known[int | None] = NOT_KNOWN
     io_baseline: Known[IoBaseline | None] = NOT_KNOWN
+    data_set: Known[DataSetMetadata] = NOT_KNOWN
     stored: Known[StoredMetadata] = NOT_KNOWN
     cached: Known[CachedMetadata] = NOT_KNOWN
     sampled: Known[CompressionSample] = NOT_KNOWN
@@ -377,6 +412,9 @@ def read_metadata(values: Mapping[str, Fact]) -> RunMetadata:
     if is_own and isinstance(found.workload.compressibility, NotKnown):
         # Earlier versions loaded nothing but pgbench's own rows.
         found = replace(found, workload=replace(found.workload, compressibility=None))
+    if is_own and isinstance(found.workload.data_set, NotKnown):
+        # Earlier versions loaded the data set for every run, and did not tell how long it took.
+        found = replace(found, workload=replace(found.workload, data_set=DataSet.LOADED.value))
     if isinstance(target.plan, NotKnown) and target.kind in _MAKES_NOTHING:
         # Formats of before did not say that nothing was made.
         return replace(found, target=replace(target, plan=None, memory_limit_bytes=None))

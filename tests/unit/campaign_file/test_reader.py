@@ -15,6 +15,7 @@ from app.domain.campaign.configuration import (
     BuiltinScript,
     Caches,
     Campaign,
+    DataSet,
     DataSize,
     DiskTarget,
     FolderTarget,
@@ -79,6 +80,7 @@ def test_every_key_reaches_its_attribute() -> None:
         script = ["select-only", {builtin = "tpcb-like", weight = 3}]
         scale = 10
         compressibility = 2
+        data_set = "copied"
         clients = 8
         threads = 2
         transactions = 1000
@@ -115,6 +117,7 @@ def test_every_key_reaches_its_attribute() -> None:
         rate_tps=500.0,
         latency_limit_ms=1500.0,
         compressibility=2.0,
+        data_set=DataSet.COPIED,
     )
 
 
@@ -568,6 +571,14 @@ REFUSED = [
         + '[[configuration]]\nname = "b"',
         "workload.compressibility",
         "give it once, at the top",
+    ),
+    (BASE + '[workload]\ndata_set = "cloned"', "workload.data_set", 'one of "loaded", "copied"'),
+    (
+        BASE
+        + '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
+        + '[configuration.workload]\ndata_set = "copied"',
+        "configuration[2].workload.data_set",
+        "the same in all configurations",
     ),
     (BASE + "[workload]\nrate = 0", "workload.rate", "from 0.01 to 10000000"),
     (BASE + "[workload]\nrate = nan", "workload.rate", "found nan"),

@@ -19,6 +19,7 @@ from app.domain.campaign.configuration import (
     Caches,
     Campaign,
     Configuration,
+    DataSet,
     DataSize,
     DiskTarget,
     FolderTarget,
@@ -136,12 +137,13 @@ def workloads(draw: st.DrawFn, files: tuple[Path, ...]) -> Workload:
 def campaigns(draw: st.DrawFn, files: tuple[Path, ...]) -> Campaign:
     labels = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     ratio = draw(st.none() | st.floats(LEAST_RATIO, MOST_RATIO))
+    data_set = draw(st.sampled_from(DataSet))
     parts = [
         Configuration(
             label,
             draw(targets),
             draw(choices),
-            replace(draw(workloads(files)), compressibility=ratio),  # the same for all
+            replace(draw(workloads(files)), compressibility=ratio, data_set=data_set),  # the same for all
         )
         for label in labels
     ]

@@ -13,7 +13,14 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import Property
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.factors import find_dimensions, heat_map, number_of, sweep
-from app.comparison.figures import COSTS, compare_figure, compare_figures, figure_values, format_mean
+from app.comparison.figures import (
+    COSTS,
+    LOADING,
+    compare_figure,
+    compare_figures,
+    figure_values,
+    format_mean,
+)
 from app.export.comparison import comparison_as_json
 from app.export.runs import finite
 from app.runfile.writer import Json
@@ -57,6 +64,17 @@ def test_what_only_some_runs_have_is_compared_with_those(runs: list[RunFacts]) -
     assert found.better(1) is None
     assert figure_values(comparison, comparison.groups[0], "wal_bytes") == {0: 800.0, 2: 810.0, 4: 790.0}
     assert [each.figure.name for each in compare_figures(comparison, COSTS)] == ["wal_bytes"]
+
+
+def test_what_loading_took_is_compared_as_any_figure_where_it_was_loaded(runs: list[RunFacts]) -> None:
+    assert compare_figures(compare_runs(runs), LOADING) == ()
+    seconds = [10.0, 20.0, 10.1, 20.2, 9.9, 19.8]
+    comparison = compare_runs(with_figures(runs, "load_index_s", [*seconds]))
+    (found,) = compare_figures(comparison, LOADING)
+    assert found.better(1) is False
+    assert found.verdicts[0].startswith("building the primary keys: xfs is 2.0 times as high as ext4")
+    figures = comparison_as_json(comparison)["figures"]
+    assert "load_index_s" in json.dumps(figures)
 
 
 def test_an_unknown_figure_is_a_mistake(runs: list[RunFacts]) -> None:

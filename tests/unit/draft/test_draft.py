@@ -84,6 +84,7 @@ def test_the_first_look_is_a_folder_against_memory_with_little_data_for_half_a_m
         ("workload.compressibility", "1", Step.WORKLOAD, "workload.compressibility", "from 1.4 to 10"),
         ("workload.latency_limit", "50", Step.WORKLOAD, "workload.latency_limit", "with its unit"),
         ("workload.caches", "colt", Step.WORKLOAD, "workload.caches", "Did you mean “cold”?"),
+        ("workload.data_set", "copie", Step.WORKLOAD, "workload.data_set", "Did you mean “copied”?"),
         ("workload.protocol", "prepard", Step.WORKLOAD, "workload.protocol", "Did you mean “prepared”?"),
         ("repeats", "0", Step.WORKLOAD, "repeats", "from 1 to 1000"),
         ("name", "x" * 81, Step.MORE, "name", "1 to 80"),
@@ -351,6 +352,7 @@ TEXTS = {
     "protocol": st.sampled_from(["simple", "extended", "prepared", "other"]),
     "rate": REALS,
     "latency_limit": LIMITS,
+    "data_set": st.sampled_from(["loaded", "copied", "cloned"]),
     "compressibility": st.sampled_from(["", "2", "1.4", "4", "1", "12", "x"]),
 }
 
@@ -415,7 +417,8 @@ def test_every_field_that_a_configuration_may_change_is_tried_above() -> None:
 
 
 def test_what_all_configurations_have_alike_none_of_them_is_offered_to_change() -> None:
-    assert set(OF_PAGES) - set(CHANGEABLE) == ALIKE == {"workload.compressibility"}
+    assert set(OF_PAGES) - set(CHANGEABLE) == ALIKE
+    assert {"workload.compressibility", "workload.data_set"} == ALIKE
 
 
 def test_a_campaign_whose_configurations_differ_in_everything_goes_through_the_fields_unchanged() -> None:

@@ -190,6 +190,7 @@ def test_every_field_of_a_workload_reaches_pgbench_or_is_named_here_with_what_sa
         "threads": "--jobs, as resolved on the machine",
         "warmup_s": "a run of its own",
         "compressibility": "another script that loads",
+        "data_set": "copied, or loaded by pgbench --initialize",
         "caches": "emptied before pgbench starts",
     }
     for each in fields(Workload):

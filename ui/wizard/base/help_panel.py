@@ -233,6 +233,14 @@ HELP_TEXTS: Final = {
         ),
         tr("measured; btrfs, ZFS: zstd -3"),
     ),
+    "workload.data_set": Help(
+        tr(
+            "Loaded: pgbench makes the data on the storage before every run; how long rows, keys and vacuum "
+            "take is compared too. Copied: it is made once, kept on a disk that is not measured, and copied "
+            "before every run, several times as fast. The two are different states of a filesystem: compare "
+            "runs of one kind."
+        )
+    ),
     "workload.clients": Help(
         tr(
             "Connections that work at the same time. More clients hide the latency of flushes, because "

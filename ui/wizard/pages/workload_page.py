@@ -8,7 +8,7 @@ from typing import Final
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLineEdit, QRadioButton, QWidget
 from typing_extensions import override
 
-from app.domain.campaign.configuration import BuiltinScript, Caches, Protocol, default_repeats
+from app.domain.campaign.configuration import BuiltinScript, Caches, DataSet, Protocol, default_repeats
 from app.domain.campaign.order import RunOrder
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -64,6 +64,13 @@ _CACHES: Final = {
 }
 
 
+_DATA_SETS: Final = {
+    DataSet.LOADED: tr("Loaded before each run"),
+    DataSet.COPIED: tr("Made once, copied before each run"),
+}
+_DATA_SET_KEY: Final = "workload.data_set"
+
+
 class WorkloadPage(Page):
     """Script, data size, clients, times, repeats, and what is seldom changed."""
 
@@ -90,6 +97,9 @@ class WorkloadPage(Page):
         self.caches = combo_box()
         for caches, label in _CACHES.items():
             self.caches.addItem(label, caches.value)
+        self.data_set = combo_box()
+        for data_set, label in _DATA_SETS.items():
+            self.data_set.addItem(label, data_set.value)
         self.rows = combo_box()
         for ratio, label in _ROWS.items():
             self.rows.addItem(label, ratio)
@@ -129,6 +139,7 @@ class WorkloadPage(Page):
                 self.theme, tr("Quer&y protocol:"), self.protocol, "workload.protocol"
             ),
             "workload.caches": Field(self.theme, tr("Cache&s at the start:"), self.caches, "workload.caches"),
+            _DATA_SET_KEY: Field(self.theme, tr("Data se&t:"), self.data_set, _DATA_SET_KEY),
             _ROWS_KEY: Field(self.theme, tr("Rows &can be compressed:"), self.rows, _ROWS_KEY),
             "order": Field(self.theme, tr("Order o&f the runs:"), self.order, "order"),
             **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
@@ -143,6 +154,7 @@ class WorkloadPage(Page):
             "repeat_disturbed",
             "workload.caches",
             _ROWS_KEY,
+            _DATA_SET_KEY,
             "workload.protocol",
             "workload.threads",
             "workload.rate",
@@ -178,6 +190,7 @@ class WorkloadPage(Page):
         self.caches.currentIndexChanged.connect(self._on_caches)
         self.protocol.currentIndexChanged.connect(self._on_protocol)
         self.rows.currentIndexChanged.connect(self._on_rows)
+        self.data_set.currentIndexChanged.connect(self._on_data_set)
         self.order.currentIndexChanged.connect(self._on_order)
 
     @override
@@ -197,6 +210,7 @@ class WorkloadPage(Page):
         _choose(self.caches, parts.values["workload.caches"])
         _choose(self.protocol, parts.values["workload.protocol"])
         self._show_rows(parts.values[_ROWS_KEY])
+        _choose(self.data_set, parts.values[_DATA_SET_KEY])
         _choose(self.order, parts.values["order"])
         self._show_texts()
 
@@ -285,6 +299,11 @@ class WorkloadPage(Page):
     def _on_rows(self) -> None:
         if not self.is_loading:
             self.draft.parts.values[_ROWS_KEY] = self.rows.currentData()
+            self.tell()
+
+    def _on_data_set(self) -> None:
+        if not self.is_loading:
+            self.draft.parts.values[_DATA_SET_KEY] = self.data_set.currentData()
             self.tell()
 
     def _on_order(self) -> None:

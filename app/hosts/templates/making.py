@@ -1,0 +1,246 @@
+"""Making a template: a data directory with the data set in it, shut down in order, and what it is.
+
+It is made under a name that counts as nothing, recorded as what a dead campaign leaves, and renamed when
+everything is on disk. Everything happens in the thread that asks, and what it starts ends with that thread.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.domain.errors import FootingError, PgbenchError, ServerError
+from app.domain.text import tr
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.socket_folders import own_name, socket_places
+from app.hosts.recovery.cleanup import clear
+from app.hosts.recovery.resource_journal import ResourceJournal
+from app.hosts.recovery.resource_record import ResourceKind
+from app.hosts.templates import child
+from app.hosts.templates.key import TemplateKey
+from app.hosts.templates.store import DATA, MANIFEST, Template, TemplateStore, format_manifest, template_name
+from app.hosts.templates.tree import TreeDigest
+from app.postgres.configuration_text import bench_statements, initdb_arguments
+from app.postgres.installations.installation import Installation, fingerprint
+from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
+from app.postgres.pgbench.filler import load_script
+from app.postgres.server import Server, StopMode
+from app.postgres.settings import Origin, Setting
+from app.process.starter import Account, Recorder, run_command
+
+CHILD: Final = Path(child.__file__)
+COPY_TIMEOUT_S: Final = 24 * 3600.0
+_LOAD_TIMEOUT_S: Final = 24 * 3600.0
+_SCRIPT: Final = "load.sql"
+_SETTINGS: Final = {
+    # Nothing of it need survive a crash: it is forced to disk as a whole, and counts only then.
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    # Rows that are copied into a new table need no WAL, of which little is to be in the template.
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_wal_size": "256MB",
+    "min_wal_size": "32MB",
+    "wal_recycle": "off",
+    # The same data set whenever it is made, however long that takes.
+    "autovacuum": "off",
+    "maintenance_work_mem": "128MB",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DataSetOrder:
+    """A data set that is wanted.
+
+    Attributes:
+        installation: whose programs make it.
+        checksums: of data pages.
+        scale: pgbench scale factor.
+        compressibility: of the rows; None for pgbench's own.
+        superuser: whether pgbench's role is one.
+        data_bytes: how large it is expected to be.
+    """
+
+    installation: Installation
+    checksums: bool
+    scale: int
+    compressibility: float | None
+    superuser: bool
+    data_bytes: int
+
+    def key(self) -> TemplateKey:
+        """Return what tells it from every other data set.
+
+        Raises:
+            InstallationError: a program cannot be read.
+        """
+        return TemplateKey(
+            server=fingerprint(self.installation),
+            initdb=fingerprint(self.installation, "initdb"),
+            pgbench=fingerprint(self.installation, "pgbench"),
+            version=self.installation.version,
+            page_bytes=self.installation.page_bytes,
+            checksums=self.checksums,
+            scale=self.scale,
+            compressibility=self.compressibility,
+            superuser=self.superuser,
+            recipe=self._recipe(),
+        )
+
+    def script(self) -> str | None:
+        """Return the script that loads rows with a stated compressibility; None for pgbench's own."""
+        return None if self.compressibility is None else load_script(self.compressibility)
+
+    def argvs(self, connection: Connection, script_path: str | None) -> tuple[tuple[str, ...], ...]:
+        """Return the arguments of each pgbench that loads it, in order."""
+        program = PgbenchProgram(self.installation.program("pgbench"), self.installation.major)
+        return loading_argvs(program, connection, self.scale, script_path)
+
+    def _recipe(self) -> str:
+        script = self.script()
+        argvs = self.argvs(Connection("/"), None if script is None else "/")
+        steps = (
+            initdb_arguments("/", self.installation.major, checksums=self.checksums),
+            [statement.text for statement in bench_statements(superuser=self.superuser)],
+            [argv[1:] for argv in argvs],
+            script,
+            _SETTINGS,
+        )
+        return hashlib.sha256(json.dumps(steps, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class TemplateMaker:
+    """Makes templates in a store, which it has locked.
+
+    Attributes:
+        store: where.
+        account: whom the server runs as; the store is its.
+        resources: record of what would be left behind.
+        record: told of every command.
+    """
+
+    store: TemplateStore
+    account: Account
+    resources: ResourceJournal
+    record: Recorder
+
+    def make(self, order: DataSetOrder, key: TemplateKey) -> Template:
+        """Make a template; of one that cannot be made nothing is left.
+
+        Args:
+            order: the data set.
+            key: of that order.
+
+        Raises:
+            FootingError: server or pgbench failed, such as where the disk is full.
+            OSError: a folder cannot be made.
+        """
+        started_s = time.monotonic()
+        before = {entry.path for entry in self.resources.state.entries}
+        try:
+            folder = f"{self.store.folder}/{own_name()}"
+            identity = self.resources.make_folder(folder, ResourceKind.FOLDER, self.record)
+            self.resources.make_folder(f"{folder}/{DATA}", ResourceKind.DATA_DIRECTORY, self.record)
+            sockets, sockets_identity = self._make_sockets()
+            server = self._server(order.installation, f"{folder}/{DATA}", sockets)
+            self._load(server, order, sockets, sockets_identity)
+            found = self._finish(server, key, folder, identity, started_s)
+            for path in (f"{folder}/{DATA}", folder):
+                self.resources.forget(path)
+            return found
+        finally:
+            made = [entry.path for entry in self.resources.state.entries if entry.path not in before]
+            with suppress(FootingError):  # a sweep does it
+                clear(self.resources, made, self.record)
+
+    def _make_sockets(self) -> tuple[str, FileIdentity]:
+        failure = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        for place in socket_places(self.account):
+            path = f"{os.path.realpath(place)}/{own_name()}"
+            try:
+                return path, self.resources.make_folder(path, ResourceKind.FOLDER, self.record)
+            except OSError as err:
+                failure = err
+        raise failure
+
+    def _server(self, installation: Installation, data_directory: str, sockets: str) -> Server:
+        return Server(
+            installation=installation,
+            account=self.account,
+            data_directory=data_directory,
+            socket_directory=sockets,
+            log_path=f"{sockets}/server.log",
+            settings=[Setting(name, value, "", "", Origin.PGFOOTING) for name, value in _SETTINGS.items()],
+            record=self.record,
+        )
+
+    def _load(self, server: Server, order: DataSetOrder, sockets: str, identity: FileIdentity) -> None:
+        server.initdb(checksums=order.checksums)
+        server.write_configuration()
+        text, script = order.script(), None
+        if text is not None:
+            script = f"{sockets}/{_SCRIPT}"
+            errands.write_file(
+                sockets, identity, _SCRIPT, text.encode(), account=self.account, record=self.record
+            )
+        server.start()
+        try:
+            server.make_bench(superuser=order.superuser)
+            for argv in order.argvs(Connection(sockets), script):
+                outcome = run_command(
+                    argv, account=self.account, timeout_s=_LOAD_TIMEOUT_S, record=self.record
+                )
+                if not outcome.succeeded:
+                    message = tr("pgbench could not load the data: {reason}")
+                    raise PgbenchError(message.format(reason=outcome.describe()))
+            server.shut_down()
+        finally:
+            server.stop(mode=StopMode.IMMEDIATE)
+        server.forget_configuration()
+
+    def _finish(
+        self, server: Server, key: TemplateKey, folder: str, identity: FileIdentity, started_s: float
+    ) -> Template:
+        values = errand(self.account, self.record, "digest", data_directory=f"{folder}/{DATA}")
+        if "damaged" in values:
+            raise ServerError(tr("The template cannot be read: {reason}.").format(reason=values["damaged"]))
+        name = template_name(key)
+        template = Template(
+            folder=f"{self.store.folder}/{name}",
+            key=key,
+            content=TreeDigest(**values),
+            made_epoch_s=time.time(),
+            seconds=time.monotonic() - started_s,
+        )
+        content = format_manifest(template)
+        errands.write_file(folder, identity, MANIFEST, content, account=self.account, record=self.record)
+        server.sync()
+        errand(
+            self.account,
+            self.record,
+            "publish",
+            folder=self.store.folder,
+            made=os.path.basename(folder),  # noqa: PTH119 - a string
+            name=name,
+        )
+        return template
+
+
+def errand(account: Account, record: Recorder, task: str, **arguments: object) -> Any:  # noqa: ANN401 - JSON
+    """Do a task of `app.hosts.templates.child` as an account.
+
+    Raises:
+        OSError: of the task.
+        ProgramError: it could not be done.
+    """
+    return errands.run_errand(task, arguments, account, record, timeout_s=COPY_TIMEOUT_S, child=CHILD)

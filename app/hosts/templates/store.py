@@ -1,0 +1,200 @@
+"""The folder of templates: what is in it, taking one out, and the lock that campaigns hold on it.
+
+Templates are folders named `data-ID` with a data directory and a file that says what it is. Everything else
+there is being made, or was when a program died, and counts as nothing. The folder is the server account's:
+what is written there is written as that account, what is read is not trusted.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from app.domain.errors import RefusedError
+from app.domain.text import tr
+from app.domain.units import KIB
+from app.hosts.folders import as_owner as errands
+from app.hosts.folders.delete_tree import Removal
+from app.hosts.folders.descriptors import READ, identity_of, opened, strictly
+from app.hosts.templates.key import TemplateKey, key_as_mapping, read_key
+from app.hosts.templates.tree import TreeDigest
+from app.process.starter import Account, Recorder
+
+MANIFEST: Final = "template.json"
+DATA: Final = "data"
+FORMAT: Final = 1
+_NAME: Final = re.compile(r"data-([0-9a-f]{16})", re.ASCII)
+_LARGEST_BYTES: Final = 64 * KIB
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A data set that can be copied.
+
+    Attributes:
+        folder: absolute.
+        key: what it was made of.
+        content: digest, files and size of its data directory.
+        made_epoch_s: when, seconds since 1970.
+        seconds: what making it took.
+    """
+
+    folder: str
+    key: TemplateKey
+    content: TreeDigest
+    made_epoch_s: float
+    seconds: float
+
+    @property
+    def data_directory(self) -> str:
+        """What is copied."""
+        return f"{self.folder}/{DATA}"
+
+
+def template_name(key: TemplateKey) -> str:
+    """Return the name of the folder of a template."""
+    return f"data-{key.id}"
+
+
+def format_manifest(template: Template) -> bytes:
+    """Return the file that says what a template is."""
+    values = {
+        "format": FORMAT,
+        "key": key_as_mapping(template.key),
+        "sha256": template.content.sha256,
+        "files": template.content.files,
+        "size_bytes": template.content.size_bytes,
+        "made_epoch_s": template.made_epoch_s,
+        "seconds": template.seconds,
+    }
+    return json.dumps(values, indent=1).encode() + b"\n"
+
+
+def parse_manifest(folder: str, content: bytes) -> Template:
+    """Return what such a file says.
+
+    Raises:
+        ValueError: it is damaged, or of another version.
+    """
+    try:
+        values = json.loads(content)
+        if values["format"] != FORMAT:
+            raise ValueError("format")
+        key = read_key(dict(values["key"]))
+        counts = [_count(values[name]) for name in ("files", "size_bytes")]
+        moments = [_moment(values[name]) for name in ("made_epoch_s", "seconds")]
+        if not isinstance(values["sha256"], str) or not _DIGEST.fullmatch(values["sha256"]):
+            raise ValueError("sha256")
+    except (KeyError, TypeError, RecursionError, UnicodeDecodeError) as err:
+        raise ValueError(str(err)) from err
+    if Path(folder).name != template_name(key):
+        raise ValueError("another name")
+    return Template(folder, key, TreeDigest(values["sha256"], *counts), *moments)
+
+
+def _count(value: Any) -> int:  # noqa: ANN401 - JSON
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(value)
+    return value
+
+
+def _moment(value: Any) -> float:  # noqa: ANN401 - JSON
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < 0:
+        raise ValueError(value)
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateStore:
+    """The templates of one account.
+
+    Attributes:
+        folder: absolute, without links; missing where none was ever made.
+        account: whose they are.
+        record: told of commands that change something.
+    """
+
+    folder: str
+    account: Account
+    record: Recorder
+
+    def find(self, key: TemplateKey) -> Template | None:
+        """Return the template of a key; None where there is none, or nobody understands what it says."""
+        return self._read(template_name(key))
+
+    def all(self) -> tuple[Template, ...]:
+        """Return every template that says what it is, by its folder."""
+        found = (self._read(name) for name in self._names())
+        return tuple(each for each in found if each is not None)
+
+    def unknown(self) -> tuple[str, ...]:
+        """Return the folders named as templates that do not say what they are."""
+        return tuple(f"{self.folder}/{name}" for name in self._names() if self._read(name) is None)
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self.folder) if _NAME.fullmatch(name))  # noqa: PTH208
+        except OSError:
+            return []
+
+    def _read(self, name: str) -> Template | None:
+        folder = f"{self.folder}/{name}"
+        try:
+            with strictly(folder) as inner:
+                flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                file = os.open(MANIFEST, flags, dir_fd=inner)
+            try:
+                if not stat.S_ISREG(os.fstat(file).st_mode):
+                    return None
+                return parse_manifest(folder, os.read(file, _LARGEST_BYTES))
+            finally:
+                os.close(file)
+        except (OSError, ValueError):
+            return None
+
+    def remove(self, folder: str) -> None:
+        """Remove a template, or what has its name.
+
+        Raises:
+            OSError: some of it cannot be removed.
+            RefusedError: it is none of this folder, or something else took its place.
+        """
+        path = Path(folder)
+        if str(path.parent) != self.folder or not _NAME.fullmatch(path.name):
+            raise RefusedError(tr("{path} is no template.").format(path=folder))
+        with strictly(folder) as inner:
+            identity = identity_of(inner)
+        found = errands.remove(
+            folder, identity, same_boot=True, volatile=False, account=self.account, record=self.record
+        )
+        if found is Removal.FOREIGN:
+            raise RefusedError(
+                tr("{path} is no template of {account}.").format(path=folder, account=self.account.name)
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Hold the lock of the folder for the length of a with statement; yields whether it was to be had.
+
+        The kernel gives it back when its holder dies.
+
+        Raises:
+            OSError: the folder is not there.
+        """
+        with strictly(self.folder) as parent, opened(".", READ, parent) as folder:
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True

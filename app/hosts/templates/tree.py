@@ -1,0 +1,241 @@
+"""Copying a data directory as a stream of bytes, with the digest of that stream.
+
+Files are read and written: never cloned, never by copy_file_range(2) or sendfile(2), which filesystems may
+answer with shared extents (btrfs, XFS, ZFS block cloning). The first overwrite of every shared block would be
+measured, and runs would share what they write. What is read is forgotten by the page cache: the template
+takes no memory from the run.
+
+Standard library only: `app.hosts.templates.child` runs this as the account that owns both folders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.hosts.folders.delete_tree import empty_folder
+from app.hosts.folders.descriptors import READ, opened, strictly
+
+WAL: Final = "pg_wal"
+"""In a template always a folder; in a copy a link where the WAL has a filesystem of its own."""
+_PART_BYTES: Final = 1 << 20
+_DEEPEST: Final = 16
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class UnreadableTemplateError(Exception):
+    """The template cannot be read, or holds what no template holds; its message says what."""
+
+
+class WrongCopyError(Exception):
+    """What was written is not there as it was written; its message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeDigest:
+    """What went through the stream.
+
+    Attributes:
+        sha256: of names, kinds, sizes and contents in the order of the names, in hexadecimal.
+        files: regular files.
+        size_bytes: of them together.
+    """
+
+    sha256: str
+    files: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A file or folder; `size` is None for a folder."""
+
+    path: str
+    size: int | None
+
+    @property
+    def head(self) -> bytes:
+        """What stands before its content in the stream; no two listings have the same ones."""
+        name = os.fsencode(self.path)
+        kind = "folder" if self.size is None else f"file {self.size}"
+        return f"{kind} {len(name)} ".encode() + name
+
+
+def digest_tree(source: str) -> TreeDigest:
+    """Return the digest of a data directory that no server uses.
+
+    Raises:
+        UnreadableTemplateError: it cannot be read, or holds links or devices.
+    """
+    with _opened(source) as reading:
+        return _stream(reading, _list_source(reading), None)
+
+
+def copy_tree(source: str, target: str, wal_directory: str = "") -> TreeDigest:
+    """Copy a data directory; names and sizes of what was written are looked at, nothing is read again.
+
+    Args:
+        source: of a template; absolute, without links.
+        target: an empty folder; what is made in it gets modes 0700 and 0600.
+        wal_directory: where the WAL goes, which is made and linked to; empty for a folder in `target`.
+
+    Returns:
+        The digest of what went through: who asks compares it with the template's.
+
+    Raises:
+        UnreadableTemplateError: the template cannot be read.
+        WrongCopyError: a name or size is not what was written.
+        OSError: it cannot be written, such as where the disk is full.
+    """
+    with _opened(source) as reading, strictly(target) as parent, opened(".", READ, parent) as writing:
+        entries = _list_source(reading)
+        if wal_directory:
+            Path(wal_directory).mkdir(mode=0o700)
+            os.symlink(wal_directory, WAL, dir_fd=writing)
+        for entry in entries:
+            if entry.size is None and not (wal_directory and entry.path == WAL):
+                os.mkdir(entry.path, 0o700, dir_fd=writing)
+        found = _stream(reading, entries, writing)
+        _compare(entries, writing, wal_directory)
+        return found
+
+
+def empty_copy(target: str, wal_directory: str = "") -> None:
+    """Remove what a copy that failed left in its target, and the folder of the WAL.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    with strictly(target) as parent, opened(".", READ, parent) as folder:
+        empty_folder(folder)
+    if wal_directory:
+        with suppress(FileNotFoundError):
+            with opened(wal_directory, READ) as folder:
+                empty_folder(folder)
+            Path(wal_directory).rmdir()
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[int]:
+    """Open the folder of a template for reading."""
+    try:
+        with strictly(source) as parent:
+            descriptor = os.open(".", READ | os.O_CLOEXEC, dir_fd=parent)
+    except OSError as err:
+        raise UnreadableTemplateError(f"{source}: {err.strerror}") from err
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _list_source(folder: int) -> tuple[_Entry, ...]:
+    try:
+        return tuple(_entries(folder, ""))
+    except OSError as err:
+        raise UnreadableTemplateError(f"{err.filename}: {err.strerror}") from err
+    except ValueError as err:
+        raise UnreadableTemplateError(str(err)) from err
+
+
+def _entries(folder: int, below: str, linked: str = "") -> Iterator[_Entry]:
+    """Yield what is below a folder by names, each folder before what is in it.
+
+    Args:
+        folder: at the top.
+        below: path from there; empty for it.
+        linked: where `WAL` may be a link to; empty for nowhere.
+
+    Raises:
+        ValueError: something is neither file nor folder, or too deep.
+        OSError: it cannot be read.
+    """
+    if below.count("/") > _DEEPEST:
+        raise ValueError(f"{below}: nested too deep")
+    with opened(below or ".", os.O_RDONLY | os.O_DIRECTORY, folder) as inner:
+        names = sorted(os.listdir(inner), key=os.fsencode)  # noqa: PTH208 - a descriptor
+    for name in names:
+        path = f"{below}/{name}" if below else name
+        found = os.stat(path, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode) or (linked and path == WAL and _leads_to(folder, path, linked)):
+            yield _Entry(path, None)
+            yield from _entries(folder, path)
+        elif stat.S_ISREG(found.st_mode):
+            yield _Entry(path, found.st_size)
+        else:
+            raise ValueError(f"{path}: neither a file nor a folder")
+
+
+def _leads_to(folder: int, path: str, where: str) -> bool:
+    try:
+        return os.readlink(path, dir_fd=folder) == where
+    except OSError:
+        return False
+
+
+def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> TreeDigest:
+    """Read the files of a listing, in its order, into a digest and, where there is one, into a target."""
+    digest = hashlib.sha256()
+    files = size_bytes = 0
+    buffer = memoryview(bytearray(_PART_BYTES))
+    for entry in entries:
+        digest.update(entry.head)
+        if entry.size is None:
+            continue
+        files += 1
+        target = None if writing is None else os.open(entry.path, _NEW, 0o600, dir_fd=writing)
+        try:
+            done = 0
+            for part in _parts(reading, entry.path, buffer):
+                digest.update(part)
+                done += len(part)
+                if target is not None:
+                    _write(target, part)
+        finally:
+            if target is not None:
+                os.close(target)
+        if done != entry.size:
+            raise UnreadableTemplateError(f"{entry.path}: {done} bytes instead of {entry.size}")
+        size_bytes += done
+    return TreeDigest(digest.hexdigest(), files, size_bytes)
+
+
+def _parts(folder: int, path: str, buffer: memoryview) -> Iterator[memoryview]:
+    """Yield a file of the template part by part; the parts lie in the buffer."""
+    try:
+        file = os.open(path, _OLD, dir_fd=folder)
+        try:
+            while count := os.readv(file, [buffer]):
+                yield buffer[:count]
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)
+    except OSError as err:
+        raise UnreadableTemplateError(f"{path}: {err.strerror}") from err
+
+
+def _write(file: int, part: memoryview) -> None:
+    while part:
+        part = part[os.write(file, part) :]
+
+
+def _compare(entries: tuple[_Entry, ...], writing: int, wal_directory: str) -> None:
+    """Make sure that a target holds what was written, and nothing else."""
+    try:
+        found = {entry.path: entry for entry in _entries(writing, "", wal_directory)}
+    except ValueError as err:
+        raise WrongCopyError(str(err)) from err
+    for entry in entries:
+        copy = found.pop(entry.path, None)
+        if copy != entry:
+            size = "-" if copy is None else copy.size
+            raise WrongCopyError(f"{entry.path}: {size} bytes instead of {entry.size}")
+    for path in found:
+        raise WrongCopyError(f"{path}: not of the template")

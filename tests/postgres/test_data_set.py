@@ -1,0 +1,115 @@
+"""Data sets that are made once and copied for each run, with real servers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.runfile.metadata.run_metadata import DataSetMetadata
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import RunFile
+from app.runfile.summary import figures_of
+from tests.fix_campaign import CampaignBench, campaign_text, kill
+
+pytestmark = pytest.mark.postgres
+
+COPIED = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "2s"\ndata_set = "copied"'
+
+
+def templates(bench: CampaignBench) -> list[Path]:
+    """Everything in the folder of templates."""
+    return sorted(Path(bench.environment["PGFOOTING_TEMPLATES"]).glob("*"))
+
+
+def told_of(path: Path) -> DataSetMetadata:
+    with RunFile(path) as run:
+        run.check()
+        told = or_none(run.metadata.data_set)
+    assert told is not None
+    return told
+
+
+def commands_of(path: Path) -> list[str]:
+    """Names of the programs of a run, in order."""
+    with RunFile(path) as run:
+        return [Path(command.argv[0]).name for command in run.commands()]
+
+
+def test_the_first_run_makes_the_template_which_all_copy_and_a_damaged_one_is_made_anew(
+    campaign_bench: CampaignBench,
+) -> None:
+    ended = campaign_bench.run(campaign_text(memory=True, repeats=2, workload=COPIED))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    first, second = campaign_bench.run_files()
+    (template,) = templates(campaign_bench)
+    for path in (first, second):
+        told = told_of(path)
+        assert (told.state, told.caches, told.reason) == ("copied", "filled", "")
+        assert template.name == f"data-{told.template}"
+        assert told.files is not None
+        assert told.files > 900
+        assert told.size_bytes is not None
+        assert told.size_bytes > 30 * 2**20
+        assert told.copy_s is not None
+        with RunFile(path) as run:
+            assert figures_of(run)["load_rows_s"] is None
+            assert figures_of(run)["tps"]
+            assert run.metadata.workload.data_set == "copied"
+            assert "not properly shut down" not in (run.output("server.log") or "")
+    assert told_of(first).sha256 == told_of(second).sha256
+    assert "initdb" in commands_of(first)
+    assert "initdb" not in commands_of(second), "it copies what the first one made"
+    shown = campaign_bench.command("show", str(second)).stdout
+    assert "copied there" in shown
+    assert "caches as copying left them" in shown
+
+    (accounts,) = [path for path in template.glob("data/base/*/PG_VERSION") if path.parent.name != "1"][:1]
+    accounts.write_bytes(b"14\n")
+    ended = campaign_bench.run(campaign_text(memory=True, workload=COPIED))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    third = campaign_bench.run_files()[-1]
+    with RunFile(third) as run:
+        (note,) = [event.message for event in run.events() if "damaged" in event.message]
+    assert "removed and made anew" in note
+    assert told_of(third).state == "copied"
+    assert [path.name for path in templates(campaign_bench)] == [template.name]
+    assert "initdb" in commands_of(third)
+
+    listed = json.loads(campaign_bench.command("templates", "--json").stdout)
+    assert [each["id"] for each in listed["templates"]] == [told_of(third).template]
+    removed = campaign_bench.command("templates", "--remove", told_of(third).template)
+    assert removed.returncode == 0, removed.stderr
+    assert templates(campaign_bench) == []
+
+
+def test_where_templates_would_lie_on_the_storage_under_test_data_is_loaded_and_that_is_said(
+    campaign_bench: CampaignBench,
+) -> None:
+    text = campaign_text(folder=campaign_bench.target, memory=True, workload=COPIED)
+    ended = campaign_bench.run(text)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "The data is loaded for every run" in ended.stdout + ended.stderr
+    for path in campaign_bench.run_files():
+        told = told_of(path)
+        assert told.state == "loaded"
+        assert "lies on the storage under test" in told.reason
+        with RunFile(path) as run:
+            assert figures_of(run)["load_rows_s"] is not None
+    assert templates(campaign_bench) == []
+
+
+def test_a_runner_that_is_killed_while_it_makes_a_template_leaves_none(campaign_bench: CampaignBench) -> None:
+    running = campaign_bench.start(campaign_text(memory=True, workload=COPIED))
+    running.until_phase("initdb")
+    folder = Path(campaign_bench.environment["PGFOOTING_TEMPLATES"])
+    while not any(folder.glob("pgfooting-*/data/PG_VERSION")):
+        assert running.process.poll() is None
+    kill(running.process)
+    assert not any(folder.glob("data-*"))
+    campaign_bench.listed()  # which sweeps
+    assert list(folder.iterdir()) == []
+    ended = campaign_bench.run(campaign_text(memory=True, workload=COPIED))
+    assert ended.returncode == 0, ended.stderr
+    assert len(templates(campaign_bench)) == 1
