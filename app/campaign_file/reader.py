@@ -35,6 +35,7 @@ from app.campaign_file.kinds import CampaignField
 from app.campaign_file.matrix import read_matrix
 from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
+from app.campaign_file.recipes.head import RECIPE, RecipeHead, parse_head, read_head
 from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
 from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.campaign_file.writer import format_campaign
@@ -86,10 +87,12 @@ class CampaignFile:
     Attributes:
         text: of the file.
         campaign: what it describes, with the texts of its scripts.
+        head: what it says of itself as a recipe; None where it says nothing.
     """
 
     text: str
     campaign: Campaign
+    head: RecipeHead | None = None
 
 
 def load_campaign(path: Path | str) -> Campaign:
@@ -113,7 +116,7 @@ def read_campaign_file(path: Path | str) -> CampaignFile:
         message = tr("The campaign file {path} {reason}. Nothing was started.")
         raise CampaignError(message.format(path=printable_path(path), reason=err)) from err
     campaign = parse_campaign(text, base_directory=path.parent, source_name=printable_path(path))
-    return CampaignFile(text, campaign)
+    return CampaignFile(text, campaign, parse_head(text))
 
 
 def parse_campaign(text: str, *, base_directory: Path | str, source_name: str) -> Campaign:
@@ -251,8 +254,10 @@ class CampaignReader:
             document,
             CAMPAIGN_FIELDS,
             KeyPath(),
-            elsewhere=(*_SHARED_KEYS, "configuration", "dimension", "exclude"),
+            elsewhere=(*_SHARED_KEYS, "configuration", "dimension", "exclude", RECIPE),
         )
+        if RECIPE in document:
+            read_head(document[RECIPE], self.problems)
         if "name" not in top:
             self.problems.add(KeyPath("name"), tr("is missing: what do you call this campaign?"))
         name = top["name"].value if "name" in top else ""

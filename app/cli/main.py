@@ -42,6 +42,12 @@ def _run(arguments: argparse.Namespace) -> int:
     return run_command(arguments)
 
 
+def _recipes(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.recipes import recipes_command
+
+    return recipes_command(arguments)
+
+
 def _list(arguments: argparse.Namespace) -> int:
     from app.cli.commands.show import list_command
 
@@ -179,33 +185,24 @@ def _add_templates(commands: argparse._SubParsersAction[_Parser]) -> None:
     templates.set_defaults(command=_templates)
 
 
-def _add_disks_and_templates(commands: argparse._SubParsersAction[_Parser]) -> None:
-    _add_disks(commands)
-    _add_templates(commands)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
-    parser = _Parser(
-        prog=COMMAND,
-        description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?"),
-        epilog=tr(
-            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
-            " 3 refused for safety or authorisation; 130 cancelled. "
-            "PGFOOTING_LOG=debug, or =storage,execution:debug, tells on standard error what it does."
-        ),
-    )
-    parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
-    parser.add_argument(
-        "--temp",
-        action="store_true",
-        help=tr("with a library, a state and settings of its own, which are thrown away at the end"),
-    )
-    parser.set_defaults(command=_window, library=None, replay=None, speed=1.0, runs=[])
-    commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
-
+def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run = commands.add_parser("run", help=tr("measure a campaign"))
-    run.add_argument("campaign", type=Path, metavar="CAMPAIGN.toml")
+    run.add_argument(
+        "campaign",
+        metavar="CAMPAIGN.toml|RECIPE",
+        help=tr("a campaign file, or the name of a recipe (pgfooting recipes)"),
+    )
+    run.add_argument(
+        "--quick",
+        action="store_true",
+        help=tr("the quick variant of a recipe: little data, seconds of measuring"),
+    )
+    run.add_argument(
+        "--disks",
+        default="",
+        metavar="SERIAL,SERIAL",
+        help=tr("spare disks for the places of a recipe, in the order of members; they are erased"),
+    )
     run.add_argument("--output", type=Path, metavar="DIR", help=tr("library that gets the campaign's folder"))
     run.add_argument(
         "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")
@@ -231,6 +228,38 @@ def build_parser() -> argparse.ArgumentParser:
         ),
     )
     run.set_defaults(command=_run)
+
+    recipes = commands.add_parser(
+        "recipes", help=tr("the campaigns that ship with pgFooting, by the question they answer")
+    )
+    recipes.add_argument(
+        "recipe", nargs="?", default="", metavar="RECIPE", help=tr("everything about this one")
+    )
+    recipes.add_argument("--json", action="store_true", help=tr("an array of objects, or one"))
+    recipes.set_defaults(command=_recipes)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = _Parser(
+        prog=COMMAND,
+        description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?"),
+        epilog=tr(
+            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
+            " 3 refused for safety or authorisation; 130 cancelled. "
+            "PGFOOTING_LOG=debug, or =storage,execution:debug, tells on standard error what it does."
+        ),
+    )
+    parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
+    parser.add_argument(
+        "--temp",
+        action="store_true",
+        help=tr("with a library, a state and settings of its own, which are thrown away at the end"),
+    )
+    parser.set_defaults(command=_window, library=None, replay=None, speed=1.0, runs=[])
+    commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
+
+    _add_run(commands)
 
     listing = commands.add_parser(
         "list",
@@ -303,7 +332,9 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_window_commands(commands)
 
-    _add_disks_and_templates(commands)
+    _add_disks(commands)
+
+    _add_templates(commands)
 
     doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
     doctor.add_argument("--json", action="store_true", help=tr("one object"))

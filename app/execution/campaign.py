@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from app.campaign_file.reader import load_campaign, read_campaign_file
+from app.campaign_file.reader import CampaignFile, load_campaign, read_campaign_file
 from app.campaign_file.trust import Ask, check_trust, foreign_programs, refuse_concerns
 from app.campaign_file.writer import changed_scripts, state_campaign
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
@@ -52,6 +52,7 @@ class CampaignRequest:
 
     Attributes:
         source: campaign file.
+        given: what counts instead of the file's text, such as a recipe with its disks put in.
         library: folder that gets the campaign's folder.
         resume: continue the newest unfinished campaign of the same content.
         consent: how a person is asked before spare disks are erased.
@@ -63,6 +64,7 @@ class CampaignRequest:
     resume: bool = False
     consent: DiskConsent = field(default_factory=DiskConsent)
     trust: Ask = refuse_concerns
+    given: CampaignFile | None = None
 
 
 @dataclass(slots=True)
@@ -106,7 +108,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             measured. A run that fails does not raise: it is a result.
     """
     sweep_abandoned()
-    file = read_campaign_file(request.source)
+    file = request.given or read_campaign_file(request.source)
     foreign = bool(foreign_programs(file.campaign))
     if foreign:  # resolving asks its programs what they are
         check_trust(file, request.trust, is_trusted=is_trusted)

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.campaign_file.reader import load_campaign, read_campaign_file
-from app.campaign_file.recipes import RECIPES, list_recipes
+from app.campaign_file.recipes.find import RECIPES, list_recipes
 from app.campaign_file.trust import check_trust, refuse_concerns
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, FolderTarget, MemoryTarget

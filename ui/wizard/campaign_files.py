@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
 
 from app.campaign_file.reader import read_campaign_file
-from app.campaign_file.recipes import Recipe
+from app.campaign_file.recipes.find import Recipe
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError, UsageError

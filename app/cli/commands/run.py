@@ -14,6 +14,7 @@ from rich.console import Console
 
 from app import COMMAND
 from app.analysis.facts import read_run_facts
+from app.cli.commands.recipes import campaign_to_run
 from app.cli.commands.show import tell_left_over
 from app.cli.terminal.consent import ErasureQuestion, TrustPrompt
 from app.cli.terminal.plain_text import plain
@@ -74,7 +75,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     tell_left_over(sweep_abandoned())
     keep_freed_memory()
     request = CampaignRequest(
-        source=arguments.campaign,
+        source=Path(arguments.campaign),
+        given=campaign_to_run(arguments.campaign, arguments.disks, quick=arguments.quick),
         library=arguments.output if arguments.output is not None else default_library(),
         resume=arguments.resume,
         trust=TrustPrompt(trusted=arguments.trust),

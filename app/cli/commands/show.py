@@ -68,7 +68,7 @@ def tell_left_over(events: Sequence[SweepEvent]) -> None:
 
 
 def tell_left_out(sentence: str) -> None:
-    """Say on standard error that a run file is left out of what is done with several."""
+    """Say on standard error that something is left out of what is done with several."""
     sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.campaign_file.recipes import Recipe, list_recipes
+from app.campaign_file.recipes.find import Recipe, list_recipes
 from app.dbus.service_status import service_presence
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import FootingError, InstallationError

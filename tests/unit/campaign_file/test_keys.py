@@ -37,7 +37,8 @@ def test_every_key_of_the_example_is_tried_in_pairs() -> None:
     }
     tables = {key[:at] for key in declared for at, letter in enumerate(key) if letter == "."}
     free = ("postgresql.settings.", "target.disks.options.", "target.disks.wal.")
-    given = {key for key in given_keys(tomllib.loads(EXAMPLE)) if not key.startswith(free)}
+    measured = {key: value for key, value in tomllib.loads(EXAMPLE).items() if key != "recipe"}
+    given = {key for key in given_keys(measured) if not key.startswith(free)}
     assert given - declared - tables - IN_EVERY_ROW == set()
     assert declared | tables >= {prefix.rstrip(".") for prefix in free}
 

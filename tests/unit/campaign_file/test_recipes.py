@@ -12,7 +12,8 @@ from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.reader import load_campaign, parse_campaign
-from app.campaign_file.recipes import DEFAULT_RECIPE, RECIPES, list_recipes
+from app.campaign_file.recipes.find import DEFAULT_RECIPE, RECIPES, list_recipes
+from app.campaign_file.recipes.head import QUICK_FIELDS, RECIPE_FIELDS
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     FolderTarget,
@@ -29,6 +30,8 @@ EVERY_FIELD = [
     *((("",), field) for field in CAMPAIGN_FIELDS),
     *((("target", target.kind), field) for target in TARGETS for field in target.fields),
     *(((section,), field) for section, fields in SECTIONS.items() for field in fields),
+    *((("recipe",), field) for field in RECIPE_FIELDS),
+    *((("recipe", "quick"), field) for field in QUICK_FIELDS),
 ]
 IDS = [".".join((*table, field.name)).lstrip(".") for table, field in EVERY_FIELD]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.reader import CampaignFile, parse_campaign, read_campaign_file
-from app.campaign_file.recipes import RECIPES
+from app.campaign_file.recipes.find import RECIPES
 from app.campaign_file.trust import (
     Concern,
     campaign_digest,
@@ -120,8 +120,8 @@ def test_no_recipe_that_ships_asks(tmp_path: Path) -> None:
             '[configuration.postgresql.settings]\narchive_command = "x"\n[configuration.target.memory]\n'
         )
         (tmp_path / path.name).write_text(changed)
-        if path.name == "example.toml":
-            (tmp_path / "example.sql").write_text((RECIPES / "example.sql").read_text())
+        for script in RECIPES.glob("*.sql"):
+            (tmp_path / script.name).write_text(script.read_text())
         assert find_concerns(read_campaign_file(tmp_path / path.name).campaign)
     (tmp_path / "example.toml").write_text((RECIPES / "example.toml").read_text())
     (tmp_path / "example.sql").write_text("\\shell x\n" + (RECIPES / "example.sql").read_text())

@@ -1,0 +1,1 @@
+"""Recipes: campaign files with a head that says which question they answer."""

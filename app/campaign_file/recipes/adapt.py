@@ -1,0 +1,204 @@
+"""From a recipe to a campaign: disks for its placeholders, the quick variant. Pure.
+
+In a recipe disks are called SERIAL-OF-DISK-1, SERIAL-OF-DISK-2 ... Each is replaced by one of the user's;
+where there are fewer of those than in the recipe, its groups become smaller, and what cannot be made of them
+is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.campaign_file.recipes.head import MOST_QUICK_CONFIGURATIONS, QuickVariant, RecipeHead
+from app.domain.campaign.configuration import (
+    Caches,
+    Campaign,
+    Configuration,
+    DiskTarget,
+    GroupChoice,
+    Workload,
+)
+from app.domain.campaign.disk_target import target_problems
+from app.domain.errors import CampaignError, UsageError, did_you_mean
+from app.domain.text import tr
+
+_PLACEHOLDER: Final = re.compile(r"SERIAL-OF-DISK-([1-9]\d?)", re.ASCII)
+_LONGEST_NAME: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A configuration of a recipe that is not measured here.
+
+    Attributes:
+        name: of the configuration.
+        reason: why not, one sentence or a few.
+    """
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """What became of a recipe.
+
+    Attributes:
+        campaign: with the configurations that are left.
+        left_out: the others.
+    """
+
+    campaign: Campaign
+    left_out: tuple[LeftOut, ...] = ()
+
+
+def placeholders(campaign: Campaign) -> int:
+    """Return how many disks a recipe has places for; 0 where it names none."""
+    names = (name for item in campaign.configurations for name in _names(item))
+    return max((int(match[1]) for match in map(_PLACEHOLDER.fullmatch, names) if match), default=0)
+
+
+def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> Adapted:
+    """Return a recipe's campaign on the user's disks.
+
+    Args:
+        campaign: of the recipe.
+        head: of the recipe.
+        serials: of the disks, in the order of members; none where the recipe has no place for any.
+
+    Raises:
+        UsageError: too few or too many disks, or one twice.
+        CampaignError: nothing is left.
+    """
+    most = placeholders(campaign)
+    if not most and serials:
+        raise UsageError(tr("This campaign has no place for disks: leave --disks out."))
+    if not most:
+        return Adapted(campaign)
+    least = head.disks or most
+    if not least <= len(serials) <= most or len(set(serials)) != len(serials):
+        wanted = str(least) if least == most else tr("{least} to {most}").format(least=least, most=most)
+        message = tr("This campaign wants {wanted} different spare disks; {count} are given.")
+        hint = tr("--disks SERIAL,SERIAL,… names them; “pgfooting disks” shows which are spare.")
+        raise UsageError(message.format(wanted=wanted, count=len(set(serials))), hint=hint)
+    return keep(campaign, lambda item: _on_disks(item, serials))
+
+
+def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
+    """Return the quick variant of a recipe's campaign.
+
+    Raises:
+        UsageError: it has none.
+        CampaignError: it names a configuration that there is not, or keeps too many.
+    """
+    if head is None or head.quick is None:
+        raise UsageError(tr("This campaign has no quick variant: leave --quick out."))
+    quick = head.quick
+    known = [item.name for item in campaign.configurations]
+    for name in quick.configurations:
+        if name not in known:
+            message = tr("recipe.quick.configurations: there is no configuration “{name}”.")
+            near = did_you_mean(name, known)
+            raise CampaignError(f"{message.format(name=name)} {near}".rstrip(), field="recipe.quick")
+    kept = [
+        item
+        for item in campaign.configurations
+        if not quick.configurations or item.name in quick.configurations
+    ]
+    if len(kept) > MOST_QUICK_CONFIGURATIONS:
+        message = tr("recipe.quick keeps {count} configurations; at most {most} are quick.")
+        words = message.format(count=len(kept), most=MOST_QUICK_CONFIGURATIONS)
+        raise CampaignError(words, field="recipe.quick.configurations")
+    return replace(
+        campaign,
+        name=_quick_name(campaign.name),
+        configurations=tuple(replace(item, workload=_quick_workload(item.workload, quick)) for item in kept),
+        matrix=None,  # of a part of its cells nothing is a matrix
+        repeats=quick.repeats,
+        io_baseline=False,
+        repeat_disturbed=0,
+    )
+
+
+def keep(campaign: Campaign, change: Callable[[Configuration], Configuration | str]) -> Adapted:
+    """Return a campaign of what `change` makes of each configuration; it returns a reason to leave one out.
+
+    Raises:
+        CampaignError: nothing is left.
+    """
+    kept: list[Configuration] = []
+    left_out: list[LeftOut] = []
+    for item in campaign.configurations:
+        changed = change(item)
+        if isinstance(changed, str):
+            left_out.append(LeftOut(item.name, changed))
+        else:
+            kept.append(changed)
+    if not kept:
+        told = dict.fromkeys(each.reason for each in left_out)
+        message = tr("Nothing of “{name}” can be measured here. {reasons}")
+        raise CampaignError(message.format(name=campaign.name, reasons=" ".join(told)))
+    return Adapted(replace(campaign, configurations=tuple(kept), matrix=None), tuple(left_out))
+
+
+def _quick_name(name: str) -> str:
+    mark = tr(" (quick)")
+    return name[: _LONGEST_NAME - len(mark)].rstrip() + mark
+
+
+def _quick_workload(workload: Workload, quick: QuickVariant) -> Workload:
+    clients = workload.clients if quick.clients is None else quick.clients
+    threads = None if workload.threads is None else min(workload.threads, clients)
+    return replace(
+        workload,
+        scale=quick.scale,
+        size=None,
+        duration_s=quick.duration_s,
+        transactions=None,
+        warmup_s=0 if workload.caches is Caches.COLD else min(quick.warmup_s, workload.warmup_s),
+        clients=clients,
+        threads=threads,
+    )
+
+
+def _names(item: Configuration) -> tuple[str, ...]:
+    return item.target.names if isinstance(item.target, DiskTarget) else ()
+
+
+def _on_disks(item: Configuration, serials: Sequence[str]) -> Configuration | str:
+    """Return a configuration on the user's disks, or why that is none."""
+    target = item.target
+    if not isinstance(target, DiskTarget):
+        return item
+
+    def group(part: GroupChoice) -> GroupChoice:
+        return replace(part, disks=_found(part.disks, serials))
+
+    filled = replace(
+        target,
+        data=group(target.data),
+        wal=group(target.wal) if target.wal else None,
+        zfs_log=_found(target.zfs_log, serials),
+    )
+    lost = any(not part.disks for _, part in filled.groups) or bool(target.zfs_log) > bool(filled.zfs_log)
+    if lost:
+        return tr("It wants more disks than are given.")
+    problems = target_problems(filled)
+    if problems:
+        return " ".join(f"{each.message} {each.hint}".strip() for each in problems)
+    return replace(item, target=filled)
+
+
+def _found(names: Iterable[str], serials: Sequence[str]) -> tuple[str, ...]:
+    """Return the user's disks for placeholders; other names stay."""
+    found: list[str] = []
+    for name in names:
+        match = _PLACEHOLDER.fullmatch(name)
+        if match is None:
+            found.append(name)
+        elif int(match[1]) <= len(serials):
+            found.append(serials[int(match[1]) - 1])
+    return tuple(found)

@@ -1,0 +1,74 @@
+"""Recipes that ship with pgFooting, found by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app import COMMAND, TOP
+from app.campaign_file.problems import printable
+from app.campaign_file.recipes.head import RecipeHead, parse_head
+from app.domain.errors import UsageError, did_you_mean
+from app.domain.text import tr
+
+RECIPES: Final = TOP / "resources" / "recipes"
+
+DEFAULT_RECIPE: Final = "quick"
+"""What is run where nothing is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A campaign file that ships with pgFooting.
+
+    Attributes:
+        name: the file's name without its ending.
+        path: the file.
+        summary: its first line, a sentence or a question.
+        head: which question it answers, and what it takes.
+    """
+
+    name: str
+    path: Path
+    summary: str
+    head: RecipeHead
+
+
+def list_recipes(folder: Path = RECIPES) -> tuple[Recipe, ...]:
+    """Return all recipes by question and name, the default one first.
+
+    Args:
+        folder: where they are.
+    """
+    recipes = list(map(_read_recipe, folder.glob("*.toml")))
+    return tuple(sorted(recipes, key=_turn))
+
+
+def find_recipe(name: str, folder: Path = RECIPES) -> Recipe:
+    """Return the recipe of a name.
+
+    Args:
+        name: as somebody typed it.
+        folder: where they are.
+
+    Raises:
+        UsageError: there is none of that name; says which one may be meant.
+    """
+    recipes = {each.name: each for each in list_recipes(folder)}
+    if name in recipes:
+        return recipes[name]
+    message = tr("There is no recipe “{name}”.").format(name=printable(name))
+    near = did_you_mean(name[:80], recipes)
+    hint = tr("“{command} recipes” lists them; a campaign file is named with its ending, .toml.")
+    raise UsageError(f"{message} {near}".rstrip(), hint=hint.format(command=COMMAND))
+
+
+def _turn(recipe: Recipe) -> tuple[bool, bool, str, str]:
+    return recipe.name != DEFAULT_RECIPE, recipe.head.disks > 0, recipe.head.question, recipe.name
+
+
+def _read_recipe(path: Path) -> Recipe:
+    text = path.read_text(encoding="utf-8")
+    summary = text.partition("\n")[0].removeprefix("#").strip()
+    return Recipe(path.stem, path, summary, parse_head(text) or RecipeHead(question=summary))

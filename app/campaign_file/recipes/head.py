@@ -1,0 +1,243 @@
+"""The table ``[recipe]`` at the top of a campaign file: which question it answers, and what it takes.
+
+A recipe is a campaign file: what is measured stands in it as in any other. The head is for whoever chooses
+one, and holds the quick variant, which is the same comparison with little data and short runs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from typing_extensions import override
+
+from app.campaign_file.kinds import CampaignField, IntKind, Name, ValueKind, quote, read_each
+from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable, unfit
+from app.campaign_file.quantities import WholeSeconds
+from app.domain.errors import did_you_mean
+from app.domain.problem import Problem
+from app.domain.text import tr
+
+RECIPE: Final = "recipe"
+"""The table's key."""
+
+MOST_QUICK_CONFIGURATIONS: Final = 8
+MOST_QUICK_SCALE: Final = 5
+MOST_QUICK_SECONDS: Final = 5
+"""Of a quick variant: it is over in a quarter of an hour also on a virtual machine with six disks."""
+
+_LONGEST: Final = 400
+_MOST_SENTENCES: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickVariant:
+    """The same comparison with little data and short runs.
+
+    Attributes:
+        cannot_show: what its result says nothing about.
+        configurations: names of those that are kept; empty for all.
+        repeats: runs of each.
+        scale: of the data set.
+        duration_s: length of the measured phase.
+        warmup_s: length of the warm-up; none where caches are cold.
+        clients: concurrent connections; None for what the recipe says.
+    """
+
+    cannot_show: str
+    configurations: tuple[str, ...] = ()
+    repeats: int = 3
+    scale: int = 2
+    duration_s: int = MOST_QUICK_SECONDS
+    warmup_s: int = 1
+    clients: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeHead:
+    """What a recipe says of itself.
+
+    Attributes:
+        question: that it answers, in a few words.
+        source: where the experiment is from; empty where it is pgFooting's own.
+        changed: what is done otherwise today than in the source, and why, a sentence each.
+        missing: what of the source it cannot do, a sentence each.
+        needs: what a machine must have besides, a sentence each.
+        disks: how many spare disks it takes at least; 0 for none.
+        postgresql: the first major version of PostgreSQL that it is for; 0 for any.
+        quick: None where there is no quick variant.
+    """
+
+    question: str
+    source: str = ""
+    changed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    disks: int = 0
+    postgresql: int = 0
+    quick: QuickVariant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence(ValueKind):
+    """Printable text on one line."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("1 to {most} printable characters, no blank at either end").format(most=_LONGEST)
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        fits = isinstance(value, str) and value.isprintable() and 1 <= len(value) <= _LONGEST
+        if not isinstance(value, str) or not fits or value != value.strip():
+            raise unfit(value, self.allowed)
+        return value
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf(ValueKind):
+    """A list of a few values of one kind."""
+
+    each: ValueKind
+    most: int
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a list of 1 to {most}, each {each}").format(most=self.most, each=self.each.allowed)
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[Any, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= self.most:
+            raise unfit(value, self.allowed)
+        return read_each(value, self.each, folder)
+
+    @override
+    def write(self, value: tuple[Any, ...]) -> str:
+        return f"[{', '.join(map(self.each.write, value))}]"
+
+
+_SENTENCES: Final = ListOf(Sentence(), _MOST_SENTENCES)
+
+_CANNOT_SHOW = tr("What the result of the quick variant says nothing about.")
+_KEPT = tr("The configurations that the quick variant keeps; left out: all, which may be eight.")
+_QUICK_REPEATS = tr("Runs of each configuration in the quick variant; left out: 3.")
+_QUICK_SCALE = tr("Its scale factor; left out: 2.")
+_QUICK_DURATION = tr("Length of its measured phase; left out: 5 s.")
+_QUICK_WARMUP = tr("Length of its warm-up; left out: 1 s.")
+_QUICK_CLIENTS = tr("Its concurrent connections; left out: those of the recipe.")
+_QUESTION = tr("Which question this campaign answers, in a few words.")
+_SOURCE = tr("Where the experiment is from.")
+_CHANGED = tr("What is done otherwise today than in the source, and why.")
+_MISSING = tr("What of the source cannot be done.")
+_NEEDS = tr("What a machine must have besides.")
+_DISKS = tr("How many spare disks it takes at least.")
+_POSTGRESQL = tr("The first major version of PostgreSQL that it is for.")
+_QUICK = tr("The same comparison with little data and short runs.")
+
+QUICK_FIELDS: Final = (
+    CampaignField("cannot_show", Sentence(), "cannot_show", _CANNOT_SHOW),
+    CampaignField("configurations", ListOf(Name(), MOST_QUICK_CONFIGURATIONS), "configurations", _KEPT),
+    CampaignField("repeats", IntKind(1, 3), "repeats", _QUICK_REPEATS),
+    CampaignField("scale", IntKind(1, MOST_QUICK_SCALE), "scale", _QUICK_SCALE),
+    CampaignField("duration", WholeSeconds(1, MOST_QUICK_SECONDS), "duration_s", _QUICK_DURATION),
+    CampaignField("warmup", WholeSeconds(0, MOST_QUICK_SECONDS), "warmup_s", _QUICK_WARMUP),
+    CampaignField("clients", IntKind(1, 64), "clients", _QUICK_CLIENTS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QuickTable(ValueKind):
+    """The table ``[recipe.quick]``."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a table with the keys {names}").format(names=", ".join(each.name for each in QUICK_FIELDS))
+
+    @override
+    def read(self, value: object, folder: Path) -> QuickVariant:
+        if not isinstance(value, dict):
+            raise unfit(value, self.allowed)
+        return QuickVariant(**_read(value, QUICK_FIELDS, ("cannot_show",), folder))
+
+    @override
+    def write(self, value: QuickVariant) -> str:
+        given = ((each, getattr(value, each.attribute)) for each in QUICK_FIELDS)
+        return f"{{ {', '.join(f'{each.name} = {each.kind.write(held)}' for each, held in given if held)} }}"
+
+
+RECIPE_FIELDS: Final = (
+    CampaignField("question", Sentence(), "question", _QUESTION),
+    CampaignField("source", Sentence(), "source", _SOURCE),
+    CampaignField("changed", _SENTENCES, "changed", _CHANGED),
+    CampaignField("missing", _SENTENCES, "missing", _MISSING),
+    CampaignField("needs", _SENTENCES, "needs", _NEEDS),
+    CampaignField("disks", IntKind(1, 64), "disks", _DISKS),
+    CampaignField("postgresql", IntKind(13, 99), "postgresql", _POSTGRESQL),
+    CampaignField("quick", QuickTable(), "quick", _QUICK),
+)
+
+
+def read_head(entry: object, problems: Problems) -> RecipeHead | None:
+    """Return what the table ``[recipe]`` says; None where something of it is wrong, which is noted.
+
+    Args:
+        entry: the table, as TOML gives it.
+        problems: gets what is wrong.
+    """
+    place = KeyPath(RECIPE)
+    try:
+        if not isinstance(entry, dict):
+            names = ", ".join(each.name for each in RECIPE_FIELDS)
+            raise unfit(entry, tr("a table with the keys {names}").format(names=names))
+        return RecipeHead(**_read(entry, RECIPE_FIELDS, ("question",), Path()))
+    except InvalidValueError as error:
+        for problem in error.problems:
+            problems.add(place.within(problem.path), problem.message)
+        return None
+
+
+def parse_head(text: str) -> RecipeHead | None:
+    """Return the head of a campaign file that was read without a problem; None where it has none.
+
+    Args:
+        text: of the file.
+    """
+    entry = tomllib.loads(text).get(RECIPE)
+    return None if entry is None else read_head(entry, Problems())
+
+
+def _read(
+    entry: Mapping[str, object], fields: tuple[CampaignField, ...], required: tuple[str, ...], folder: Path
+) -> dict[str, Any]:
+    """Return the values of a table by attribute.
+
+    Raises:
+        InvalidValueError: everything that is wrong with it.
+    """
+    by_name = {each.name: each for each in fields}
+    unknown = tr("is not a known key; allowed are {known}.").format(known=", ".join(by_name))
+    faults = [
+        Problem(f".{printable(key)}", f"{unknown} {did_you_mean(key[:80], by_name)}".rstrip())
+        for key in entry
+        if key not in by_name
+    ]
+    faults += [Problem(f".{key}", tr("is missing.")) for key in required if key not in entry]
+    values: dict[str, Any] = {}
+    for key in by_name.keys() & entry.keys():
+        try:
+            values[by_name[key].attribute] = by_name[key].kind.read(entry[key], folder)
+        except InvalidValueError as error:
+            faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
+    if faults:
+        raise InvalidValueError(*sorted(faults, key=lambda fault: fault.path))
+    return values

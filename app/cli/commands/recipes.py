@@ -1,0 +1,146 @@
+"""`pgfooting recipes`, and what `pgfooting run` makes of a recipe on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+
+from app import COMMAND
+from app.campaign_file.reader import CampaignFile, read_campaign_file
+from app.campaign_file.recipes.adapt import LeftOut, fill_disks, placeholders, quick_variant
+from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
+from app.campaign_file.recipes.head import RecipeHead
+from app.campaign_file.recipes.left_out import fit_to_machine
+from app.campaign_file.writer import format_campaign
+from app.cli.commands.show import print_json, tell_left_out
+from app.cli.terminal.tables import print_indented, print_line, print_table
+from app.domain.campaign.configuration import Campaign
+from app.domain.columns import CellKind, Column
+from app.domain.errors import ExitStatus, UsageError
+from app.domain.text import tr
+from app.hosts.folders.account import server_account
+from app.process.starter import CommandOutcome
+
+_SUFFIX: Final = ".toml"
+
+
+def _disks(recipe: Recipe) -> str:
+    return str(recipe.head.disks) if recipe.head.disks else ""
+
+
+RECIPE_COLUMNS: Final[tuple[Column[Recipe], ...]] = (
+    Column("question", tr("question"), lambda recipe: recipe.head.question, CellKind.WORDS),
+    Column("recipe", tr("recipe"), lambda recipe: recipe.name, CellKind.LABEL),
+    Column("disks", tr("spare disks"), _disks),
+    Column("quick", tr("quick"), lambda recipe: tr("yes") if recipe.head.quick else "", CellKind.LABEL),
+    Column("summary", tr("what is compared"), lambda recipe: recipe.summary, CellKind.WORDS, optional=1),
+)
+"""Of the list of recipes."""
+
+
+def recipes_command(arguments: argparse.Namespace) -> int:
+    """List the recipes with their questions, or tell everything about one."""
+    console = Console()
+    if arguments.recipe:
+        recipe = find_recipe(arguments.recipe)
+        campaign = read_campaign_file(recipe.path).campaign
+        if arguments.json:
+            print_json(_described(recipe, campaign))
+        else:
+            _tell(recipe, campaign, console)
+        return ExitStatus.DONE
+    recipes = list_recipes()
+    if arguments.json:
+        print_json([_described(recipe) for recipe in recipes])
+        return ExitStatus.DONE
+    print_table(console, RECIPE_COLUMNS, recipes)
+    print_line(console, "")
+    hint = tr("“{command} recipes NAME” tells more about one, “{command} run NAME” measures it.")
+    print_line(console, hint.format(command=COMMAND))
+    return ExitStatus.DONE
+
+
+def _described(recipe: Recipe, campaign: Campaign | None = None) -> dict[str, Any]:
+    names = {} if campaign is None else {"configurations": [item.name for item in campaign.configurations]}
+    told = {"name": recipe.name, "summary": recipe.summary, "path": str(recipe.path)}
+    return {**told, **asdict(recipe.head), **names}
+
+
+def _tell(recipe: Recipe, campaign: Campaign, console: Console) -> None:
+    head = recipe.head
+    print_line(console, f"{recipe.name}: {head.question}", style="bold")
+    print_indented(console, recipe.summary, 2)
+    parts: list[tuple[str, Sequence[str]]] = [
+        (tr("Source"), [head.source] if head.source else []),
+        (tr("Otherwise than there"), head.changed),
+        (tr("Not in it"), head.missing),
+        (tr("Needs"), _needs(head, placeholders(campaign))),
+        (tr("Compares"), [item.name for item in campaign.configurations]),
+    ]
+    if head.quick is not None:
+        kept = ", ".join(head.quick.configurations)
+        told = [tr("Only: {names}.").format(names=kept)] if kept else []
+        parts.append((tr("The quick variant (--quick)"), [*told, head.quick.cannot_show]))
+    for title, sentences in parts:
+        if sentences:
+            print_line(console, "")
+            print_line(console, title)
+            for sentence in sentences:
+                print_indented(console, sentence, 2)
+    print_line(console, "")
+    print_line(console, str(recipe.path))
+
+
+def _needs(head: RecipeHead, most: int) -> list[str]:
+    """Return what a recipe needs, a sentence each."""
+    told: list[str] = []
+    if head.disks:
+        count = (
+            str(most) if most == head.disks else tr("{least} to {most}").format(least=head.disks, most=most)
+        )
+        told.append(tr("{count} spare disks, which are erased: --disks SERIAL,SERIAL,…").format(count=count))
+    if head.postgresql:
+        told.append(tr("PostgreSQL {version} or later.").format(version=head.postgresql))
+    return [*told, *head.needs]
+
+
+def campaign_to_run(name: str, disks: str, *, quick: bool) -> CampaignFile | None:
+    """Return what a recipe becomes on this machine; None for a campaign file that is run as it stands.
+
+    What is left out is told on standard error.
+
+    Args:
+        name: of a recipe, or path of a campaign file.
+        disks: serial numbers or WWNs, with commas between them.
+        quick: the quick variant is wanted.
+
+    Raises:
+        UsageError: no such recipe, a file that is none, or other disks than it wants.
+        CampaignError: it cannot be read, or nothing of it can be measured here.
+    """
+    path = Path(name)
+    is_file = "/" in name or path.suffix == _SUFFIX or path.is_file()
+    if is_file and not quick and not disks:
+        return None
+    file = read_campaign_file(path if is_file else find_recipe(name).path)
+    if file.head is None:
+        message = tr("{name} is no recipe: it has no [recipe], so that it can only be run as it stands.")
+        raise UsageError(message.format(name=name), hint=tr("Leave --quick and --disks out."))
+    campaign = quick_variant(file.campaign, file.head) if quick else file.campaign
+    serials = [serial.strip() for serial in disks.split(",") if serial.strip()]
+    filled = fill_disks(campaign, file.head, serials)
+    commands: list[CommandOutcome] = []
+    fitted = fit_to_machine(filled.campaign, file.head, server_account(commands.append), commands.append)
+    for each in (*filled.left_out, *fitted.left_out):
+        tell_left_out(describe_left_out(each))
+    return CampaignFile(format_campaign(fitted.campaign), fitted.campaign, file.head)
+
+
+def describe_left_out(left_out: LeftOut) -> str:
+    """Return the sentence that a configuration of a recipe is not measured."""
+    return tr("“{name}” is left out. {reason}").format(name=left_out.name, reason=left_out.reason)

@@ -1,0 +1,300 @@
+"""What becomes of a recipe: quick variants keep limits, disks take their places, the rest is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.campaign_file.reader import CampaignFile, parse_campaign, read_campaign_file
+from app.campaign_file.recipes.adapt import fill_disks, keep, placeholders, quick_variant
+from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
+from app.campaign_file.recipes.head import (
+    MOST_QUICK_CONFIGURATIONS,
+    MOST_QUICK_SCALE,
+    MOST_QUICK_SECONDS,
+    RECIPE_FIELDS,
+    QuickVariant,
+    RecipeHead,
+    parse_head,
+)
+from app.campaign_file.recipes.left_out import too_old, unsupported
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Caches, Campaign, DiskTarget
+from app.domain.errors import CampaignError, UsageError
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.versions import KERNEL
+from app.postgres.installations.installation import Installation
+from app.published.reading import REFERENCE
+from app.storage.layout.availability import Support, needed_programs
+
+EVERY = [pytest.param(recipe, id=recipe.name) for recipe in list_recipes()]
+QUICK = [pytest.param(each, id=each.name) for each in list_recipes() if each.head.quick is not None]
+ON_DISKS = [pytest.param(each, id=each.name) for each in list_recipes() if each.head.disks]
+RUN_S = 35
+"""What a quick run takes at most on the virtual machine, with everything before and after it."""
+HEAD = 'name = "x"\n[recipe]\nquestion = "Why?"\n'
+MEMORY = "[target.memory]\n"
+
+
+def of(recipe: Recipe) -> CampaignFile:
+    return read_campaign_file(recipe.path)
+
+
+def serials(count: int) -> list[str]:
+    return [f"DISK{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize("recipe", EVERY)
+def test_every_recipe_asks_a_question_and_says_what_it_needs(recipe: Recipe) -> None:
+    campaign = of(recipe).campaign
+    assert recipe.head.question.endswith("?")
+    assert (recipe.head.disks > 0) == (placeholders(campaign) > 0)
+    assert recipe.head.disks <= placeholders(campaign)
+    assert recipe.head.quick is not None or recipe.name == "quick"
+
+
+def test_each_published_comparison_of_before_2023_has_a_recipe_with_its_source() -> None:
+    texts = [path.stem for path in REFERENCE.glob("*.toml") if int(path.stem[-4:]) < 2023]
+    assert len(texts) == 5
+    for name in texts:
+        head = find_recipe(name).head
+        assert name[-4:] in head.source
+        assert head.changed
+        assert head.missing
+
+
+@pytest.mark.parametrize("recipe", QUICK)
+def test_a_quick_variant_is_over_in_a_quarter_of_an_hour(recipe: Recipe) -> None:
+    campaign = quick_variant(of(recipe).campaign, recipe.head)
+    assert len(campaign.configurations) <= MOST_QUICK_CONFIGURATIONS
+    assert campaign.total_runs * RUN_S <= 15 * 60
+    assert campaign.name.endswith("(quick)")
+    assert not any(campaign.wants_baseline(item.target) for item in campaign.configurations)
+    for item in campaign.configurations:
+        assert item.workload.scale is not None
+        assert item.workload.scale <= MOST_QUICK_SCALE
+        assert (item.workload.size, item.workload.transactions) == (None, None)
+        assert item.workload.duration_s is not None
+        assert item.workload.duration_s + item.workload.warmup_s <= 2 * MOST_QUICK_SECONDS
+        assert item.workload.caches is Caches.WARM or item.workload.warmup_s == 0
+
+
+@pytest.mark.parametrize("recipe", QUICK)
+def test_a_quick_variant_can_be_written_and_compares_what_differs(recipe: Recipe) -> None:
+    campaign = quick_variant(of(recipe).campaign, recipe.head)
+    again = parse_campaign(format_campaign(campaign), base_directory="/", source_name="again")
+    assert again == campaign
+    assert len({replace(item, name="") for item in campaign.configurations}) == len(campaign.configurations)
+
+
+@pytest.mark.parametrize("recipe", ON_DISKS)
+def test_disks_take_every_place_of_a_recipe(recipe: Recipe) -> None:
+    campaign = of(recipe).campaign
+    most = placeholders(campaign)
+    for count in {recipe.head.disks, most}:
+        adapted = fill_disks(campaign, recipe.head, serials(count))
+        assert placeholders(adapted.campaign) == 0
+        targets = [each.target for each in adapted.campaign.configurations]
+        used = {name for target in targets if isinstance(target, DiskTarget) for name in target.names}
+        assert used == set(serials(count))
+        assert adapted.left_out == () or count < most
+    quick = quick_variant(campaign, recipe.head)
+    assert fill_disks(quick, recipe.head, serials(min(recipe.head.disks, placeholders(quick)))).left_out == ()
+
+
+@pytest.mark.parametrize("recipe", ON_DISKS)
+def test_other_disks_than_a_recipe_wants_are_refused(recipe: Recipe) -> None:
+    campaign = of(recipe).campaign
+    wrong = (0, recipe.head.disks - 1, placeholders(campaign) + 1)
+    for given in (*map(serials, wrong), ["DISK1"] * max(2, recipe.head.disks)):
+        with pytest.raises(UsageError, match="different spare disks"):
+            fill_disks(campaign, recipe.head, given)
+
+
+def test_disks_are_refused_where_there_is_no_place_for_any() -> None:
+    recipe = find_recipe("durability")
+    with pytest.raises(UsageError, match="leave --disks out"):
+        fill_disks(of(recipe).campaign, recipe.head, ["DISK1"])
+
+
+def test_a_level_that_needs_more_disks_is_left_out_with_the_reason() -> None:
+    recipe = find_recipe("vondra-2022")
+    adapted = fill_disks(of(recipe).campaign, recipe.head, serials(4))
+    assert {each.name for each in adapted.left_out} == {
+        "ZFS raidz3",
+        "ZFS no-fpw raidz3",
+        "ZFS tuned raidz3",
+    }
+    assert all("at least 5 disks; 4 are chosen" in each.reason for each in adapted.left_out)
+    assert len(of(recipe).campaign.configurations) == 33
+
+
+def test_disks_that_are_named_stay_and_wal_without_a_disk_is_left_out() -> None:
+    text = (
+        'name = "x"\n[target.disks]\ndata = ["MINE", "SERIAL-OF-DISK-1"]\n'
+        'level = "stripe"\nfilesystem = "xfs"\n'
+        '[[configuration]]\nname = "one"\n[[configuration]]\nname = "two"\n[configuration.target.disks]\n'
+        'data = ["SERIAL-OF-DISK-1"]\nfilesystem = "xfs"\n[configuration.target.disks.wal]\n'
+        'data = ["SERIAL-OF-DISK-2"]\nfilesystem = "xfs"\n'
+    )
+    campaign = parse_campaign(text, base_directory="/", source_name="x")
+    adapted = fill_disks(campaign, RecipeHead(question="Why?", disks=1), ["A"])
+    (one,) = adapted.campaign.configurations
+    assert isinstance(one.target, DiskTarget)
+    assert one.target.names == ("MINE", "A")
+    assert [(each.name, each.reason) for each in adapted.left_out] == [
+        ("two", "It wants more disks than are given.")
+    ]
+
+
+def test_a_campaign_of_which_nothing_is_left_is_refused_with_every_reason_once() -> None:
+    campaign = of(find_recipe("durability")).campaign
+    with pytest.raises(CampaignError, match=r"Nothing of “Durability” can be measured here\. No\.$"):
+        keep(campaign, lambda _item: "No.")
+
+
+def test_an_unknown_recipe_is_refused_with_the_one_that_is_meant() -> None:
+    with pytest.raises(UsageError, match="no recipe “vondra-2202”.*vondra-2022") as caught:
+        find_recipe("vondra-2202")
+    assert "pgfooting recipes" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["", "..", "../recipes/quick", "quick.toml", "\x1b[31m", "x" * 10_000])
+def test_only_names_of_the_list_are_recipes(name: str) -> None:
+    with pytest.raises(UsageError, match="There is no recipe") as caught:
+        find_recipe(name)
+    assert "\x1b" not in caught.value.message
+    assert len(caught.value.message) < 200
+
+
+def test_a_campaign_without_a_quick_variant_has_none() -> None:
+    campaign = of(find_recipe("quick")).campaign
+    for head in (None, RecipeHead(question="Why?")):
+        with pytest.raises(UsageError, match="no quick variant"):
+            quick_variant(campaign, head)
+
+
+def test_a_quick_variant_of_configurations_that_there_are_not_is_refused() -> None:
+    campaign = of(find_recipe("durability")).campaign
+    quick = QuickVariant(cannot_show="much", configurations=("durabel",))
+    with pytest.raises(CampaignError, match="no configuration “durabel”.*durable"):
+        quick_variant(campaign, RecipeHead(question="Why?", quick=quick))
+
+
+def test_a_quick_variant_of_too_many_configurations_is_refused() -> None:
+    campaign = of(find_recipe("mount-options-2011")).campaign
+    head = RecipeHead(question="Why?", quick=QuickVariant(cannot_show="much"))
+    with pytest.raises(CampaignError, match="keeps 15 configurations; at most 8 are quick"):
+        quick_variant(campaign, head)
+
+
+def test_a_long_name_keeps_its_mark() -> None:
+    campaign = replace(of(find_recipe("durability")).campaign, name="n" * 80)
+    head = RecipeHead(question="Why?", quick=QuickVariant(cannot_show="much"))
+    assert quick_variant(campaign, head).name == "n" * 72 + " (quick)"
+
+
+# --- the head
+
+
+def test_a_campaign_without_a_head_is_none() -> None:
+    assert parse_head(f'name = "x"\n{MEMORY}') is None
+
+
+def test_a_head_is_of_no_consequence_for_what_is_measured() -> None:
+    def read(text: str) -> Campaign:
+        return parse_campaign(text, base_directory="/", source_name="x")
+
+    assert read(HEAD + MEMORY) == read(f'name = "x"\n{MEMORY}')
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("qestion = 1", "recipe.qestion: is not a known key"),
+        ("qestion = 1", "Did you mean “question”"),
+        ('changed = "one"', "recipe.changed: found “one”; allowed is a list of 1 to 12"),
+        ('changed = ["one", ""]', "recipe.changed[2]: found an empty text"),
+        ('source = "a\\nb"', "recipe.source: found"),
+        ("disks = 0", "recipe.disks: found 0; allowed is a whole number from 1 to 64"),
+        ("postgresql = true", "recipe.postgresql: found true"),
+        ("quick = 5", "recipe.quick: found 5; allowed is a table with the keys cannot_show"),
+        ("quick = {}", "recipe.quick.cannot_show: is missing"),
+        (
+            'quick = {cannot_show = "x", scale = 6}',
+            "recipe.quick.scale: found 6; allowed is a whole number from",
+        ),
+        ('quick = {cannot_show = "x", duration = "1min"}', "recipe.quick.duration: found “1min”"),
+        ('quick = {cannot_show = "x", repeats = 4}', "recipe.quick.repeats: found 4"),
+        ('quick = {cannot_show = "x", scales = 4}', "recipe.quick.scales: is not a known key"),
+        (
+            'quick = {cannot_show = "x", configurations = [""]}',
+            "recipe.quick.configurations[1]: found an empty",
+        ),
+    ],
+)
+def test_a_mistake_in_a_head_is_told_with_its_key(more: str, told: str) -> None:
+    with pytest.raises(CampaignError) as caught:
+        parse_campaign(f"{HEAD}{more}\n{MEMORY}", base_directory="/", source_name="x")
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize("entry", ['"text"', "[1]", "3"])
+def test_a_head_that_is_no_table_is_refused(entry: str) -> None:
+    with pytest.raises(CampaignError, match="allowed is a table with the keys question, source"):
+        parse_campaign(f'name = "x"\nrecipe = {entry}\n{MEMORY}', base_directory="/", source_name="x")
+
+
+def test_a_head_without_a_question_is_refused() -> None:
+    with pytest.raises(CampaignError, match=r"recipe\.question: is missing"):
+        parse_campaign(f'name = "x"\n[recipe]\ndisks = 1\n{MEMORY}', base_directory="/", source_name="x")
+
+
+def test_what_is_written_of_a_head_reads_back() -> None:
+    for recipe in list_recipes():
+        head = recipe.head
+        given = ((each, getattr(head, each.attribute)) for each in RECIPE_FIELDS)
+        lines = [f"{each.name} = {each.kind.write(value)}" for each, value in given if value]
+        assert parse_head("[recipe]\n" + "\n".join(lines)) == head
+
+
+# --- what a machine cannot measure
+
+
+def machine(kernel: tuple[int, ...] = (6, 18), *, without: str = "") -> Support:
+    """A machine that has every program and filesystem but one."""
+    modules = {name for spec in FILESYSTEMS for name in spec.kernel_modules} - {without}
+    levels = {"md_mod", "raid0", "raid1", "raid10", "raid456"}
+    programs = {program.name: f"/sbin/{program.name}" for program in needed_programs()}
+    return Support(
+        "6.18", frozenset(modules), frozenset(levels), programs=programs, versions={KERNEL: kernel}
+    )
+
+
+def left_out(name: str, support: Support) -> dict[str, str]:
+    campaign = of(find_recipe(name)).campaign
+    reasons = {item.name: unsupported(item, support) for item in campaign.configurations}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def test_an_option_that_the_kernel_lost_is_left_out_with_the_reason_and_nothing_else() -> None:
+    found = left_out("mount-options-2011", machine())
+    assert list(found) == ["XFS noatime,noquota,nobarrier"]
+    assert "no such option since Linux 4.19" in found["XFS noatime,noquota,nobarrier"]
+    assert left_out("mount-options-2011", machine((4, 18))) == {}
+
+
+def test_a_filesystem_that_the_kernel_lacks_is_left_out_with_the_reason() -> None:
+    found = left_out("vondra-2016", machine(without="reiserfs"))
+    assert list(found) == ["ReiserFS (nobarrier)", "XFS (noatime, nobarrier)"]
+    assert "has no reiserfs" in found["ReiserFS (nobarrier)"]
+    assert all("ZFS" in name for name in left_out("vondra-2022", machine(without="zfs")))
+    assert len(left_out("vondra-2022", machine(without="zfs"))) == 18
+
+
+def test_an_older_server_than_a_recipe_is_for_is_told() -> None:
+    head = find_recipe("postgresql-18-io").head
+    assert "is for PostgreSQL 18 and later; here is" in too_old(head, Installation("/b", "15.18", 15))
+    assert too_old(head, Installation("/b", "18.1", 18)) == ""
+    assert too_old(head, Installation("/b", "19.0", 19)) == ""

@@ -1,0 +1,108 @@
+"""`pgfooting recipes`, and what `run` takes for a recipe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.recipes.find import list_recipes
+from app.cli.commands.recipes import campaign_to_run
+from app.cli.main import main
+from app.domain.campaign.configuration import FolderTarget
+from app.domain.errors import ExitStatus, UsageError
+
+CAMPAIGN = 'name = "mine"\n[target.memory]\n'
+
+
+def test_the_list_has_every_recipe_with_its_question(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recipes"]) == ExitStatus.DONE
+    told = capsys.readouterr().out
+    for recipe in list_recipes():
+        assert recipe.name in told
+        assert recipe.head.question in told
+
+
+def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recipes", "vondra-2022"]) == ExitStatus.DONE
+    told = capsys.readouterr().out
+    for words in (
+        "EDB blog, 2022-10-10",
+        "4 to 6 spare disks",
+        "ZFS tuned raidz3",
+        "--quick",
+        "Otherwise than there",
+    ):
+        assert words in told
+
+
+def test_recipes_are_objects_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recipes", "--json"]) == ExitStatus.DONE
+    listed = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in listed] == [recipe.name for recipe in list_recipes()]
+    assert main(["recipes", "barriers", "--json"]) == ExitStatus.DONE
+    one = json.loads(capsys.readouterr().out)
+    assert (one["question"], one["disks"]) == ("What do barriers cost?", 1)
+    assert "ext4, no barrier" in one["configurations"]
+
+
+@pytest.mark.parametrize("command", [["recipes", "durabilty"], ["run", "durabilty"]])
+def test_an_unknown_recipe_is_refused_with_the_one_that_is_meant(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command) == ExitStatus.USAGE
+    assert "“durability”" in capsys.readouterr().err
+
+
+def test_a_campaign_file_is_run_as_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "durability"
+    path.write_text(CAMPAIGN)
+    assert campaign_to_run(str(path), "", quick=False) is None
+    assert campaign_to_run("durability.toml", "", quick=False) is None
+
+
+def test_a_file_in_this_folder_goes_before_a_recipe_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("clients").write_text(CAMPAIGN)
+    assert campaign_to_run("clients", "", quick=False) is None
+
+
+@pytest.mark.parametrize(("disks", "quick"), [("A,B", False), ("", True)])
+def test_a_file_that_is_no_recipe_takes_neither_disks_nor_quick(
+    tmp_path: Path, disks: str, *, quick: bool
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(CAMPAIGN)
+    with pytest.raises(UsageError, match="is no recipe"):
+        campaign_to_run(str(path), disks, quick=quick)
+
+
+def test_a_recipe_on_disks_without_disks_is_refused_with_what_is_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
+    told = capsys.readouterr().err
+    assert "wants 4 to 6 different spare disks; 0 are given" in told
+    assert "--disks SERIAL,SERIAL" in told
+
+
+def test_a_recipe_in_a_folder_takes_no_disks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "durability", "--disks", "A"]) == ExitStatus.USAGE
+    assert "leave --disks out" in capsys.readouterr().err
+
+
+def test_the_quick_variant_of_a_copy_is_that_of_the_copy(tmp_path: Path) -> None:
+    path = tmp_path / "copy.toml"
+    path.write_text(
+        'name = "copy"\n[recipe]\nquestion = "Why?"\nquick = { cannot_show = "much", scale = 1 }\n'
+        "[target.folder]\n"
+    )
+    pytest.importorskip("psycopg")
+    file = campaign_to_run(str(path), "", quick=True)
+    assert file is not None
+    (one,) = file.campaign.configurations
+    assert (file.campaign.name, one.workload.scale, one.target) == ("copy (quick)", 1, FolderTarget())
+    assert 'name = "copy (quick)"' in file.text
