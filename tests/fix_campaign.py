@@ -150,7 +150,7 @@ class CampaignBench:
         written = self.folder / "stderr.txt"
         with written.open("w") as errors:
             process = subprocess.Popen(
-                [*argv, *arguments, "--progress", "json"],
+                [*argv, "--progress", "json"],
                 cwd=TOP,
                 env=self.environment,
                 stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from app.domain.text import tr
@@ -27,7 +28,11 @@ LEAST_SHARE: Final = 0.05
 """Pages of blanks lose nine tenths and more, those of random data still their headers: what is below a
 twentieth is a table that was left alone."""
 
-_MOUNT_OPTIONS: Final = ("compress=", "compress-force=")
+FIRST_THAT_ALLOCATES: Final = 16
+"""Major version of PostgreSQL from which on tables grow by posix_fallocate(3), several pages at once."""
+
+_GUESSING: Final = "compress="
+_MOUNT_OPTIONS: Final = (_GUESSING, "compress-force=")
 _PROPERTY: Final = "compression"
 _OFF: Final = frozenset({"", "off", "none", "no", "0"})
 
@@ -82,26 +87,38 @@ def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
     return sentence.format(found=f"{found:.2f}:1", stated=ratio_words(stated))
 
 
-def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None) -> str:
+def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None, major: int = 0) -> str:
     """Return the sentence for a compression that compressed nothing; empty where it did, or nobody knows.
 
     Args:
         effect: as `compression_in_effect` tells it.
         stored: what was read back after loading.
         ratio: how far the tables can be compressed, read back; None where nobody knows.
+        major: version of the server that wrote them; 0 where nobody knows.
     """
     share = compressed_share(stored)
     if not effect or share is None or share >= LEAST_SHARE:
         return ""
-    if ratio is not None and ratio < INCOMPRESSIBLE_BELOW:
-        sentence = tr(
-            "{effect} compressed {percent:.0f} % of the loaded tables: their rows hardly can be "
-            "({ratio}, zstd -3)."
-        )
-        return sentence.format(effect=effect, percent=max(0.0, 100 * share), ratio=f"{ratio:.2f}:1")
-    sentence = tr(
-        "{effect} compressed {percent:.0f} % of the loaded tables. From PostgreSQL 16 on files grow by "
-        "posix_fallocate, after which btrfs never compresses them: where the server has the setting "
-        "file_extend_method, write_zeros avoids that."
+    told = tr("{effect} compressed {percent:.0f} % of the loaded tables").format(
+        effect=effect, percent=max(0.0, 100 * share)
     )
-    return sentence.format(effect=effect, percent=max(0.0, 100 * share))
+    if ratio is not None and ratio < INCOMPRESSIBLE_BELOW:
+        reason = tr("their rows hardly can be ({ratio}, zstd -3)")
+        return f"{told}: {reason.format(ratio=f'{ratio:.2f}:1')}."
+    return " ".join((f"{told}.", *_reasons(effect, ratio, major)))
+
+
+def _reasons(effect: str, ratio: float | None, major: int) -> Iterator[str]:
+    """Yield what keeps a filesystem from compressing rows that can be."""
+    if not effect.startswith(_MOUNT_OPTIONS):
+        return
+    if not 0 < major < FIRST_THAT_ALLOCATES:
+        yield tr(
+            "From PostgreSQL 16 on files grow by posix_fallocate, after which btrfs never compresses them: "
+            "where the server has the setting file_extend_method, write_zeros avoids that."
+        )
+    if effect.startswith(_GUESSING) and ratio is not None:
+        yield tr(
+            "btrfs looks at a sample of what is written and leaves alone what seems random to it: "
+            "compress-force compresses without looking."
+        )

@@ -343,7 +343,7 @@ class Runner:
             logical_bytes=found.logical_bytes, disk_bytes=found.disk_bytes, encoded_bytes=found.encoded_bytes
         )
         self.recorder.set_run(RunMetadata(stored=stored))
-        nothing = did_nothing(self._compression, stored, sampled.ratio)
+        nothing = did_nothing(self._compression, stored, sampled.ratio, self.resolved.installation.major)
         if nothing:
             self.recorder.mark(COMPRESSED_NOTHING, nothing)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.analysis.compression import (
@@ -66,6 +68,18 @@ def test_rows_that_hardly_can_be_compressed_are_the_reason_where_nothing_was() -
         == "compression=lz4 compressed 0 % of the loaded tables: their rows hardly can be (1.40:1, zstd -3)."
     )
     assert "file_extend_method" in did_nothing("compress=zstd:3", nothing, 2.0)
+
+
+def test_only_what_can_be_the_reason_is_named_where_nothing_was_compressed() -> None:
+    nothing = StoredMetadata(logical_bytes=10_000, disk_bytes=10_000, encoded_bytes=400)
+    guessed = did_nothing("compress=lzo", nothing, 2.0, 15)
+    assert "compress-force" in guessed
+    assert "posix_fallocate" not in guessed, "files grew by writing until PostgreSQL 15"
+    assert "posix_fallocate" in did_nothing("compress-force=lzo", nothing, 2.0, 16)
+    assert "sample" not in did_nothing("compress-force=lzo", nothing, 2.0, 16)
+    assert did_nothing("compress-force=lzo", nothing, 2.0, 15).endswith("4 % of the loaded tables.")
+    on_zfs = did_nothing("compression=lz4", replace(nothing, encoded_bytes=None), 2.0, 18)
+    assert on_zfs == "compression=lz4 compressed 0 % of the loaded tables."
 
 
 def test_ratios_are_told_as_people_write_them() -> None:
