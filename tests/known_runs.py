@@ -16,7 +16,7 @@ from app.domain.metrics import Sample
 from app.domain.options.kinds import Choice, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan
 from app.domain.units import GIB, KIB, MIB
 from app.execution.run_description import describe_target, describe_workload
 from app.runfile.finalize import finish_run_file
@@ -54,6 +54,8 @@ DATA: Final = Group(
     chunk_bytes=64 * KIB,
     bitmap=Bitmap.INTERNAL,
     initial_sync=InitialSync.WAIT,
+    scheduler=Scheduler.NONE,
+    read_ahead_bytes=128 * KIB,
 )
 WAL: Final = replace(
     DATA, disks=DISKS[4:6], level=Level.MIRROR, filesystem="xfs", options=(), chunk_bytes=None

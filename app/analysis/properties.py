@@ -76,6 +76,8 @@ LABELS: Final = {
     "partition_bytes": tr("partition size"),
     "chunk_bytes": tr("chunk size"),
     "initial_sync": tr("first synchronisation"),
+    "scheduler": tr("I/O scheduler"),
+    "read_ahead_bytes": tr("read-ahead"),
     "preset": tr("preset"),
     "wal_preset": tr("preset"),
     "size_bytes": tr("most memory"),

@@ -23,7 +23,14 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import Integer, OptionValue
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES, Bitmap, InitialSync
+from app.domain.storage_plan.plan import (
+    LARGEST_CHUNK_BYTES,
+    MOST_READ_AHEAD_BYTES,
+    SMALLEST_CHUNK_BYTES,
+    Bitmap,
+    InitialSync,
+    Scheduler,
+)
 from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS
 from app.domain.text import tr
 from app.domain.units import MIB, TIB, parse_size
@@ -166,6 +173,8 @@ _PARTITION = tr("Size of the one partition on each disk; left out: what the data
 _CHUNK = tr("Chunk of an md array with stripes.")
 _BITMAP = tr("Write-intent bitmap of an md array with redundancy.")
 _SYNC = tr("First synchronisation of an md array with redundancy.")
+_SCHEDULER = tr("I/O scheduler of these disks while they are used; what it was before is put back.")
+_READ_AHEAD = tr("Read-ahead of these disks and of what lies on them while they are used; put back likewise.")
 _WAL = tr("Disks of its own for the WAL: the same keys as above.")
 _ZFS_LOG = tr("Log devices of a ZFS pool; more than one are mirrored.")
 _LIMIT = tr("Memory of PostgreSQL and pgbench together, to make a small data set larger than memory.")
@@ -199,6 +208,16 @@ GROUP_FIELDS: Final = (
         "initial_sync",
         _SYNC,
         read_back=ReadBackBy.NOBODY,
+    ),
+    CampaignField(
+        "scheduler", EnumKind(tuple(Scheduler), Scheduler), "scheduler", _SCHEDULER, read_back=ReadBackBy.ROOT
+    ),
+    CampaignField(
+        "read_ahead",
+        SizeKind(0, MOST_READ_AHEAD_BYTES),
+        "read_ahead_bytes",
+        _READ_AHEAD,
+        read_back=ReadBackBy.ROOT,
     ),
 )
 

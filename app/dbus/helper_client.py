@@ -1,4 +1,4 @@
-"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 4).
+"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 5).
 
 Everything of Gio happens in a thread of its own; whoever calls here waits in bounded time, and may look at
 other things meanwhile. The helper's unique name is asked once: calls go to it and signals are taken from it
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 4
+INTERFACE_NUMBER: Final = 5
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
 """Of calls that wait for nobody; starting the helper is one of them."""

@@ -26,6 +26,7 @@ class Operation(StrEnum):
     SYNCHRONISE = "synchronise"
     RECORD_POOL = "record-pool"
     READ_BACK = "read-back"
+    SET_QUEUE = "set-queue"
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,6 +292,8 @@ class HelperHost:
         if step.exit_code is None or (step.exit_code == 0 and step.text.startswith("# ")):
             with suppress(FootingError):  # a run file that is full must not keep the disks; the run tells it
                 self.event(ROOT_STEP, step.text.removeprefix("# "))
+                if step.exit_code is None and step.output:
+                    self.event("note", step.output)
             return
         try:
             words = tuple(shlex.split(step.text))

@@ -22,6 +22,7 @@ from app.domain.step_progress import Operation, StepProgress
 from app.storage.checks.conditions import ConditionResult, check, pool_guid, probe
 from app.storage.checks.disk_checks import LOOKING_S, check_spare, locked
 from app.storage.checks.hooks import ExecutionReport, Hooks, StepResult
+from app.storage.checks.queue_settings import QueueSettings, read_back_queue, set_read_ahead
 from app.storage.checks.readback import read_back
 from app.storage.checks.readback_array import read_back_array
 from app.storage.checks.readback_pool import read_back_pool
@@ -30,6 +31,7 @@ from app.storage.layout.steps import (
     QUICK_S,
     AwaitNode,
     AwaitSync,
+    CheckScheduler,
     ClaimDisks,
     Command,
     MakeFolder,
@@ -37,8 +39,12 @@ from app.storage.layout.steps import (
     ReadBack,
     ReadBackArray,
     ReadBackPool,
+    ReadBackQueue,
     RecordPool,
     RemoveFolder,
+    RestoreQueue,
+    SetQueue,
+    SetReadAhead,
     Settle,
     Step,
     Wipe,
@@ -85,6 +91,7 @@ class Execution:
     _begun: list[Step] = field(default_factory=list)
     _undoing: bool = False
     _ended: CompletedProgram | None = None
+    _told: str = ""
     _program_s: float = 0.0
     _where: tuple[int, int] = (0, 0)
 
@@ -160,7 +167,7 @@ class Execution:
             raise CancelledError(say("cancelled-before", step=step.why))
         text, started_s, before_s = describe(step), time.monotonic(), self._program_s
         self._where = (number, count)
-        self._ended, skipped, is_done = None, "", False
+        self._ended, self._told, skipped, is_done = None, "", "", False
         self.hooks.progress(StepProgress(operation_of(step), number, count, text))
         try:
             skipped, is_done = self._execute(step), True
@@ -173,11 +180,11 @@ class Execution:
 
     def _tell_done(self, text: str, seconds: float, program_s: float, skipped: str) -> None:
         ended = self._ended
-        code, said = (ended.exit_code, f"{ended.stdout}{ended.stderr}") if ended else (None, "")
+        code, said = (ended.exit_code, f"{ended.stdout}{ended.stderr}") if ended else (None, self._told)
         self._done.append(StepResult(text, code, seconds, program_s, said, skipped))
         self.hooks.done(self._done[-1])
 
-    def _execute(self, step: Step) -> str:  # noqa: C901, PLR0912 - one case each
+    def _execute(self, step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case each
         """Execute a step; return why it was left out, empty where it was not."""
         match step:
             case Command():
@@ -213,6 +220,17 @@ class Execution:
                 read_back_array(step)
             case ReadBackPool():
                 read_back_pool(step, self._probe)
+            case CheckScheduler():
+                self._queue().check(step)
+            case SetQueue():
+                return self._queue().set(step)
+            case RestoreQueue():
+                skipped, self._told = self._queue().restore(step)
+                return skipped
+            case SetReadAhead():
+                set_read_ahead(step)
+            case ReadBackQueue():
+                read_back_queue(step)
         return ""
 
     def _make_folder(self, step: MakeFolder, path: str) -> None:
@@ -283,6 +301,9 @@ class Execution:
 
     def _wiper(self) -> Wiper:
         return Wiper(self.disks, self.hooks, self.facts, self._know, self._begin, self._probe, self._check)
+
+    def _queue(self) -> QueueSettings:
+        return QueueSettings(self.disks, self.hooks, self.facts, self._know, self._begin)
 
     def _mark(self, places: Sequence[str], mark: Mark) -> None:
         if places:

@@ -42,7 +42,7 @@ class StandIn:
         getattr(self, f"_{call.method}")(call, answer)
 
     def _Version(self, _call: Call, answer: Reply) -> None:  # noqa: N802
-        answer.give("0.0", 7 if self.behaviour == "other-version" else 4, True)  # noqa: FBT003
+        answer.give("0.0", 7 if self.behaviour == "other-version" else 5, True)  # noqa: FBT003
 
     def _Describe(self, call: Call, answer: Reply) -> None:  # noqa: N802
         ((*plans,),) = call.arguments

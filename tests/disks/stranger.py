@@ -33,7 +33,7 @@ def main(disk: DiskIdentity) -> None:
     _, glib = load_gio()
     names: Counter[str] = Counter()
     many = [("", "", "", 0, disk.device_number, 0)] * 2400
-    bad = glib.Variant(f"({PLANS})", ([((many, "", "", {}, 0, 0, "", ""), [], [])],))
+    bad = glib.Variant(f"({PLANS})", ([((many, "", "", {}, 0, 0, "", "", "", -1), [], [])],))
     good = glib.Variant(f"({PLANS})", ([wired(plan_over(disk))] * 16,))
     disks = glib.Variant("(a(ssstst))", ([identity_to_wire(disk)] * 64,))
     large = glib.Variant("(ssu)", ("x" * 2_000_000, "", 0))

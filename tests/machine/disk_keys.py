@@ -118,6 +118,14 @@ def declared(serials: Sequence[str]) -> dict[str, dict[str, Value]]:
             "left out": Value(_waits),
             "assume-clean": Value(_created("--assume-clean"), {"initial_sync": '"assume-clean"'}),
         },
+        "scheduler": {
+            "left out": Value(_nothing),
+            "mq-deadline": Value(_scheduled, {"scheduler": '"mq-deadline"'}),
+        },
+        "read_ahead": {
+            "left out": Value(_nothing),
+            "512 KiB": Value(_read_ahead, {"read_ahead": '"512 KiB"'}),
+        },
         "wal": {"left out": Value(_no_wal), "ext4": Value(_wal, {"wal": wal})},
         "zfs_log": {
             "left out": Value(_no_log),
@@ -268,6 +276,20 @@ def _default_bitmap(back: Back) -> None:
 
 def _waits(back: Back) -> None:
     assert not any("--assume-clean" in argv for argv in back.by_root)
+
+
+def _disks(back: Back) -> list[dict[str, Any]]:
+    """Return the facts of the whole disks below the data."""
+    devices: dict[str, dict[str, Any]] = back.storage["devices"]
+    return [each for each in devices.values() if each["is_counted"]]
+
+
+def _scheduled(back: Back) -> None:
+    assert {each["scheduler"] for each in _disks(back)} == {"mq-deadline"}
+
+
+def _read_ahead(back: Back) -> None:
+    assert {each["queue"]["read_ahead_kb"] for each in _disks(back)} == {512}
 
 
 def _initdb(back: Back) -> tuple[str, ...]:

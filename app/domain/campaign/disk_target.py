@@ -28,7 +28,11 @@ _UNSEEN_BYTES: Final = TIB << 20
 
 _LOOKS_SYNCHRONISED: Final = tr("such an array looks like one that was synchronised")
 
-_KEYS: Final = {"partition_bytes": "partition_size", "chunk_bytes": "chunk_size"}
+_KEYS: Final = {
+    "partition_bytes": "partition_size",
+    "chunk_bytes": "chunk_size",
+    "read_ahead_bytes": "read_ahead",
+}
 _NUMBER: Final = re.compile(r"\[(\d+)\]")
 
 

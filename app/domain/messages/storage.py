@@ -27,6 +27,28 @@ STORAGE: Final[Mapping[str, str]] = {
     "none-of-tokens": tr("none of {tokens}"),
     "nothing-of-it": tr("nothing of it"),
     "command-failed": tr("{command} failed (status {code}): {said}."),
+    # storage/checks/queue_settings.py
+    "scheduler-unknown": tr("The kernel has no I/O scheduler {scheduler} for {disk}; it has {offered}."),
+    "scheduler-module": tr(
+        "Where it comes as a module of the kernel, an administrator loads that: “modprobe {scheduler}”, or "
+        "“modprobe {scheduler}-iosched”."
+    ),
+    "queue-not-told": tr(
+        "The kernel does not tell {setting} of {disk} (found “{found}”): it is not changed."
+    ),
+    "read-ahead-pages": tr(
+        "This kernel reads ahead whole pages of {page} KiB: {kib} KiB is no read-ahead here."
+    ),
+    "queue-left-alone": tr(
+        "{disk}: {setting} is {found} now, which somebody has set since it became {chosen}. It is left "
+        "alone; before it was {before}."
+    ),
+    "queue-not-back": tr("{disk}: {setting} could not be put back: it stays {found}, and was {before}."),
+    "skipped-queue-already": tr("it is so already"),
+    "skipped-queue-unchanged": tr("it was not changed, or is put back already"),
+    "skipped-queue-before": tr("it is as it was before"),
+    "skipped-queue-boot": tr("the machine was started anew since, and has set it anew"),
+    "skipped-queue-anew": tr("{disk} appeared anew, or is another disk: the kernel has set it anew"),
     # storage/checks/conditions.py
     "seen-gone": tr("{node} is gone"),
     "seen-content": tr("{node} has {what}"),

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from app.domain.disk import DiskIdentity
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
-from app.domain.units import KIB, MIB
+from app.domain.units import GIB, KIB, MIB
 
 PLAN_SCHEMA: Final = 1
 """Version of the mapping that `plan_as_mapping` writes; a newer one is refused."""
@@ -33,6 +33,10 @@ SMALLEST_CHUNK_BYTES: Final = 4 * KIB
 LARGEST_CHUNK_BYTES: Final = 16 * MIB
 DEFAULT_CHUNK_BYTES: Final = 512 * KIB
 """Default of mdadm(8), said explicitly because defaults have changed before."""
+
+READ_AHEAD_UNIT_BYTES: Final = 4 * KIB
+"""The kernel counts read-ahead in KiB and keeps whole pages (block/blk-sysfs.c, queue_ra_store)."""
+MOST_READ_AHEAD_BYTES: Final = GIB
 
 
 class Role(StrEnum):
@@ -59,6 +63,15 @@ class Bitmap(StrEnum):
     NONE = "none"
 
 
+class Scheduler(StrEnum):
+    """I/O schedulers of Linux (Documentation/block: none is the multi-queue path without any)."""
+
+    NONE = "none"
+    MQ_DEADLINE = "mq-deadline"
+    KYBER = "kyber"
+    BFQ = "bfq"
+
+
 Member = TypeVar("Member")
 """What names a disk: its identity in a plan, a serial or WWN in a campaign."""
 
@@ -76,6 +89,8 @@ class GroupOf(Generic[Member]):
         chunk_bytes: of md arrays with stripes; None for 512 KiB where there are any.
         bitmap: of md arrays with redundancy; None for internal where there can be one.
         initial_sync: of md arrays with redundancy; None for waiting where there is one.
+        scheduler: of the disks as long as they are used; None for whatever the machine has set.
+        read_ahead_bytes: of the disks and of what lies on them, as long as they are used; None likewise.
     """
 
     disks: tuple[Member, ...]
@@ -86,6 +101,8 @@ class GroupOf(Generic[Member]):
     chunk_bytes: int | None = None
     bitmap: Bitmap | None = None
     initial_sync: InitialSync | None = None
+    scheduler: Scheduler | None = None
+    read_ahead_bytes: int | None = None
 
     @property
     def chosen(self) -> dict[str, OptionValue]:

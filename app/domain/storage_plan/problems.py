@@ -17,6 +17,8 @@ from app.domain.options.raid import Assembler, Level, layout
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
     LARGEST_CHUNK_BYTES,
+    MOST_READ_AHEAD_BYTES,
+    READ_AHEAD_UNIT_BYTES,
     SMALLEST_CHUNK_BYTES,
     TABLE_MARGIN_BYTES,
     Group,
@@ -104,6 +106,7 @@ def _group_problems(name: str, group: Group) -> Iterator[Problem]:
         yield Problem(f"{name}.options.{problem.path}", problem.message, problem.hint)
     yield from _partition_problems(name, group, spec)
     yield from _array_problems(name, group, spec.assembler(group.level))
+    yield from _read_ahead_problems(name, group, spec)
 
 
 def _partition_problems(name: str, group: Group, spec: FilesystemSpec) -> Iterator[Problem]:
@@ -157,3 +160,18 @@ def _array_problems(name: str, group: Group, assembler: Assembler) -> Iterator[P
             ),
             InitialSync.WAIT.value,
         )
+
+
+def _read_ahead_problems(name: str, group: Group, spec: FilesystemSpec) -> Iterator[Problem]:
+    size = group.read_ahead_bytes
+    if size is None:
+        return
+    field = f"{name}.read_ahead_bytes"
+    if spec.several is Assembler.ZFS:
+        message = tr("{label} reads ahead by itself: the read-ahead of its disks changes nothing.")
+        yield Problem(field, message.format(label=spec.label), tr("nothing"))
+    elif not 0 <= size <= MOST_READ_AHEAD_BYTES or size % READ_AHEAD_UNIT_BYTES:
+        allowed = tr("a multiple of {unit}, at most {maximum}").format(
+            unit=format_size(READ_AHEAD_UNIT_BYTES), maximum=format_size(MOST_READ_AHEAD_BYTES)
+        )
+        yield Problem(field, tr("{size} bytes is no read-ahead.").format(size=size), allowed)

@@ -12,7 +12,15 @@ from app.domain.errors import CampaignError
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import PLAN_SCHEMA, Bitmap, Group, InitialSync, StoragePlan, names_of
+from app.domain.storage_plan.plan import (
+    PLAN_SCHEMA,
+    Bitmap,
+    Group,
+    InitialSync,
+    Scheduler,
+    StoragePlan,
+    names_of,
+)
 from app.domain.storage_plan.problems import MOST_DISKS, MOST_OPTIONS, plan_problems
 from app.domain.text import tr
 
@@ -103,6 +111,8 @@ class _Reading:
             self.word(f"{place}.initial_sync", table["initial_sync"], InitialSync)
             if "initial_sync" in table
             else None,
+            self.word(f"{place}.scheduler", table["scheduler"], Scheduler) if "scheduler" in table else None,
+            self.number(f"{place}.read_ahead_bytes", table.get("read_ahead_bytes")),
         )
 
     def disks(self, place: str, values: object) -> tuple[DiskIdentity, ...]:

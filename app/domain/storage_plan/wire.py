@@ -14,9 +14,9 @@ from app.domain.storage_plan.reader import parse_plan
 
 IDENTITY: Final = "(ssstst)"
 """Serial, WWN or empty, model, size in bytes, device number ``major:minor``, disk sequence number or 0."""
-GROUP: Final = f"(a{IDENTITY}ssa{{sv}}ttss)"
+GROUP: Final = f"(a{IDENTITY}ssa{{sv}}ttsssx)"
 """Disks, level, filesystem, options, bytes of each partition or 0 for the whole disk, bytes of a chunk or 0,
-bitmap or empty, initial synchronisation or empty."""
+bitmap or empty, initial synchronisation or empty, I/O scheduler or empty, bytes of read-ahead or -1."""
 PLAN: Final = f"({GROUP}a{GROUP}a{IDENTITY})"
 """Data, WAL (none or one), log devices of the pool."""
 PLANS: Final = f"a{PLAN}"
@@ -32,6 +32,8 @@ _ABSENT: Final[dict[str, object]] = {
     "chunk_bytes": 0,
     "bitmap": "",
     "initial_sync": "",
+    "scheduler": "",
+    "read_ahead_bytes": -1,
 }
 """What crosses the bus for a field that is None."""
 
@@ -86,4 +88,4 @@ def _group_values(wire: Sequence[Any]) -> dict[str, object]:
 
 def _values(part: type[Group | DiskIdentity], wire: Sequence[Any]) -> dict[str, Any]:
     values = zip(names_of(part), wire, strict=True)
-    return {name: value for name, value in values if value or name not in _ABSENT}
+    return {name: value for name, value in values if name not in _ABSENT or value != _ABSENT[name]}

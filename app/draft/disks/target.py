@@ -155,7 +155,7 @@ def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Probl
         "preset": preset_of(made),
         "options": options,
     }
-    keys = ("partition_size", *array_keys(spec, level))
+    keys = ("partition_size", *array_keys(spec, level), *queue_keys(spec))
     for each in (each for each in TYPED_FIELDS if each.name in keys):
         text, path = group.texts.get(each.name, ""), f"{prefix.removeprefix(PREFIX)}{each.name}"
         values[each.attribute] = _read(each, text, path, problems)
@@ -168,6 +168,11 @@ def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
         return ()
     redundant = ("bitmap", "initial_sync") if level is not Level.STRIPE else ()
     return (*(("chunk_size",) if level in STRIPED else ()), *redundant)
+
+
+def queue_keys(spec: FilesystemSpec) -> tuple[str, ...]:
+    """Return the fields of the kernel's settings for disks that act below this filesystem."""
+    return ("scheduler",) if spec.several is Assembler.ZFS else ("scheduler", "read_ahead")
 
 
 def _read(field_: CampaignField, text: str, path: str, problems: list[Problem]) -> Any:  # noqa: ANN401

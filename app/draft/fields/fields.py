@@ -27,7 +27,9 @@ _MADE: Final = frozenset({"data", "level", "filesystem", "preset", "options"})
 TYPED_FIELDS: Final = tuple(field for field in GROUP_FIELDS if field.name not in _MADE)
 """What a group says beside its disks and what is made of them; `GroupDraft.texts` has their texts."""
 
-_OF_FILESYSTEM: Final = frozenset({"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync"})
+_OF_FILESYSTEM: Final = frozenset(
+    {"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync", "scheduler", "read_ahead"}
+)
 
 OF_PAGES: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
 """What the pages about PostgreSQL and the workload say one by one; settings have a text of their own."""

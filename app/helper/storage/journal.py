@@ -25,6 +25,7 @@ from app.domain.storage_plan.reader import parse_plan
 from app.helper.base.folders import JOURNAL, make_private_folder
 from app.storage.layout.conditions import table_place
 from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.queue_record import check_queue_facts
 from app.storage.layout.steps import Mark, mark_fact, mark_of
 
 SCHEMA: Final = 2
@@ -207,6 +208,7 @@ def _entry_of(values: Mapping[str, Any]) -> JournalEntry:
     for name, value in facts.items():
         if name.startswith(mark_fact("")) and value not in set(Mark):
             raise ValueError(f"mark {value}")
+    check_queue_facts(facts)
     plan = parse_plan(values["plan"])
     devices = {
         str(key): PlannedDevice(_text(node), _whole(block, 1, _MOST_BLOCK_BYTES))

@@ -18,6 +18,7 @@ from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Role, Stora
 from app.domain.units import KIB
 from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps
 from app.storage.layout.commands_partition import partition_steps, wipe_member
+from app.storage.layout.commands_queue import queue_steps, scheduler_checks
 from app.storage.layout.conditions import (
     ArrayRuns,
     DeviceFree,
@@ -77,11 +78,17 @@ def _steps(
     yield ClaimDisks(
         tuple(member.disk for member in members), "every disk is the one that was chosen, and spare"
     )
+    logs = _of(members, Role.ZFS_LOG)
+    parts = [(plan.data, (*_of(members, Role.DATA), *logs))]
+    if plan.wal:
+        parts.append((plan.wal, _of(members, Role.WAL)))
+    for group, disks in parts:
+        yield from scheduler_checks(group, disks)
     yield from partition_steps(members)
-    logs = tuple(member for member in members if member.role is Role.ZFS_LOG)
     yield from _group_steps(plan.data, _of(members, Role.DATA), logs, names, folder)
     if plan.wal:
         yield from _group_steps(plan.wal, _of(members, Role.WAL), (), names, folder)
+    yield from queue_steps(parts, names)
 
 
 def _of(members: tuple[PlanMember, ...], role: Role) -> tuple[PlanMember, ...]:

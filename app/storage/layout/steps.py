@@ -25,6 +25,7 @@ from app.storage.layout.conditions import (
     SessionPartition,
     SignatureIs,
 )
+from app.storage.layout.queue_record import QueueSetting
 
 QUICK_S: Final = 300.0
 """Time-out of programs that write little; emulated machines are up to 40 times slower than real ones."""
@@ -267,6 +268,108 @@ class ReadBackPool:
     undo: tuple[Step, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class CheckScheduler:
+    """Make sure that the kernel has an I/O scheduler for disks, before anything is written to them.
+
+    A module is not loaded for it: what a machine has is its administrator's choice.
+
+    Attributes:
+        disks: nodes of the whole disks.
+        scheduler: its name.
+        why: for people.
+        undo: nothing.
+    """
+
+    disks: tuple[str, ...]
+    scheduler: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetQueue:
+    """Give a setting of the kernel for a disk another value; what it was is in the journal before.
+
+    Attributes:
+        disk: node of the whole disk.
+        place: of the record in the journal.
+        setting: which one.
+        value: as the kernel writes it.
+        why: for people.
+        undo: puts it back.
+    """
+
+    disk: str
+    place: str
+    setting: QueueSetting
+    value: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreQueue:
+    """Give a setting the value back that the journal holds, unless it is nobody's to put back any more.
+
+    That is so where the machine was started anew or the disk came anew, so that the kernel's own value is
+    there, and where somebody has set another one meanwhile.
+
+    Attributes:
+        disk: node of the whole disk.
+        place: of the record in the journal.
+        setting: which one.
+        why: for people.
+        undo: nothing.
+    """
+
+    disk: str
+    place: str
+    setting: QueueSetting
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SetReadAhead:
+    """Give what was made of disks its read-ahead, which ends with it.
+
+    Attributes:
+        array: node of an md array; empty for none.
+        filesystem_uuid: of a mounted btrfs; empty for none.
+        kib: as the kernel writes it.
+        why: for people.
+        undo: nothing: it goes with the array or the mount.
+    """
+
+    array: str
+    filesystem_uuid: str
+    kib: str
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBackQueue:
+    """Compare what the kernel says of disks, and of what was made of them, with what was asked.
+
+    Attributes:
+        disks: nodes of the whole disks.
+        array: node of the md array of which the read-ahead was set; empty for none.
+        filesystem_uuid: of the mounted btrfs of which it was set; empty for none.
+        chosen: settings with their values.
+        why: for people.
+        undo: nothing.
+    """
+
+    disks: tuple[str, ...]
+    array: str
+    filesystem_uuid: str
+    chosen: tuple[tuple[QueueSetting, str], ...]
+    why: str
+    undo: tuple[Step, ...] = ()
+
+
 Step = (
     ClaimDisks
     | Command
@@ -281,6 +384,11 @@ Step = (
     | ReadBack
     | ReadBackArray
     | ReadBackPool
+    | CheckScheduler
+    | SetQueue
+    | RestoreQueue
+    | SetReadAhead
+    | ReadBackQueue
 )
 
 
@@ -295,6 +403,8 @@ def describe(step: Step) -> str:
         return f"# {step.node}: {step.why}"
     if isinstance(step, WipeTable):
         return f"# {step.partition.disk}: {step.why}"
+    if isinstance(step, SetQueue | RestoreQueue):
+        return f"# {step.disk}: {step.why}"
     if not isinstance(step, Command):
         return f"# {step.why}"
     line = shlex.join(step.argv)
@@ -323,6 +433,11 @@ _OPERATIONS: Final[Mapping[type, Operation]] = {
     ReadBack: Operation.READ_BACK,
     ReadBackArray: Operation.READ_BACK,
     ReadBackPool: Operation.READ_BACK,
+    CheckScheduler: Operation.READ_BACK,
+    SetQueue: Operation.SET_QUEUE,
+    RestoreQueue: Operation.SET_QUEUE,
+    SetReadAhead: Operation.SET_QUEUE,
+    ReadBackQueue: Operation.READ_BACK,
 }
 
 

@@ -12,10 +12,18 @@ from app.campaign_file.kinds import CampaignField, ReadBackBy
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import unseen_choices
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
+from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan
 from app.domain.units import KIB, MIB
 from app.storage.layout.commands import build_steps
-from app.storage.layout.steps import AwaitNode, ClaimDisks, ReadBack, ReadBackArray, ReadBackPool, Step
+from app.storage.layout.steps import (
+    AwaitNode,
+    ClaimDisks,
+    ReadBack,
+    ReadBackArray,
+    ReadBackPool,
+    ReadBackQueue,
+    Step,
+)
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, disks
 
 MIRROR = Group(disks(2), Level.MIRROR, "ext4", partition_bytes=700 * MIB)
@@ -37,6 +45,16 @@ CHANGES: dict[str, list[tuple[StoragePlan, StoragePlan]]] = {
     "partition_size": [(StoragePlan(MIRROR), StoragePlan(replace(MIRROR, partition_bytes=701 * MIB)))],
     "chunk_size": [(StoragePlan(STRIPE), StoragePlan(replace(STRIPE, chunk_bytes=128 * KIB)))],
     "bitmap": [(StoragePlan(MIRROR), StoragePlan(replace(MIRROR, bitmap=Bitmap.NONE)))],
+    "scheduler": [
+        (StoragePlan(each), StoragePlan(replace(each, scheduler=Scheduler.NONE))) for each in (STRIPE, POOL)
+    ],
+    "read_ahead": [
+        (StoragePlan(STRIPE), StoragePlan(replace(STRIPE, read_ahead_bytes=0))),
+        (
+            StoragePlan(replace(STRIPE, read_ahead_bytes=128 * KIB)),
+            StoragePlan(replace(STRIPE, read_ahead_bytes=MIB)),
+        ),
+    ],
     "zfs_log": [
         (StoragePlan(POOL), StoragePlan(POOL, zfs_log=(disk(3),))),
         (StoragePlan(POOL, zfs_log=(disk(3),)), StoragePlan(POOL, zfs_log=(disk(3), disk(4)))),
@@ -47,7 +65,7 @@ CHANGES: dict[str, list[tuple[StoragePlan, StoragePlan]]] = {
 
 def looked_at(plan: StoragePlan) -> set[Step]:
     """Return the steps of root's that look at what was made, and at which disks."""
-    kinds = (ReadBack, ReadBackArray, ReadBackPool, AwaitNode, ClaimDisks)
+    kinds = (ReadBack, ReadBackArray, ReadBackPool, ReadBackQueue, AwaitNode, ClaimDisks)
     return {each for each in build_steps(plan, devices(plan), NAMES, FOLDER) if isinstance(each, kinds)}
 
 

@@ -28,7 +28,7 @@ from app.domain.campaign.configuration import (
 from app.domain.campaign.order import RunOrder
 from app.domain.errors import CampaignError, ExitStatus
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import Bitmap, InitialSync
+from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
 
 HEAD = 'name = "trial"\n'
 BASE = HEAD + "[target.folder]\n"
@@ -157,6 +157,8 @@ def test_every_key_of_disks_reaches_its_attribute() -> None:
         chunk_size = "64 KiB"
         bitmap = "none"
         initial_sync = "assume-clean"
+        scheduler = "kyber"
+        read_ahead = "0 B"
         memory_limit = "4 GiB"
         [target.disks.wal]
         data = ["S5"]
@@ -175,6 +177,8 @@ def test_every_key_of_disks_reaches_its_attribute() -> None:
             chunk_bytes=64 * 1024,
             bitmap=Bitmap.NONE,
             initial_sync=InitialSync.ASSUME_CLEAN,
+            scheduler=Scheduler.KYBER,
+            read_ahead_bytes=0,
         ),
         GroupChoice(("S5",), Level.SINGLE, "ext4", whole_disk=True),
         memory_limit_bytes=4 * 1024**3,
@@ -404,6 +408,17 @@ REFUSED = [
     (DISKS + 'filesystem = "xfs"\nchunk_size = "1 KiB"', "target.disks.chunk_size", "from 4 KiB"),
     (DISKS + 'filesystem = "xfs"\nbitmap = "internal"', "target.disks.bitmap", "Only md arrays"),
     (DISKS + 'filesystem = "xfs"\ninitial_sync = "no"', "target.disks.initial_sync", '"assume-clean"'),
+    (DISKS + 'filesystem = "xfs"\nscheduler = "deadline"', "target.disks.scheduler", '"mq-deadline"'),
+    (DISKS + 'filesystem = "xfs"\nscheduler = ""', "target.disks.scheduler", '"mq-deadline"'),
+    (DISKS + 'filesystem = "xfs"\nread_ahead = 128', "target.disks.read_ahead", "a size with its unit"),
+    (DISKS + 'filesystem = "xfs"\nread_ahead = "2 GiB"', "target.disks.read_ahead", "to 1 GiB"),
+    (DISKS + 'filesystem = "xfs"\nread_ahead = "5 KiB"', "target.disks.read_ahead", "a multiple of 4 KiB"),
+    (DISKS + 'filesystem = "zfs"\nread_ahead = "1 MiB"', "target.disks.read_ahead", "reads ahead by itself"),
+    (
+        DISKS + 'filesystem = "xfs"\nwal = {data = ["S2"], filesystem = "zfs", read_ahead = "1 MiB"}',
+        "target.disks.wal.read_ahead",
+        "reads ahead by itself",
+    ),
     (DISKS + 'filesystem = "xfs"\npartition_size = "half"', "target.disks.partition_size", '"whole"'),
     (DISKS + 'filesystem = "xfs"\npartition_size = "64 MiB"', "target.disks.partition_size", "300 MiB"),
     (DISKS + 'filesystem = "xfs"\nmemory_limit = "1 MiB"', "target.disks.memory_limit", "from 64 MiB"),

@@ -36,7 +36,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import validate_options
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.raid import Assembler, Level
-from app.domain.storage_plan.plan import Bitmap, InitialSync
+from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
 from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO
 
 MIB = 1024**2
@@ -72,6 +72,8 @@ def disk_groups(draw: st.DrawFn, names: list[str]) -> GroupChoice:
         initial_sync=draw(st.none() | st.sampled_from(InitialSync))
         if on_md and level is Level.MIRROR
         else None,
+        scheduler=draw(st.none() | st.sampled_from(Scheduler)),
+        read_ahead_bytes=draw(st.sampled_from([None, 0, 4096, 1 << 30])) if spec.id != "zfs" else None,
     )
 
 

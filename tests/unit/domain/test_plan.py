@@ -13,7 +13,14 @@ from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan, plan_as_mapping
+from app.domain.storage_plan.plan import (
+    Bitmap,
+    Group,
+    InitialSync,
+    Scheduler,
+    StoragePlan,
+    plan_as_mapping,
+)
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError, parse_plan
 from app.domain.units import GIB, KIB, MIB
@@ -58,6 +65,9 @@ def test_every_filesystem_takes_its_levels_with_the_fewest_disks_and_not_with_le
             StoragePlan(Group(disks(3), Level.RAID5, "xfs", initial_sync=InitialSync.ASSUME_CLEAN)),
             "data.initial_sync",
         ),
+        (StoragePlan(replace(ONE, read_ahead_bytes=KIB)), "data.read_ahead_bytes"),
+        (StoragePlan(replace(ONE, read_ahead_bytes=2 * GIB)), "data.read_ahead_bytes"),
+        (StoragePlan(replace(PAIR, filesystem="zfs", read_ahead_bytes=0)), "data.read_ahead_bytes"),
         (StoragePlan(replace(ONE, partition_bytes=GIB + 1)), "data.partition_bytes"),
         (StoragePlan(replace(ONE, partition_bytes=1 << 60)), "data.partition_bytes"),
         (StoragePlan(replace(ONE, partition_bytes=0)), "data.partition_bytes"),
@@ -127,6 +137,8 @@ def good_plans(draw: st.DrawFn) -> StoragePlan:
         draw(st.sampled_from([None, 512 * MIB])),
         bitmap=draw(st.sampled_from([None, Bitmap.NONE])) if redundant else None,
         initial_sync=draw(st.sampled_from([None, InitialSync.WAIT])) if redundant else None,
+        scheduler=draw(st.none() | st.sampled_from(Scheduler)),
+        read_ahead_bytes=draw(st.sampled_from([None, 0, 128 * KIB])) if spec.id != "zfs" else None,
     )
     return StoragePlan(group, zfs_log=found[count:] if spec.id == "zfs" else ())
 

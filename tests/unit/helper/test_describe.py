@@ -23,7 +23,7 @@ DISK = ("S1", "", "M", 1 << 40, "8:0", 1)
 
 def wire(options: int) -> tuple[Any, ...]:
     names = {f"no{number}": True for number in range(options)}
-    return ([DISK], "single", "ext4", names, 0, 0, "", ""), [], []
+    return ([DISK], "single", "ext4", names, 0, 0, "", "", "", -1), [], []
 
 
 def test_more_options_than_any_filesystem_has_are_one_problem() -> None:

@@ -12,11 +12,18 @@ from hypothesis import strategies as st
 from app.domain.disk import DiskIdentity
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan, plan_as_mapping
+from app.domain.storage_plan.plan import (
+    Bitmap,
+    Group,
+    InitialSync,
+    Scheduler,
+    StoragePlan,
+    plan_as_mapping,
+)
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
 from app.domain.storage_plan.wire import identity_from_wire, identity_to_wire, plan_from_wire, plan_to_wire
-from app.domain.units import GIB, MIB
+from app.domain.units import GIB, KIB, MIB
 
 DISKS = tuple(
     DiskIdentity(
@@ -30,6 +37,10 @@ PLANS = [
         Group(DISKS[:2], Level.MIRROR, "xfs", partition_bytes=2**34), Group(DISKS[2:3], Level.SINGLE, "ext4")
     ),
     StoragePlan(Group(DISKS[:3], Level.RAID5, "zfs", (("recordsize", 8192),)), zfs_log=DISKS[3:5]),
+    StoragePlan(
+        Group(DISKS[:1], Level.SINGLE, "ext4", scheduler=Scheduler.NONE, read_ahead_bytes=0),
+        Group(DISKS[2:3], Level.SINGLE, "btrfs", scheduler=Scheduler.BFQ, read_ahead_bytes=4 * MIB),
+    ),
 ]
 
 
@@ -55,10 +66,12 @@ def test_a_plan_crosses_the_bus_in_the_order_of_the_interface() -> None:
         None,
         Bitmap.NONE,
         InitialSync.WAIT,
+        Scheduler.KYBER,
+        128 * KIB,
     )
     plan = StoragePlan(Group((third,), Level.SINGLE, "ext4"), mirror)
     assert plan_to_wire(plan) == (
-        ([("", "0x5", "", 2 * GIB, "8:3", 7)], "single", "ext4", {}, 0, 0, "", ""),
+        ([("", "0x5", "", 2 * GIB, "8:3", 7)], "single", "ext4", {}, 0, 0, "", "", "", -1),
         [
             (
                 [("1", "", "MODEL", GIB, "8:1", 0), ("2", "", "MODEL", GIB, "8:2", 0)],
@@ -69,6 +82,8 @@ def test_a_plan_crosses_the_bus_in_the_order_of_the_interface() -> None:
                 0,
                 "none",
                 "wait",
+                "kyber",
+                128 * KIB,
             )
         ],
         [],
@@ -116,7 +131,7 @@ VALUES = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), TEXT, st.lis
 GROUPS = st.tuples(
     IDENTITIES, TEXT | st.sampled_from(list(Level)), TEXT | st.sampled_from(["ext4", "zfs"]),
     st.dictionaries(TEXT | st.sampled_from(["data", "recordsize"]), VALUES, max_size=3),
-    NUMBER, NUMBER, TEXT, TEXT,
+    NUMBER, NUMBER, TEXT, TEXT, TEXT | st.sampled_from(list(Scheduler)), st.integers(-(2**63), 2**63 - 1),
 )  # fmt: skip
 
 
@@ -136,3 +151,33 @@ def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
         problems = err.problems
         event(f"{len(problems)} problems")
     assert all(problem.path and problem.message for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "read_ahead", "place"),
+    [
+        ("deadline", -1, "data.scheduler"),
+        ("bfq\n", -1, "data.scheduler"),
+        ("../../power/control", -1, "data.scheduler"),
+        ("[none]", -1, "data.scheduler"),
+        ("", -2, "data.read_ahead_bytes"),
+        ("", -(2**63), "data.read_ahead_bytes"),
+        ("", 1, "data.read_ahead_bytes"),
+        ("", 6 * KIB, "data.read_ahead_bytes"),
+        ("", GIB + 4 * KIB, "data.read_ahead_bytes"),
+    ],
+)
+def test_a_setting_of_disks_that_is_none_is_no_part_of_a_plan(
+    scheduler: str, read_ahead: int, place: str
+) -> None:
+    (*rest, _, _), wal, log = plan_to_wire(PLANS[0])
+    with pytest.raises(PlanError) as refused:
+        plan_from_wire((*rest, scheduler, read_ahead), wal, log)
+    assert [problem.path for problem in refused.value.problems] == [place]
+
+
+def test_zfs_has_no_read_ahead_of_its_disks_and_a_scheduler() -> None:
+    (*rest, _, _), wal, log = plan_to_wire(PLANS[2])
+    assert plan_from_wire((*rest, "none", -1), wal, log).data.scheduler is Scheduler.NONE
+    with pytest.raises(PlanError, match="reads ahead by itself"):
+        plan_from_wire((*rest, "", 128 * KIB), wal, log)

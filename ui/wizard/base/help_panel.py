@@ -131,6 +131,22 @@ HELP_TEXTS: Final = {
             "for long."
         )
     ),
+    "target.disks.scheduler": Help(
+        tr(
+            "In which order the kernel sends requests to the disks. It is set when everything is made, read "
+            "back, and put back when the run is over, also after a crash; a reboot sets it anew anyhow. "
+            "Where somebody sets another one meanwhile, that is left alone and told."
+        ),
+        "Linux, Documentation/block/switching-sched.rst",
+    ),
+    "target.disks.read_ahead": Help(
+        tr(
+            "How much the kernel reads ahead where a file is read from its beginning to its end. It is set "
+            "on the disks, and on the array or the btrfs that lies on them, and put back like the scheduler. "
+            "ZFS reads ahead by itself."
+        ),
+        "Linux, Documentation/ABI/stable/sysfs-block",
+    ),
     "target.disks.memory_limit": Help(
         tr(
             "Makes a small data set larger than memory: reads come from the disks. The runs are marked "

@@ -10,10 +10,10 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Bitmap, InitialSync
+from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
 from app.domain.text import tr
 from app.draft.disks.options import OptionRow
-from app.draft.disks.target import PREFIX, array_keys, spec_of
+from app.draft.disks.target import PREFIX, array_keys, queue_keys, spec_of
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
@@ -139,7 +139,10 @@ _ARRAY: Final = {
     "chunk_size": tr("C&hunk of the array:"),
     "bitmap": tr("Write-&intent bitmap:"),
     "initial_sync": tr("First &synchronisation:"),
+    "scheduler": tr("I/O sc&heduler:"),
+    "read_ahead": tr("Read-ahea&d:"),
 }
+_EMPTY: Final = {"chunk_size": tr("512 KiB (default)"), "read_ahead": tr("as the machine has it")}
 _WORDS: Final = {
     "bitmap": {
         "": tr("internal (default)"),
@@ -151,11 +154,18 @@ _WORDS: Final = {
         InitialSync.WAIT.value: tr("waited for: the kernel writes every block first"),
         InitialSync.ASSUME_CLEAN.value: tr("left out: sound for mirrors only"),
     },
+    "scheduler": {
+        "": tr("as the machine has it"),
+        Scheduler.NONE.value: tr("none: requests go to the disk as they come"),
+        Scheduler.MQ_DEADLINE.value: tr("mq-deadline: sorted, none waits for long"),
+        Scheduler.KYBER.value: tr("kyber: as many as keep latency low"),
+        Scheduler.BFQ.value: tr("bfq: shared out fairly between processes"),
+    },
 }
 
 
 class ArrayFields(QWidget):
-    """The fields that the array of a group has; hidden where there is no array.
+    """The fields of a group's array, hidden where there is none, and of the kernel's settings for its disks.
 
     Attributes:
         fields: by the key of campaign files.
@@ -184,15 +194,15 @@ class ArrayFields(QWidget):
                 box.addItem(label, text)
             box.currentIndexChanged.connect(partial(self._on_chosen, key, box))
             return box
-        edit = line_edit(tr("512 KiB (default)"))
+        edit = line_edit(_EMPTY[key])
         edit.textEdited.connect(partial(self._say, key))
         return edit
 
     def show_group(self, group: GroupDraft) -> None:
         """Show and edit this one."""
         self._group, self._loading = group, True
-        keys = array_keys(spec_of(group.made), level_of(group.made, len(group.disks)))
-        self.setVisible(bool(keys))
+        spec = spec_of(group.made)
+        keys = (*array_keys(spec, level_of(group.made, len(group.disks))), *queue_keys(spec))
         for key, field in self.fields.items():
             field.setVisible(key in keys)
             text, control = group.texts.get(key, ""), field.control
