@@ -23,10 +23,11 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.campaign_file.reader import load_campaign, read_campaign_file
+from app.campaign_file.recipes import left_out
 from app.campaign_file.recipes.find import RECIPES, list_recipes
 from app.campaign_file.trust import check_trust, refuse_concerns
 from app.campaign_file.writer import format_campaign
-from app.domain.campaign.configuration import Campaign, FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import Campaign, DiskTarget, FolderTarget, MemoryTarget
 from app.domain.errors import RefusedError
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
@@ -41,6 +42,7 @@ from app.draft.machine_answers import (
     TrustQuestion,
     answer,
 )
+from app.draft.recipe_choice import ticked_disks
 from app.execution.preflight import PreflightFinding, Severity
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.disk_watch import OnChange
@@ -53,6 +55,7 @@ from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.wizard.background import validation as asking
+from ui.wizard.editors.recipe_chooser import RecipeChooser
 from ui.wizard.pages import review_page
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.postgres_page import PostgresPage
@@ -816,3 +819,87 @@ def test_rows_are_chosen_by_what_they_can_be_compressed_to_and_every_ratio_of_a_
     page.load()
     assert (page.rows.currentIndex(), page.rows.count()) == (0, offered)
     assert {each.workload.compressibility for each in wizard.draft.to_campaign().configurations} == {None}
+
+
+# --- by question
+
+
+def ask(wizard: Wizard, name: str) -> RecipeChooser:
+    """Choose a recipe by its name on the first page."""
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    place = next(number for number, each in enumerate(list_recipes(), 1) if each.name == name)
+    page.recipes.questions.setCurrentIndex(place)
+    page.recipes.questions.activated.emit(place)
+    return page.recipes
+
+
+def test_questions_stand_first_and_one_of_ones_own_is_the_first(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    chooser = page.recipes
+    assert chooser.y() < page.folder.mapTo(page, page.folder.rect().topLeft()).y()
+    texts = [chooser.questions.itemText(number) for number in range(chooser.questions.count())]
+    assert texts[0] == "My own comparison"
+    assert {"Which filesystem?  vondra-2022", "What do barriers cost?  barriers"} < set(texts)
+    assert not chooser.use.isEnabled()
+    assert chooser.told.text() == ""
+
+
+def test_a_question_fills_every_page_with_its_quick_variant(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
+    monkeypatch.setattr(left_out, "check_settings", lambda *_args: None)
+    wizard = make_wizard(known_draft())
+    chooser = ask(wizard, "durability")
+    assert "fsync and synchronous_commit on and off" in chooser.told.text()
+    chooser.quick.setChecked(True)
+    assert "cannot show: Five seconds" in chooser.told.text()
+    with qtbot.waitSignal(chooser.loaded, timeout=PATIENCE_MS):
+        chooser.use.click()
+    campaign = wizard.draft.to_campaign()
+    assert campaign.name == "Durability (quick)"
+    assert [item.workload.duration_s for item in campaign.configurations] == [5, 5, 5]
+    assert wizard.flow.step is Step.WHERE
+
+
+def test_a_recipe_on_disks_takes_the_ticked_ones_and_tells_what_is_left_out(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
+    monkeypatch.setattr(left_out, "check_settings", lambda *_args: None)
+    monkeypatch.setattr(left_out, "read_support", everything_works)
+    wizard = make_wizard(known_draft())
+    chooser = ask(wizard, "mount-options-2011")
+    assert not chooser.use.isEnabled()
+    assert "Spare disks wanted: 2, ticked: 0." in chooser.told.text()
+    assert chooser.use.accessibleDescription()
+    choose_disks(wizard.draft)
+    wizard.pages[Step.WHERE].refresh()
+    assert chooser.use.isEnabled()
+    chosen = ticked_disks(wizard.draft.parts)
+    with qtbot.waitSignal(chooser.loaded, timeout=PATIENCE_MS):
+        chooser.use.click()
+    campaign = wizard.draft.to_campaign()
+    first = campaign.configurations[0].target
+    assert isinstance(first, DiskTarget)
+    assert first.names == chosen[:3]
+    assert len(campaign.configurations) == 14
+    assert "“XFS noatime,noquota,nobarrier” is left out." in chooser.told.text()
+    ask(wizard, "durability")
+    assert "left out" not in chooser.told.text()
+
+
+def test_a_question_that_nothing_here_can_answer_is_told(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
+    wizard = make_wizard(known_draft())
+    before = wizard.draft.to_campaign()
+    chooser = ask(wizard, "postgresql-18-io")
+    with qtbot.waitSignal(chooser.failed, timeout=PATIENCE_MS):
+        chooser.use.click()
+    assert "is for PostgreSQL 18 and later; here is" in wizard.reason.text()
+    assert wizard.draft.to_campaign() == before

@@ -199,6 +199,9 @@ class Wizard(QDialog):
         for kind in kinds:
             page = kind(self.draft, self.theme)
             self.pages[page.step] = page
+            if isinstance(page, WherePage):
+                page.recipes.loaded.connect(self._on_loaded)
+                page.recipes.failed.connect(self._on_failed)
             if isinstance(page, ReviewPage):
                 page.disturbances.library = self._library
                 self.finished.connect(page.stop)

@@ -41,6 +41,11 @@ class LeftOut:
     name: str
     reason: str
 
+    @property
+    def sentence(self) -> str:
+        """Name and reason in a sentence."""
+        return tr("“{name}” is left out. {reason}").format(name=self.name, reason=self.reason)
+
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
@@ -81,7 +86,7 @@ def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> 
     least = head.disks or most
     if not least <= len(serials) <= most or len(set(serials)) != len(serials):
         wanted = str(least) if least == most else tr("{least} to {most}").format(least=least, most=most)
-        message = tr("This campaign wants {wanted} different spare disks; {count} are given.")
+        message = tr("Spare disks wanted: {wanted}, each once; given: {count}.")
         hint = tr("--disks SERIAL,SERIAL,… names them; “pgfooting disks” shows which are spare.")
         raise UsageError(message.format(wanted=wanted, count=len(set(serials))), hint=hint)
     return keep(campaign, lambda item: _on_disks(item, serials))

@@ -6,19 +6,64 @@ are built without some methods. In a campaign of somebody's own the same is a mi
 
 from __future__ import annotations
 
-from app.campaign_file.recipes.adapt import Adapted, keep
+from collections.abc import Sequence
+
+from app.campaign_file.reader import CampaignFile
+from app.campaign_file.recipes.adapt import Adapted, fill_disks, keep, placeholders, quick_variant
 from app.campaign_file.recipes.head import RecipeHead
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
-from app.domain.errors import SettingError
+from app.domain.errors import SettingError, UsageError
 from app.domain.storage_plan.reader import PlanError
 from app.domain.text import tr
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.installations.installation import Installation, describe_installation
 from app.postgres.known_settings import check_settings
 from app.postgres.settings import Origin, Setting
-from app.process.starter import Account, Recorder
+from app.process.starter import Account, CommandOutcome, Recorder
 from app.storage.layout.availability import Support, read_support
 from app.storage.layout.disk_target import check_support
+
+
+def _ignore(_outcome: CommandOutcome) -> None:
+    """Record nothing."""
+
+
+def adapt_recipe(
+    file: CampaignFile,
+    serials: Sequence[str],
+    *,
+    quick: bool,
+    account: Account,
+    record: Recorder = _ignore,
+    most_used: bool = False,
+) -> Adapted:
+    """Return what a recipe becomes on this machine: on these disks, and without what cannot be measured.
+
+    Args:
+        file: of the recipe.
+        serials: of the disks, in the order of members.
+        quick: whether its quick variant is wanted.
+        account: who will run the server.
+        record: told of every command.
+        most_used: disks beyond those that there are places for are not used; else they are refused.
+
+    Raises:
+        UsageError: it is no recipe, has no quick variant, or wants other disks.
+        CampaignError: nothing is left.
+        InstallationError: no PostgreSQL that can be used.
+        ProgramError: the server's program cannot be started.
+    """
+    head = file.head
+    if head is None:
+        message = tr(
+            "This campaign is no recipe: it has no [recipe], so that it can only be run as it stands."
+        )
+        raise UsageError(message, hint=tr("Leave --quick and --disks out."))
+    campaign = quick_variant(file.campaign, head) if quick else file.campaign
+    used = serials[: placeholders(campaign)] if most_used else serials
+    filled = fill_disks(campaign, head, used)
+    fitted = fit_to_machine(filled.campaign, head, account, record)
+    return Adapted(fitted.campaign, (*filled.left_out, *fitted.left_out))
 
 
 def fit_to_machine(campaign: Campaign, head: RecipeHead, account: Account, record: Recorder) -> Adapted:

@@ -12,16 +12,16 @@ from rich.console import Console
 
 from app import COMMAND
 from app.campaign_file.reader import CampaignFile, read_campaign_file
-from app.campaign_file.recipes.adapt import LeftOut, fill_disks, placeholders, quick_variant
+from app.campaign_file.recipes.adapt import placeholders
 from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
 from app.campaign_file.recipes.head import RecipeHead
-from app.campaign_file.recipes.left_out import fit_to_machine
+from app.campaign_file.recipes.left_out import adapt_recipe
 from app.campaign_file.writer import format_campaign
 from app.cli.commands.show import print_json, tell_left_out
 from app.cli.terminal.tables import print_indented, print_line, print_table
 from app.domain.campaign.configuration import Campaign
 from app.domain.columns import CellKind, Column
-from app.domain.errors import ExitStatus, UsageError
+from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.hosts.folders.account import server_account
 from app.process.starter import CommandOutcome
@@ -128,19 +128,10 @@ def campaign_to_run(name: str, disks: str, *, quick: bool) -> CampaignFile | Non
     if is_file and not quick and not disks:
         return None
     file = read_campaign_file(path if is_file else find_recipe(name).path)
-    if file.head is None:
-        message = tr("{name} is no recipe: it has no [recipe], so that it can only be run as it stands.")
-        raise UsageError(message.format(name=name), hint=tr("Leave --quick and --disks out."))
-    campaign = quick_variant(file.campaign, file.head) if quick else file.campaign
     serials = [serial.strip() for serial in disks.split(",") if serial.strip()]
-    filled = fill_disks(campaign, file.head, serials)
     commands: list[CommandOutcome] = []
-    fitted = fit_to_machine(filled.campaign, file.head, server_account(commands.append), commands.append)
-    for each in (*filled.left_out, *fitted.left_out):
-        tell_left_out(describe_left_out(each))
-    return CampaignFile(format_campaign(fitted.campaign), fitted.campaign, file.head)
-
-
-def describe_left_out(left_out: LeftOut) -> str:
-    """Return the sentence that a configuration of a recipe is not measured."""
-    return tr("“{name}” is left out. {reason}").format(name=left_out.name, reason=left_out.reason)
+    account = server_account(commands.append)
+    adapted = adapt_recipe(file, serials, quick=quick, account=account, record=commands.append)
+    for each in adapted.left_out:
+        tell_left_out(each.sentence)
+    return CampaignFile(format_campaign(adapted.campaign), adapted.campaign, file.head)

@@ -85,7 +85,7 @@ def test_a_recipe_on_disks_without_disks_is_refused_with_what_is_wanted(
 ) -> None:
     assert main(["run", "vondra-2022", "--quick"]) == ExitStatus.USAGE
     told = capsys.readouterr().err
-    assert "wants 4 to 6 different spare disks; 0 are given" in told
+    assert "Spare disks wanted: 4 to 6, each once; given: 0." in told
     assert "--disks SERIAL,SERIAL" in told
 
 

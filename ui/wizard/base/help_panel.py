@@ -32,6 +32,16 @@ class Help:
 
 
 HELP_TEXTS: Final = {
+    "recipe.question": Help(
+        tr(
+            "Comparisons that ship with pgFooting, by the question they answer: those that others published "
+            "and those of today. One fills every page; what this machine cannot measure is left out."
+        )
+    ),
+    "recipe.quick": Help(
+        tr("The same comparison with little data and seconds of measuring: that it runs, and little else.")
+    ),
+    "recipe.use": Help(tr("Fills every page from the recipe; what the pages hold now is replaced.")),
     "folder": Help(
         tr(
             "A folder of the filesystem that is there: what you measure is that filesystem with its options "

@@ -16,6 +16,7 @@ from ui.theme import Theme
 from ui.widgets.fields import Choice, Field, line_edit, push_button
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
+from ui.wizard.editors.recipe_chooser import RecipeChooser
 
 _PATH = "target.folder.path"
 _MEMORY = "target.memory.size"
@@ -60,8 +61,9 @@ class WherePage(Page):
             "memory",
             (self.fields[_MEMORY],),
         )
+        self.recipes = RecipeChooser(draft, theme)
         hint = Text(theme, tr("What is ticked is compared."), role="muted")
-        for widget in (hint, self._folder, self._memory, self._disks, *self._later()):
+        for widget in (self.recipes, hint, self._folder, self._memory, self._disks, *self._later()):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         self._connect()
@@ -97,6 +99,7 @@ class WherePage(Page):
     @override
     def refresh(self) -> None:
         environment = self.draft.environment
+        self.recipes.refresh()
         if environment is not None:
             self.path.setPlaceholderText(environment.folder_path)
         for place, choice, key in (
