@@ -122,9 +122,9 @@ def test_a_level_that_needs_more_disks_is_left_out_with_the_reason() -> None:
     recipe = find_recipe("vondra-2022")
     adapted = fill_disks(of(recipe).campaign, recipe.head, serials(4))
     assert {each.name for each in adapted.left_out} == {
-        "ZFS raidz3",
-        "ZFS no-fpw raidz3",
-        "ZFS tuned raidz3",
+        "ZFS, raidz3",
+        "ZFS no-fpw, raidz3",
+        "ZFS tuned, raidz3",
     }
     assert all("at least 5 disks; 4 are chosen" in each.reason for each in adapted.left_out)
     assert len(of(recipe).campaign.configurations) == 33

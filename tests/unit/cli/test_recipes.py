@@ -30,7 +30,7 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         "EDB blog, 2022-10-10",
         "4 to 6 spare disks",
-        "ZFS tuned raidz3",
+        "ZFS tuned, raidz3",
         "--quick",
         "Otherwise than there",
     ):
