@@ -35,6 +35,7 @@ CAMPAIGNS_OWN: Final = (
     "order",
     "io_baseline",
     "repeat_disturbed",
+    "time_budget",
     "compressibility",
     "data_set",
 )
@@ -163,6 +164,11 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_repeats_none),
             "none": Value(_repeats_none, {"repeat_disturbed": "0"}),
         },
+        # That a run is not begun has a test of its own (tests/unit/execution/test_time_budget.py).
+        "time_budget": {
+            "left out": Value(_no_budget),
+            "an hour": Value(_an_hour, {"time_budget": '"1h"'}),
+        },
         "target": _targets(places),
         "installation": {
             "newest": _installation('"newest"'),
@@ -279,6 +285,14 @@ def _repeats_none(back: Back) -> None:
     stated = str(back.run.values["campaign_file"])
     assert parse_stored_campaign(stated).repeat_disturbed == 0
     assert back.run.values["attempt"] == 1
+
+
+def _no_budget(back: Back) -> None:
+    assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s is None
+
+
+def _an_hour(back: Back) -> None:
+    assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s == 3600
 
 
 def _random_order(back: Back) -> None:

@@ -137,20 +137,14 @@ class CampaignBench:
 
     def start(self, text: str, *arguments: str) -> Running:
         """Start a campaign."""
-        argv = [
-            sys.executable,
-            "-m",
-            "app",
-            "run",
-            self.write(text),
-            "--output",
-            str(self.library),
-            *arguments,
-        ]
+        return self.start_command("run", self.write(text), "--output", str(self.library), *arguments)
+
+    def start_command(self, *arguments: str) -> Running:
+        """Start the command; its progress is read as it comes."""
         written = self.folder / "stderr.txt"
         with written.open("w") as errors:
             process = subprocess.Popen(
-                [*argv, "--progress", "json"],
+                [sys.executable, "-m", "app", *arguments, "--progress", "json"],
                 cwd=TOP,
                 env=self.environment,
                 stdout=subprocess.PIPE,

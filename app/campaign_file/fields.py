@@ -81,6 +81,7 @@ _ORDER = tr(
 _ORDER_SEED = tr("With a random order: the number that it is drawn with.")
 _BASELINE = tr("Ask each storage with fio and pg_test_fsync what it can do, before the first run on it.")
 _REPEAT_DISTURBED = tr("At most so many runs that others disturbed are measured again.")
+_TIME_BUDGET = tr("No run is begun that would not end within this time from the start, as far as was seen.")
 _PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
 _MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
 _INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
@@ -112,6 +113,7 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField("order_seed", IntKind(0, MOST_ORDER_SEED), "order_seed", _ORDER_SEED),
     CampaignField("io_baseline", BoolKind(), "io_baseline", _BASELINE),
     CampaignField("repeat_disturbed", IntKind(0, 1000), "repeat_disturbed", _REPEAT_DISTURBED),
+    CampaignField("time_budget", WholeSeconds(60, 30 * 86_400), "time_budget_s", _TIME_BUDGET),
 )
 
 TARGETS: Final = (

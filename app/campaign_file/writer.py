@@ -21,6 +21,8 @@ _SETTINGS = "settings"
 _NONE_REPEATED: Final = "repeat_disturbed = 0"
 _WARM: Final = 'caches = "warm"'
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
+_TIME_BUDGET: Final = "time_budget"
+"""Changes nothing of what is measured: a campaign goes on with another one."""
 
 
 def format_campaign(campaign: Campaign) -> str:
@@ -162,11 +164,11 @@ def changed_scripts(stated: str, campaign: Campaign) -> tuple[str, ...] | None:
 
 
 def _without_order(text: str) -> list[str]:
-    """Return the lines of a campaign's text but those of its order, and what earlier versions never said."""
+    """Return the lines of a campaign's text but of order, time and what earlier versions never said."""
     lines = text.splitlines()
     tables = next((place for place, line in enumerate(lines) if line.startswith("[")), len(lines))
     top = [line for line in lines[:tables] if line.partition(" = ")[0] not in _ORDER_KEYS]
-    top = [line for line in top if line != _NONE_REPEATED]
+    top = [line for line in top if line != _NONE_REPEATED and line.partition(" = ")[0] != _TIME_BUDGET]
     return top + [line for line in lines[tables:] if line != _WARM]
 
 

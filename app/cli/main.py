@@ -188,9 +188,13 @@ def _add_templates(commands: argparse._SubParsersAction[_Parser]) -> None:
 def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run = commands.add_parser("run", help=tr("measure a campaign"))
     run.add_argument(
-        "campaign",
+        "campaigns",
+        nargs="+",
         metavar="CAMPAIGN.toml|RECIPE",
-        help=tr("a campaign file, or the name of a recipe (pgfooting recipes)"),
+        help=tr(
+            "a campaign file, or the name of a recipe (pgfooting recipes); several follow each "
+            "other; with --resume also the folder of a campaign"
+        ),
     )
     run.add_argument(
         "--quick",
@@ -208,7 +212,9 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")
     )
     run.add_argument(
-        "--resume", action="store_true", help=tr("continue the newest unfinished run of this campaign file")
+        "--resume",
+        action="store_true",
+        help=tr("go on with the newest unfinished campaign of this file, or with the one in this folder"),
     )
     run.add_argument(
         "--erase",

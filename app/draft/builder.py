@@ -118,8 +118,9 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
     }
     if parts.values["repeats"].strip():
         document["repeats"] = parts.values["repeats"]
-    if parts.values["repeat_disturbed"].strip():
-        document["repeat_disturbed"] = parts.values["repeat_disturbed"]
+    for key in ("repeat_disturbed", "time_budget"):
+        if parts.values[key].strip():
+            document[key] = parts.values[key]
     if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:
         document["order_seed"] = parts.order_seed
     if chosen:

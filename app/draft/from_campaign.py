@@ -72,6 +72,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
         "order": campaign.order.value,
         "io_baseline": write_text(FIELDS["io_baseline"], campaign.io_baseline),
         "repeat_disturbed": str(campaign.repeat_disturbed) if campaign.repeat_disturbed else "",
+        "time_budget": write_text(FIELDS["time_budget"], campaign.time_budget_s),
         SETTINGS: write_settings(shared),
     }
     _remember_choices(parts, first.workload)
@@ -106,6 +107,12 @@ def parts_of(campaign: Campaign) -> DraftParts:
         )
     parts.values["target.folder.path"] = _text_of(where.get(Place.FOLDER, FolderTarget()))
     parts.values["target.memory.size"] = _text_of(where.get(Place.MEMORY, MemoryTarget()))
+    _complete_where(parts, ticked=frozenset())
+    return parts
+
+
+def with_places(parts: DraftParts) -> DraftParts:
+    """Return a draft with every configuration that a tick of the first page stands for."""
     _complete_where(parts, ticked=frozenset())
     return parts
 

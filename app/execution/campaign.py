@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from app.campaign_file.reader import CampaignFile, load_campaign, read_campaign_file
-from app.campaign_file.trust import Ask, check_trust, foreign_programs, refuse_concerns
-from app.campaign_file.writer import changed_scripts, state_campaign
+from app.campaign_file.reader import CampaignFile, read_campaign_file
+from app.campaign_file.trust import (
+    Ask,
+    campaign_digest,
+    check_trust,
+    find_concerns,
+    foreign_programs,
+    refuse_concerns,
+)
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.domain.campaign.configuration import (
     Campaign,
     PlannedRun,
-    as_begun,
     interleaved_order,
     with_drawn_order,
 )
@@ -31,19 +36,30 @@ from app.execution.disks import DiskConsent, open_disks
 from app.execution.preflight import PreflightFinding, find_disturbances
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, resolve_campaign
+from app.execution.resume.begun import (
+    BegunRuns,
+    begun_campaign,
+    begun_runs,
+    check_folder,
+    new_folder,
+    runs_to_repeat,
+    unfinished_folder,
+)
+from app.execution.resume.changed import changes_since
+from app.execution.resume.time_budget import TimeBudget
 from app.execution.run import RunContext, execute_run
 from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.folders.account import account_reason, server_account
 from app.hosts.machine_lock import acquire_machine_lock
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.library.annotations import mark_ended_run
-from app.library.entries import CAMPAIGN_NAME, CampaignLock, LibraryEntry, is_live, read_entry
-from app.library.trusted_campaigns import is_trusted
+from app.library.campaign_end import CampaignEnd, clear_end, write_end
+from app.library.entries import CAMPAIGN_NAME, CampaignLock
+from app.library.trusted_campaigns import is_trusted, trust
 from app.process.starter import CommandOutcome
 from app.recording.events import CampaignListener, RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
-from app.runfile.filenames import slug
-from app.runfile.writer import SUFFIX, RunState
+from app.runfile.writer import RunState
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +67,10 @@ class CampaignRequest:
     """What the command line or the window asks for.
 
     Attributes:
-        source: campaign file.
+        source: campaign file; with `resume` also the folder of a campaign that was begun.
         given: what counts instead of the file's text, such as a recipe with its disks put in.
         library: folder that gets the campaign's folder.
-        resume: continue the newest unfinished campaign of the same content.
+        resume: go on in that folder, or with the newest unfinished campaign of the same content.
         consent: how a person is asked before spare disks are erased.
         trust: how a person is asked about a campaign file that may do more than measure.
     """
@@ -76,12 +92,18 @@ class CampaignResult:
         folder: where the run files are.
         results: of the runs that were begun now, and of those found done by `resume`.
         stopped: a person ended it early.
+        budget: what is left of its time.
     """
 
     campaign: Campaign
     folder: Path
     results: list[RunResult] = field(default_factory=list)
     stopped: bool = False
+    budget: TimeBudget = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to count the time."""
+        self.budget = TimeBudget(self.campaign)
 
     @property
     def is_complete(self) -> bool:
@@ -93,6 +115,15 @@ class CampaignResult:
     def failed(self) -> bool:
         """Whether any run failed."""
         return any(result.state is RunState.FAILED for result in self.results)
+
+    @property
+    def end(self) -> CampaignEnd:
+        """How it ended, as its folder keeps it."""
+        if self.is_complete:
+            return CampaignEnd.FINISHED
+        if self.stopped:
+            return CampaignEnd.STOPPED
+        return CampaignEnd.BUDGET if self.budget.is_spent else CampaignEnd.FAILED
 
 
 def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: Cancellable) -> CampaignResult:
@@ -108,28 +139,37 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             measured. A run that fails does not raise: it is a result.
     """
     sweep_abandoned()
-    file = request.given or read_campaign_file(request.source)
+    is_folder = os.path.isdir(request.source)  # noqa: PTH112 - Path.is_dir raises where one may not be entered
+    source = request.source / CAMPAIGN_NAME if is_folder else request.source
+    file = request.given or read_campaign_file(source)
     foreign = bool(foreign_programs(file.campaign))
     if foreign:  # resolving asks its programs what they are
         check_trust(file, request.trust, is_trusted=is_trusted)
     commands: list[CommandOutcome] = []
     account = server_account(commands.append)
-    resolved = resolve_campaign(file.campaign, account, commands.append)
-    if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
-        check_trust(file, request.trust, is_trusted=is_trusted)
     with ExitStack() as stack:
-        begun = _unfinished_folder(request.library, file.campaign) if request.resume else None
-        done = _finished_runs(begun) if begun is not None else {}
-        before = [result for attempts in done.values() for result in attempts]
-        campaign = with_drawn_order(file.campaign) if begun is None else _begun_campaign(begun)
+        # Before anything is asked of a person: who comes second is told so at once.
+        machine_lock = stack.enter_context(acquire_machine_lock(str(request.library), file.campaign.name))
+        resolved = resolve_campaign(file.campaign, account, commands.append)
+        if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
+            check_trust(file, request.trust, is_trusted=is_trusted)
+        begun = _begun_folder(request, file) if request.resume else None
+        campaign = with_drawn_order(file.campaign)
+        if begun is not None:  # with the time of now: a changed budget makes no other campaign
+            campaign = replace(begun_campaign(begun), time_budget_s=file.campaign.time_budget_s)
+        there = BegunRuns() if begun is None else begun_runs(begun, campaign)
         resolved = replace(resolved, campaign=campaign)
-        runs = [run for run in interleaved_order(campaign) if run.number not in done]
-        runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), before)
+        if begun is not None:
+            _tell_begun(there, resolved, listener)
+        runs = [run for run in interleaved_order(campaign) if run.number not in there.done]
+        runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), there.results)
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)
-        folder = _new_folder(request.library, campaign) if begun is None else begun
+        folder = new_folder(request.library, campaign) if begun is None else begun
+        if begun is None:
+            _keep_trust(file, folder, campaign)
+        machine_lock.name_holder(str(folder), campaign.name)
         lock = CampaignLock(folder)
         stack.callback(lock.release)
-        machine_lock = stack.enter_context(acquire_machine_lock(str(folder), campaign.name))
         resources = stack.enter_context(ResourceJournal.create(str(folder), campaign.name, account))
         deaf = _listen(stack, switch, folder)
         stack.enter_context(switch.signals())
@@ -156,7 +196,48 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         )
         if disks is not None:  # before the lock: who sees that the campaign has ended finds its disks told
             stack.callback(end_disks, disks, folder, listener)
-        return _run_all(execution, resolved, CampaignResult(campaign, folder))
+        clear_end(folder)
+        result = _run_all(execution, resolved, CampaignResult(campaign, folder))
+        write_end(folder, result.end)
+        return result
+
+
+def _begun_folder(request: CampaignRequest, file: CampaignFile) -> Path:
+    """Return the folder in which a campaign goes on: the one that was named, else the newest that fits.
+
+    Raises:
+        FootingError: there is none, or it cannot go on there.
+    """
+    folder = request.source.resolve()
+    if not folder.is_dir():
+        folder = unfinished_folder(request.library, file.campaign)
+    check_folder(folder, (folder / CAMPAIGN_NAME).read_text(encoding="utf-8"), file.campaign)
+    return folder
+
+
+def _keep_trust(file: CampaignFile, folder: Path, campaign: Campaign) -> None:
+    """Let the campaign go on from its folder without a question where a person agreed to just this campaign.
+
+    What the folder states is the same with the order that was drawn. An agreement on the command line is for
+    that one command and is not kept.
+    """
+    if find_concerns(campaign) and is_trusted(campaign_digest(file.text, file.campaign)):
+        with suppress(OSError, UsageError):  # then it is asked again
+            trust(campaign_digest((folder / CAMPAIGN_NAME).read_text(encoding="utf-8"), campaign))
+
+
+def _tell_begun(there: BegunRuns, resolved: ResolvedCampaign, listener: CampaignListener) -> None:
+    """Say what of a campaign that was begun does not count, and what changed since.
+
+    Raises:
+        RefusedError: what changed makes its runs another measurement.
+    """
+    changes = changes_since(there, resolved)
+    for reason in there.unreadable.values():
+        message = tr("{reason} Its run is measured again; the file stays.")
+        listener.told("note", message.format(reason=reason))
+    for change in changes:
+        listener.told("changed", change)
 
 
 def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
@@ -202,13 +283,14 @@ def _prepare_machine(
 
 def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:
     """Measure what is not done, round by round; after each one, what others disturbed until then."""
-    done = _finished_runs(result.folder)
-    for each in (attempt for attempts in done.values() for attempt in attempts):
-        if each.path is not None:
-            name = each.planned.configuration.name
-            execution.baselines.recall(resolved.configurations[name], each.path)
+    done = begun_runs(result.folder, result.campaign).done
+    _recall_baselines(execution, resolved, [attempt for attempts in done.values() for attempt in attempts])
     hopeless: set[str] = set()
-    for _, block in groupby(interleaved_order(result.campaign), key=lambda planned: planned.repeat):
+    for _, runs in groupby(interleaved_order(result.campaign), key=lambda planned: planned.repeat):
+        block = tuple(runs)
+        missing = [each for each in block if each.number not in done]
+        if len(missing) == len(block) and _is_over_time(execution, missing, result, is_round=True):
+            return result
         for planned in block:
             if planned.number in done:
                 result.results.extend(done[planned.number])
@@ -222,6 +304,24 @@ def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: Campaign
         if not _repeat_disturbed(execution, resolved, result, hopeless):
             return result
     return result
+
+
+def _recall_baselines(execution: RunContext, resolved: ResolvedCampaign, done: Sequence[RunResult]) -> None:
+    """Take from the runs that are done what their storages told of themselves."""
+    for each in done:
+        if each.path is not None:
+            name = each.planned.configuration.name
+            execution.baselines.recall(resolved.configurations[name], each.path)
+
+
+def _is_over_time(
+    execution: RunContext, runs: Sequence[PlannedRun], result: CampaignResult, *, is_round: bool = False
+) -> bool:
+    """Whether runs would not end within the campaign's time budget; says so."""
+    refusal = result.budget.refuses(runs, result.results, is_round=is_round)
+    if refusal:
+        execution.listener.told("time-budget", refusal)
+    return bool(refusal)
 
 
 def _attempt(
@@ -239,6 +339,8 @@ def _attempt(
         execution.switch.check()
     except StopRequestedError:
         result.stopped = True
+        return False
+    if _is_over_time(execution, [planned], result):
         return False
     ended = execute_run(execution, planned, resolved.configurations[name])
     result.results.append(ended)
@@ -274,23 +376,6 @@ def _repeat_disturbed(
     return True
 
 
-def runs_to_repeat(campaign: Campaign, results: Sequence[RunResult]) -> list[PlannedRun]:
-    """Return the next attempt at each run of which every attempt was disturbed, as far as the limit allows.
-
-    An attempt that failed counts towards the limit, and is not made again: it would fail in the same way.
-    """
-    left = campaign.repeat_disturbed - sum(each.planned.attempt > 1 for each in results)
-    by_number: dict[int, list[RunResult]] = {}
-    for each in results:
-        by_number.setdefault(each.planned.number, []).append(each)
-    found = [
-        replace(attempts[-1].planned, attempt=max(each.planned.attempt for each in attempts) + 1)
-        for attempts in by_number.values()
-        if all(each.state is RunState.DONE and DISTURBED in dict(each.marks) for each in attempts)
-    ]
-    return sorted(found, key=lambda planned: planned.number)[: max(0, left)]
-
-
 def _mark_repeated(execution: RunContext, before: Sequence[RunResult], again: Path) -> None:
     """Say in the files of the disturbed attempts which run came after them."""
     for each in before:
@@ -314,100 +399,3 @@ def _tell_without_disks(execution: RunContext, resolved: ResolvedConfiguration) 
     message = tr("The other runs on these disks are left out. {reason}")
     reason = execution.disks.obstacle(resolved.target.plan)
     execution.listener.told("left-out", message.format(reason=reason))
-
-
-def _new_folder(library: Path, campaign: Campaign) -> Path:
-    """Return a new folder for the run files, which states the campaign.
-
-    Raises:
-        UsageError: the library cannot be written.
-    """
-    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    base = f"{stamp}-{slug(campaign.name)}"
-    try:
-        library.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for attempt in range(1, 1000):
-            folder = library.resolve() / (base if attempt == 1 else f"{base}-{attempt}")
-            try:
-                folder.mkdir(mode=0o700)
-            except FileExistsError:
-                continue
-            (folder / CAMPAIGN_NAME).write_text(state_campaign(campaign), encoding="utf-8")
-            return folder
-    except OSError as err:
-        message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
-        hint = tr("Choose another folder with --output.")
-        raise UsageError(message.format(path=library, reason=err.strerror), hint=hint) from err
-    raise UsageError(tr("The library {path} is full of campaigns of this second.").format(path=library))
-
-
-def _unfinished_folder(library: Path, campaign: Campaign) -> Path:
-    """Return the newest folder of the same campaign, scripts included, that lacks a run.
-
-    Raises:
-        UsageError: there is none; says which scripts are the reason where they are.
-    """
-    others: tuple[str, ...] = ()
-    for path in sorted(library.glob(f"*/{CAMPAIGN_NAME}"), reverse=True):
-        folder = path.parent.resolve()
-        try:
-            changed = changed_scripts(path.read_text(encoding="utf-8"), campaign)
-        except (OSError, UnicodeDecodeError):
-            continue
-        if changed is None or is_live(folder) or _is_complete(folder, campaign):
-            continue
-        if not changed:
-            return folder
-        others = others or changed
-    if others:
-        message = tr("The campaign was begun with other scripts than those of now: {paths}.")
-        hint = tr("Leave --resume out to start it anew. A changed script is another campaign.")
-        raise UsageError(message.format(paths=", ".join(others)), hint=hint)
-    message = tr("There is no unfinished campaign in {library} that this file describes.")
-    hint = tr("Leave --resume out to start it anew. A changed file is another campaign.")
-    raise UsageError(message.format(library=library), hint=hint)
-
-
-def _is_complete(folder: Path, campaign: Campaign) -> bool:
-    """Whether `resume` has nothing to do in a folder: all runs are done, and none is to be repeated."""
-    done = _finished_runs(folder)
-    results = [result for attempts in done.values() for result in attempts]
-    return len(done) >= campaign.total_runs and not runs_to_repeat(campaign, results)
-
-
-def _finished_runs(folder: Path) -> dict[int, list[RunResult]]:
-    """Return what `resume` need not repeat: by number the done attempts at a run, the first one first."""
-    planned = {run.number: run for run in interleaved_order(_begun_campaign(folder))}
-    found: dict[int, list[LibraryEntry]] = {}
-    for path in sorted(folder.glob(f"*{SUFFIX}")):
-        entry = read_entry(path)
-        number = _number_of(path)
-        if entry.state == RunState.DONE.value and number in planned:
-            found.setdefault(number, []).append(entry)
-    return {
-        number: [
-            _as_result(replace(planned[number], attempt=attempt), entry)
-            for attempt, entry in enumerate(sorted(entries, key=lambda entry: entry.started or 0.0), 1)
-        ]
-        for number, entries in found.items()
-    }
-
-
-def _as_result(planned: PlannedRun, entry: LibraryEntry) -> RunResult:
-    summary = {"tps": entry.tps, "latency_p99_ms": entry.p99_ms, "jitter_cv": entry.jitter_cv}
-    marks = tuple((kind, "") for kind in entry.marks)
-    return RunResult(planned, RunState.DONE, entry.path, summary, marks, measured=True)
-
-
-def _begun_campaign(folder: Path) -> Campaign:
-    """Return the campaign of a folder, with the order that it was begun with.
-
-    Raises:
-        CampaignError: its file, or a script that it names, cannot be read.
-    """
-    return as_begun(load_campaign(folder / CAMPAIGN_NAME))
-
-
-def _number_of(path: Path) -> int:
-    head = path.name.partition("-")[0]
-    return int(head) if head.isascii() and head.isdigit() else 0

@@ -181,11 +181,31 @@ def start_campaign(campaign: Campaign | str, library: Path, erase: Sequence[str]
         UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
     """
     text = campaign if isinstance(campaign, str) else format_campaign(campaign)
+    return _launch(("--output", str(library.absolute())), erase, text)
+
+
+def resume_campaign(folder: Path, erase: Sequence[str] = ()) -> LaunchedCampaign:
+    """Start a runner that goes on with the campaign of a folder; it lives on when this process ends.
+
+    Args:
+        folder: of a campaign that was begun.
+        erase: as of `start_campaign`.
+
+    Raises:
+        UsageError: as of `start_campaign`.
+    """
+    return _launch(("--resume", str(folder.absolute())), erase)
+
+
+def _launch(words: Sequence[str], erase: Sequence[str], text: str | None = None) -> LaunchedCampaign:
+    """Start `pgfooting run` with these words, and the text of a campaign file where it needs one."""
     folder = None
     try:
         folder = _launch_folder()
-        (folder / _CAMPAIGN).write_text(text, encoding="utf-8")
-        pid = _spawn(folder, library, erase)
+        if text is not None:
+            (folder / _CAMPAIGN).write_text(text, encoding="utf-8")
+            words = (str(folder / _CAMPAIGN), *words)
+        pid = _spawn(folder, words, erase)
     except OSError as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -226,13 +246,12 @@ def _forget_old(around: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _spawn(folder: Path, library: Path, erase: Sequence[str]) -> int:
+def _spawn(folder: Path, words: Sequence[str], erase: Sequence[str]) -> int:
     """Start the runner and return its process id.
 
     posix_spawn and not `subprocess`: the runner is nobody's child to wait for, it may outlive us.
     """
-    argv = [sys.executable, "-P", "-m", "app", "run", str(folder / _CAMPAIGN)]
-    argv += ["--output", str(library.absolute()), "--progress", "json"]
+    argv = [sys.executable, "-P", "-m", "app", "run", *words, "--progress", "json"]
     argv += [f"--erase={name}" for name in erase]  # one word: a serial number may begin with a hyphen
     with ExitStack() as stack:
 

@@ -97,6 +97,7 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
         file, writer, note = _begin_file(execution, planned, resolved)
     except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
         return RunResult(planned, RunState.FAILED, None, {}, error=footing_error(error))
+    begun_s = time.monotonic()
     execution.listener.run_started(planned, str(file.final))
     recorder = Recorder(writer)
     workload = repr(planned.configuration.workload)
@@ -128,7 +129,8 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
         runner.execute()
         if runner.log_one_in is not None:
             execution.log_one_in.setdefault(workload, runner.log_one_in)
-    return _end_file(execution, planned, file, recorder, runner.outcome)
+    ended = _end_file(execution, planned, file, recorder, runner.outcome)
+    return replace(ended, length_s=time.monotonic() - begun_s)
 
 
 def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Recorder) -> Host:

@@ -46,6 +46,10 @@ class MachineLock:
     ) -> None:
         self.close()
 
+    def name_holder(self, campaign_folder: str, campaign_name: str) -> None:
+        """Say which campaign holds it, to whoever comes second."""
+        _write_facts(self._descriptors[0], campaign_folder, campaign_name)
+
     def close(self) -> None:
         """Let the next campaign begin."""
         while self._descriptors:
@@ -99,11 +103,15 @@ def _lock_own(campaign_folder: str, campaign_name: str, state_folder: Path | Non
         facts = os.pread(descriptor, _FACTS_BYTES, 0)
         os.close(descriptor)
         raise _busy(facts) from err
+    _write_facts(descriptor, campaign_folder, campaign_name)
+    return descriptor
+
+
+def _write_facts(descriptor: int, campaign_folder: str, campaign_name: str) -> None:
     facts = json.dumps({"folder": campaign_folder, "name": campaign_name}).encode()
     with suppress(OSError):  # a full disk: the lock holds, only the name of its holder is unknown
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, facts, 0)
-    return descriptor
 
 
 def _busy(facts: bytes) -> BusyError:

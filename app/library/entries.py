@@ -124,6 +124,8 @@ LOCK_NAME: Final = "lock"
 CAMPAIGN_NAME: Final = "campaign.toml"
 DISKS_NAME: Final = "disks.json"
 """What became of its spare disks (`app.execution.disk_release`)."""
+END_NAME: Final = "ended.json"
+"""How the campaign ended (`app.library.campaign_end`)."""
 
 _log = logging.getLogger(__name__)
 
@@ -173,7 +175,7 @@ class CampaignLock:
 
     def release(self) -> None:
         """Give the lock back; a folder in which no run was begun is removed, there is nothing to resume."""
-        ours = {LOCK_NAME, CAMPAIGN_NAME, DISKS_NAME}
+        ours = {LOCK_NAME, CAMPAIGN_NAME, DISKS_NAME, END_NAME}
         with suppress(OSError):
             if {path.name for path in self._folder.iterdir()} <= ours:
                 for name in sorted(ours):

@@ -13,7 +13,6 @@ from typing import Final
 from app.campaign_file.reader import load_campaign
 from app.domain.campaign.configuration import (
     Campaign,
-    Configuration,
     DiskTarget,
     as_begun,
     interleaved_order,
@@ -21,6 +20,8 @@ from app.domain.campaign.configuration import (
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.execution.disk_release import DiskEnding, read_disk_ending
+from app.execution.resume.begun import attempt_of
+from app.execution.resume.lengths import RunLengths
 from app.library.entries import CAMPAIGN_NAME, is_live
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
@@ -202,61 +203,30 @@ def remaining_seconds(
 ) -> float | None:
     """Return about how many seconds a running campaign still takes; None where nothing can be said yet.
 
-    What a run takes besides warm-up and measuring is taken from the runs that have ended, and during the
-    first one from its own preparation.
+    Runs take what those of their configuration took so far (`app.execution.resume.lengths`), and during the
+    first one what its own preparation took beside what is planned.
     """
     if campaign is None:
         return None
-    configurations = {item.name: item for item in campaign.configurations}
+    done = [run for run in runs if run.state is RunState.DONE]
+    lengths = RunLengths(campaign, ((run.configuration, run.length_s) for run in done))
+    begun = [run.before_benchmark_s for run in runs if run.before_benchmark_s is not None]
     left_s = 0.0
     for run in runs:
         if run.left_out or run.state not in {None, RunState.RUNNING}:
             continue
-        configuration = configurations[run.configuration]
-        whole_s = _whole_seconds(configuration, configurations, runs)
+        planned_s = lengths.planned_seconds(run.configuration)
+        whole_s = lengths.expected_seconds(run.configuration)
+        if whole_s is None and planned_s is not None and begun:
+            whole_s = planned_s + begun[-1]
         if whole_s is None:
             return None
-        planned_s = _benchmark_seconds(configuration)
         if planned_s is not None and run.before_benchmark_s is not None:
             # Where it took longer to prepare than others, it measures for as long as they do all the same.
             whole_s = max(whole_s, run.before_benchmark_s + planned_s)
         elapsed_s = 0.0 if run.started_epoch_s is None else now_epoch_s - run.started_epoch_s
         left_s += max(0.0, whole_s - max(0.0, elapsed_s))
     return left_s
-
-
-def _whole_seconds(
-    configuration: Configuration, all_of_them: Mapping[str, Configuration], runs: Sequence[RunStatus]
-) -> float | None:
-    """Return about how long a run of a configuration takes, from its preparation to its teardown."""
-    planned_s = _benchmark_seconds(configuration)
-    if planned_s is not None:
-        extra_s = _extra_seconds(all_of_them, runs)
-        return None if extra_s is None else planned_s + extra_s
-    lengths = [
-        run.length_s
-        for run in runs
-        if run.configuration == configuration.name and run.state is RunState.DONE and run.length_s is not None
-    ]
-    return sum(lengths) / len(lengths) if lengths else None
-
-
-def _extra_seconds(configurations: Mapping[str, Configuration], runs: Sequence[RunStatus]) -> float | None:
-    """Return what a run takes besides warm-up and measuring."""
-    ended = []
-    for run in runs:
-        planned_s = _benchmark_seconds(configurations[run.configuration])
-        if run.state is RunState.DONE and run.length_s is not None and planned_s is not None:
-            ended.append(max(0.0, run.length_s - planned_s))
-    if ended:
-        return sum(ended) / len(ended)
-    begun = [run.before_benchmark_s for run in runs if run.before_benchmark_s is not None]
-    return begun[-1] if begun else None
-
-
-def _benchmark_seconds(configuration: Configuration) -> float | None:
-    workload = configuration.workload
-    return None if workload.duration_s is None else float(workload.duration_s + workload.warmup_s)
 
 
 def _planned(campaign: Campaign, files: Mapping[int, RunStatus]) -> list[RunStatus]:
@@ -288,11 +258,15 @@ _REPLACES_DONE: Final = frozenset({RunState.RUNNING, RunState.DONE})
 def _newest_by_number(found: Sequence[RunStatus]) -> dict[int, RunStatus]:
     """Return one run per number: of those that failed or were disturbed there may be several attempts."""
     runs: dict[int, RunStatus] = {}
-    for run in sorted(found, key=lambda run: (run.started_epoch_s or 0.0, str(run.path))):
+    for run in sorted(found, key=_attempt):  # no clock: it may have been set back meanwhile
         before = runs.get(run.number)
         if before is None or before.state is not RunState.DONE or run.state in _REPLACES_DONE:
             runs[run.number] = run
     return runs
+
+
+def _attempt(run: RunStatus) -> int:
+    return 0 if run.path is None else attempt_of(run.path)
 
 
 def _unreadable(path: Path, state: RunState, problem: str) -> RunStatus:

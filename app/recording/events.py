@@ -41,6 +41,7 @@ class RunResult:
         marks: (kind, reason) labels.
         error: why it failed.
         measured: whether the phase `measure` was reached.
+        length_s: from its begin to its end, seconds; None where that is not known.
     """
 
     planned: PlannedRun
@@ -50,6 +51,7 @@ class RunResult:
     marks: tuple[tuple[str, str], ...] = ()
     error: FootingError | None = None
     measured: bool = False
+    length_s: float | None = None
 
 
 class CampaignListener(Protocol):

@@ -6,13 +6,14 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app.analysis.labels import DISK_MARKS, mark_words
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.control import Request
 from app.live.campaign_follower import LiveState
+from app.live.campaign_status import CampaignStatus
 from app.live.snapshot import RunSnapshot
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
@@ -130,6 +131,30 @@ def mark_text(data: RunData) -> tuple[str, str]:
     return " · ".join(words), "\n".join(reason for _, reason in data.marks_with_reasons)
 
 
+def missing_runs(status: CampaignStatus) -> int:
+    """Return how many runs of a campaign are not done."""
+    return sum(run.state is not RunState.DONE for run in status.runs)
+
+
+class AgainButton(QPushButton):
+    """Measures a campaign once more.
+
+    Attributes:
+        as_it_was: from its first run on, in a new order.
+        with_changes: asked in the wizard before.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Aga&in"), parent)
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        self.as_it_was = menu.addAction(tr("&As it was"))
+        self.as_it_was.setToolTip(tr("The same campaign from its first run on, in a new order"))
+        self.with_changes = menu.addAction(tr("With &changes …"))
+        self.with_changes.setToolTip(tr("Opens the questions with the answers of this campaign"))
+        self.setMenu(menu)
+
+
 class Header(QWidget):
     """Two lines: the run with its labels, and the campaign.
 
@@ -140,6 +165,8 @@ class Header(QWidget):
         stop: asks how to stop.
         talk: full screen for an audience.
         runs: shows the runs of an ended campaign.
+        go_on: measures what is missing of an ended campaign.
+        again: measures an ended campaign once more.
         disks: which of its disks are free again.
     """
 
@@ -151,6 +178,8 @@ class Header(QWidget):
         self.stop = QPushButton(tr("&Stop …"), self)
         self.talk = QPushButton(tr("T&alk mode"), self)
         self.runs = QPushButton(tr("S&how the runs"), self)
+        self.go_on = QPushButton(tr("&Go on"), self)
+        self.again = AgainButton(self)
         self.stop.setToolTip(tr("Asks what shall be kept"))
         self.talk.setToolTip(tr("Full screen with large type, for an audience (F11)"))
         first = QHBoxLayout()
@@ -166,9 +195,11 @@ class Header(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SMALL)
         layout.addLayout(words, 1)
-        for button in (self.runs, self.talk, self.stop):
+        self._of_the_end = (self.go_on, self.again, self.runs)
+        for button in (*self._of_the_end, self.talk, self.stop):
             layout.addWidget(button)
-        self.runs.hide()
+        for button in self._of_the_end:
+            button.hide()
         theme.changed.connect(self._dress)
         self._dress()
 
@@ -194,7 +225,8 @@ class Header(QWidget):
         self.marks.clear()
         self.stop.hide()
         self.talk.hide()
-        self.runs.hide()
+        for button in self._of_the_end:
+            button.hide()
 
     def show_watched(self, watched: LiveState, request: Request | None, *, replay: bool) -> None:
         """Show what is watched."""
@@ -218,5 +250,11 @@ class Header(QWidget):
         self.disks.show_line(free)
         self.disks.setVisible(bool(free))
         self.stop.setVisible(status is not None and not watched.ended)
-        self.runs.setVisible(status is not None and watched.ended and run is not None)
+        has_ended = status is not None and watched.ended
+        self.runs.setVisible(has_ended and run is not None)
+        self.again.setVisible(has_ended)
+        missing = 0 if status is None else missing_runs(status)
+        self.go_on.setVisible(has_ended and missing > 0)
+        tip = tr("Measures what is missing: {count} of {total} runs, in this campaign's folder and order.")
+        self.go_on.setToolTip(tip.format(count=missing, total=0 if status is None else status.total))
         self.talk.setVisible(run is not None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSettings, QSize, Qt, Signal
+from PySide6.QtCore import QSettings, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -117,11 +117,17 @@ class LivePage(QWidget):
         finished: folder of a campaign that has ended.
         stop_requested: the `Request` that was chosen; it is sent to the runner by the page itself.
         runs_wanted: folder of an ended campaign whose runs shall be shown.
+        go_on_wanted: folder of an ended campaign of which something is missing, to be measured.
+        again_wanted: folder of an ended campaign that shall be measured once more.
+        changes_wanted: folder of an ended campaign that shall be measured once more, with changes.
     """
 
     finished = Signal(Path)
     stop_requested = Signal(object)
     runs_wanted = Signal(Path)
+    go_on_wanted = Signal(Path)
+    again_wanted = Signal(Path)
+    changes_wanted = Signal(Path)
 
     def __init__(
         self, theme: Theme, settings: QSettings | None = None, parent: QWidget | None = None
@@ -182,7 +188,10 @@ class LivePage(QWidget):
         self.poller.watched.connect(self._on_watched)
         self.poller.failed.connect(self._on_failed)
         self.header.stop.clicked.connect(self.ask_to_stop)
-        self.header.runs.clicked.connect(self._on_runs)
+        self.header.runs.clicked.connect(lambda: self._pass_on(self.runs_wanted))
+        self.header.go_on.clicked.connect(lambda: self._pass_on(self.go_on_wanted))
+        self.header.again.as_it_was.triggered.connect(lambda: self._pass_on(self.again_wanted))
+        self.header.again.with_changes.triggered.connect(lambda: self._pass_on(self.changes_wanted))
         self.header.talk.clicked.connect(self.talk)
         self.replay.steered.connect(self.poller.look)
         self.log_button.toggled.connect(self._on_log_toggled)
@@ -334,9 +343,9 @@ class LivePage(QWidget):
     def _forget_talk(self) -> None:
         self._talk = None
 
-    def _on_runs(self) -> None:
+    def _pass_on(self, signal: SignalInstance) -> None:
         if self._folder is not None:
-            self.runs_wanted.emit(self._folder)
+            signal.emit(self._folder)
 
     def _on_log_toggled(self, shown: bool) -> None:  # noqa: FBT001 - the signal's signature
         self.log.setVisible(shown)

@@ -17,14 +17,23 @@ from app.execution.control import Request
 from app.library.scan import ListedRun
 from ui.background import BackgroundOp
 from ui.theme import Theme
-from ui.widgets.formatting import tooltip
+from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.message_bar import Notice
 from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns
 from ui.window.commands import tools
 from ui.window.commands.commands import make_actions
-from ui.window.commands.deferred import find_live_folders, import_pages, look_at_machine, sweep
+from ui.window.commands.deferred import (
+    find_interrupted,
+    find_live_folders,
+    forget_kept,
+    import_pages,
+    look_at_machine,
+    put_away,
+    read_kept,
+    sweep,
+)
 from ui.window.commands.tool_bar import ToolBar
 from ui.window.commands.tools import ToolContext, ToolUser
 from ui.window.files.opening import RunOpener, holds_runs, open_folder_of
@@ -37,6 +46,9 @@ from ui.window.pages.window_settings import WindowSettings
 
 if TYPE_CHECKING:
     from app.draft.fields.environment import DraftEnvironment
+    from app.draft.fields.state import DraftParts
+    from app.execution.resume.unfinished import UnfinishedCampaign
+    from app.hosts.recovery.cleanup import SweepEvent
     from app.live.campaign_status import CampaignStatus
     from ui.window.commands.help_window import HelpWindow
 
@@ -75,6 +87,7 @@ class MainWindow(QMainWindow):
         self._page_chosen = False
         self._may_close = False
         self._help: HelpWindow | None = None
+        self._kept: DraftParts | None = None
         self._ops: list[BackgroundOp[Any]] = []
         self.setWindowTitle("pgFooting")
         self.setAcceptDrops(True)
@@ -144,6 +157,10 @@ class MainWindow(QMainWindow):
         start.example_asked.connect(self.opener.open_example)
         start.look_again_asked.connect(self._look_at_machine)
         start.library_asked.connect(self.show_runs)
+        start.waiting.go_on_asked.connect(self._go_on)
+        start.waiting.put_away_asked.connect(self._put_away)
+        start.waiting.draft_put_away.connect(self._put_draft_away)
+        start.waiting.draft_asked.connect(self._open_kept)
         self.runs_page.told.connect(self.notice.tell)
         self.runs_page.focus_changed.connect(lambda _path: self._enable_commands())
         self.runs_page.model.chosen_changed.connect(self._enable_commands)
@@ -151,6 +168,9 @@ class MainWindow(QMainWindow):
         self.runs_page.library.folder_asked.connect(open_folder_of)
         self.runs_page.library.edit_asked.connect(self.care.edit)
         self.runs_page.library.remove_asked.connect(self.care.remove)
+        self.runs_page.library.go_on_asked.connect(self.campaigns.go_on)
+        self.runs_page.library.again_asked.connect(self.campaigns.again)
+        self.runs_page.library.changes_asked.connect(self.campaigns.again_with_changes)
         self.opener.elsewhere.connect(self.care.offer_copy)
         self.reader.read.connect(self._take_runs)
         self.reader.failed.connect(self.notice.tell)
@@ -194,17 +214,68 @@ class MainWindow(QMainWindow):
         self.live.look()
         self._look_at_machine()
         self._do(BackgroundOp(import_pages, lambda _none: None, _ignore))
-        self._do(BackgroundOp(sweep, lambda swept: self.reader.refresh() if swept else None, _ignore))
+        self._do(BackgroundOp(read_kept, self._take_kept, lambda error: self.notice.tell(error.message)))
+        self._do(BackgroundOp(sweep, self._take_swept, _ignore))
 
     def refresh(self) -> None:
         """Look again at everything."""
         self.reader.refresh()
         self.live.look()
         self._look_at_machine()
+        self._look_for_waiting()
 
     def _look_at_machine(self) -> None:
         show = self.start_page.show_problem
         self._do(BackgroundOp(look_at_machine, self._take_environment, lambda error: show(error.message)))
+
+    def _take_swept(self, swept: tuple[SweepEvent, ...]) -> None:
+        """Look for campaigns that wait once the files of dead runners are whole."""
+        if swept:
+            self.reader.refresh()
+        self._look_for_waiting()
+
+    def _look_for_waiting(self) -> None:
+        library = self.reader.library
+        self._do(BackgroundOp(lambda: find_interrupted(library), self._take_waiting, _ignore))
+
+    def _take_waiting(self, found: tuple[UnfinishedCampaign, ...]) -> None:
+        """Offer to go on with campaigns that were interrupted; nothing goes on by itself."""
+        self.start_page.waiting.show_waiting(found)
+        if found and self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
+            folder = found[0].folder
+            self.notice.tell(one_line(found[0].sentence), tr("&Go on"), lambda: self._go_on(folder))
+
+    def _take_kept(self, parts: DraftParts | None) -> None:
+        """Offer what was being put together when the window was closed."""
+        self._kept = parts
+        if parts is None:
+            return
+        name = parts.values["name"].strip()
+        named = tr("“{name}” was being put together when the window was closed.")
+        sentence = (
+            named.format(name=name) if name else tr("A benchmark was being put together here last time.")
+        )
+        self.start_page.waiting.show_draft(sentence)
+        if self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
+            self.notice.tell(one_line(sentence), tr("Go on with &it …"), self._open_kept)
+
+    def _open_kept(self) -> None:
+        kept, self._kept = self._kept, None
+        self.start_page.waiting.show_draft("")
+        if kept is not None:
+            self.campaigns.open_wizard_with_kept(kept)
+
+    def _put_draft_away(self) -> None:
+        self._kept = None
+        self.start_page.waiting.show_draft("")
+        self._do(BackgroundOp(forget_kept, lambda _none: None, _ignore))
+
+    def _go_on(self, folder: Path) -> None:
+        self.start_page.waiting.show_waiting(())
+        self.campaigns.go_on(folder)
+
+    def _put_away(self, folder: Path) -> None:
+        self._do(BackgroundOp(lambda: put_away(folder), lambda _none: self._look_for_waiting(), _ignore))
 
     def _do(self, op: BackgroundOp[Any]) -> None:
         """Start background work whose result the window does not want any more once it is closed."""

@@ -126,9 +126,11 @@ class Wizard(QDialog):
 
     Signals:
         accepted_campaign: a `Campaign` that this machine can run; the window closes.
+        draft_changed: something else stands in the draft.
     """
 
     accepted_campaign = Signal(object)
+    draft_changed = Signal()
 
     def __init__(
         self,
@@ -324,6 +326,7 @@ class Wizard(QDialog):
 
     def _on_changed(self) -> None:
         self._advance_wanted = False
+        self.draft_changed.emit()
         self.pages[self.flow.step].refresh()
         self.help.watch(self._cells[self.flow.step])
         self._show_state()
@@ -383,6 +386,7 @@ class Wizard(QDialog):
         draft.environment = draft.environment or self.draft.environment
         self.draft.parts = draft.parts
         self.flow.step = self.flow.furthest = Step.WHERE
+        self.draft_changed.emit()
         self._open_page()
 
     # --- the window

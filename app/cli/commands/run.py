@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ from rich.console import Console
 
 from app import COMMAND
 from app.analysis.facts import read_run_facts
+from app.campaign_file.trust import Ask
+from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show_queue, worst_status
 from app.cli.commands.recipes import campaign_to_run
 from app.cli.commands.show import tell_left_over
 from app.cli.terminal.consent import ErasureQuestion, TrustPrompt
@@ -33,7 +36,7 @@ from app.comparison.table import (
 )
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Workload
-from app.domain.errors import ExitStatus, RunFileError
+from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
@@ -71,15 +74,72 @@ def keep_freed_memory() -> bool:
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Measure a campaign and show its table."""
+    """Measure campaigns one after the other and show their tables."""
     tell_left_over(sweep_abandoned())
     keep_freed_memory()
+    sources = [_source_of(arguments, name) for name in arguments.campaigns]
+    trust: Ask = TrustPrompt(trusted=arguments.trust)
+    if len(sources) == 1:
+        return _status_of(_run(arguments, sources[0], trust))
+    # What is wrong with one, or has to be agreed to, is told before the first: nobody may be there later.
+    agreed = agree_to_all(sources, trust)
+    ends: list[QueuedEnd] = []
+    for source in sources:
+        try:
+            result = _run(arguments, source, agreed)
+        except CancelledError as error:
+            ends.append(QueuedEnd(source, error=error))
+            break
+        except FootingError as error:  # of this one: the others are measured all the same
+            ends.append(QueuedEnd(source, error=error))
+            sys.stderr.write(f"{COMMAND}: {plain(f'{source.path}: {error.message} {error.hint}'.strip())}\n")
+            continue
+        ends.append(QueuedEnd(source, result, status=_status_of(result)))
+        if result.stopped:
+            break
+    ends += [QueuedEnd(source) for source in sources[len(ends) :]]
+    if arguments.progress == "auto":
+        show_queue(ends, Console())
+    return worst_status(ends)
+
+
+def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
+    """Return what a word of the command line names: a campaign file, a recipe, the folder of a campaign.
+
+    Raises:
+        UsageError: a folder where a campaign file is wanted, a library for a campaign that has its folder, no
+            such recipe.
+        CampaignError: a recipe of which nothing can be measured here.
+    """
+    path = Path(name)
+    if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
+        given = campaign_to_run(name, arguments.disks, quick=arguments.quick)
+        return CampaignSource(path, given)
+    if not arguments.resume:
+        message = tr("{path} is a folder, not a campaign file.")
+        hint = tr("`pgfooting run --resume {path}` goes on with the campaign that was begun in it.")
+        raise UsageError(message.format(path=path), hint=hint.format(path=path))
+    for option in ("output", "disks", "quick"):
+        if getattr(arguments, option):
+            message = tr(
+                "The campaign goes on in {path} as it was begun: --{option} is for those that begin."
+            )
+            raise UsageError(message.format(path=path, option=option))
+    return CampaignSource(path)
+
+
+def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> CampaignResult:
+    """Measure one campaign and show its table.
+
+    Raises:
+        FootingError: it could not begin.
+    """
     request = CampaignRequest(
-        source=Path(arguments.campaign),
-        given=campaign_to_run(arguments.campaign, arguments.disks, quick=arguments.quick),
+        source=source.path,
+        given=source.given,
         library=arguments.output if arguments.output is not None else default_library(),
         resume=arguments.resume,
-        trust=TrustPrompt(trusted=arguments.trust),
+        trust=trust,
         consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
     )
     listener = BrokenPipeGuard(choose_listener(arguments.progress, sys.stdout))
@@ -99,6 +159,10 @@ def run_command(arguments: argparse.Namespace) -> int:
             print_line(console, hint, style="yellow")
     else:
         _tell_failures(result)
+    return result
+
+
+def _status_of(result: CampaignResult) -> ExitStatus:
     if result.stopped:
         return ExitStatus.CANCELLED
     return ExitStatus.FAILED if result.failed else ExitStatus.DONE

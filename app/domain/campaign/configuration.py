@@ -265,6 +265,7 @@ class Campaign:
             disks only.
         repeat_disturbed: at most so many runs that others disturbed are measured again.
         matrix: the dimensions whose cells the configurations are; None where each was stated.
+        time_budget_s: from each start on, no run is begun that would not end within it; None for no limit.
     """
 
     name: str
@@ -276,6 +277,7 @@ class Campaign:
     io_baseline: bool | None = None
     repeat_disturbed: int = 0
     matrix: Matrix | None = None
+    time_budget_s: int | None = None
 
     @property
     def is_order_known(self) -> bool:

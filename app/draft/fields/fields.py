@@ -61,6 +61,7 @@ def step_of(path: str) -> Step:
         "order_seed": Step.WORKLOAD,
         "io_baseline": Step.REVIEW,
         "repeat_disturbed": Step.WORKLOAD,
+        "time_budget": Step.WORKLOAD,
     }.get(head, Step.MORE)
 
 

@@ -127,6 +127,7 @@ _FIRST_LOOK: Final = {
     "order": RunOrder.RANDOM.value,
     "io_baseline": "",
     "repeat_disturbed": "",
+    "time_budget": "",
     "target.folder.path": "",
     "target.memory.size": "",
     "workload.size": "2 GiB",

@@ -16,6 +16,7 @@ from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, read_text
 from app.probes.base.probe import ProbeUnavailable, ServerSources
 from app.probes.facts.machine import (
     frequency_facts,
+    identity_facts,
     kernel_facts,
     memory_facts,
     power_facts,
@@ -63,6 +64,7 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
         "thermal": lambda: thermal_facts(sys),
         "storage": lambda: storage_facts(server.data_folder, resolver),
         "load": lambda: load_facts(proc),
+        "identity": identity_facts,
     }
     for folder in _other_folders(server):
         parts["wal_storage"] = partial(storage_facts, folder, resolver)

@@ -75,6 +75,7 @@ class EnvironmentFacts:
         distribution: of the system.
         virtual_machine: what kind it is; empty on hardware.
         page_bytes: page size of the server; None where unknown.
+        machine_id: tells the installed system from every other one; empty where unknown.
     """
 
     filesystem: str
@@ -94,6 +95,7 @@ class EnvironmentFacts:
     distribution: str
     virtual_machine: str
     page_bytes: int | None = None
+    machine_id: str = ""
 
 
 def _dict(value: Fact | None) -> Mapping[str, Fact]:
@@ -145,6 +147,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         distribution=_text(kernel.get("distribution")),
         virtual_machine=_text(_dict(facts.get("virtualisation")).get("machine")),
         page_bytes=int(page) if isinstance(page, str) and page.isdecimal() and len(page) < 7 else None,
+        machine_id=_text(_dict(facts.get("identity")).get("machine_id")),
     )
 
 

@@ -12,7 +12,7 @@ from app.campaign_file.writer import changed_scripts, format_campaign, state_cam
 from app.domain.campaign.configuration import Campaign, interleaved_order, with_drawn_order
 from app.domain.campaign.order import RunOrder
 from app.domain.errors import UsageError
-from app.execution.campaign import _begun_campaign, _new_folder, _unfinished_folder
+from app.execution.resume.begun import begun_campaign, new_folder, unfinished_folder
 from app.library.entries import CAMPAIGN_NAME
 
 SCRIPTS = '[{file = "one.sql"}, {file = "two.sql"}, "tpcb-like"]'
@@ -30,8 +30,8 @@ class Bench:
     def folder_of(self, *, resume: bool) -> Path:
         library = self.folder / "library"
         if resume:
-            return _unfinished_folder(library, self.campaign)
-        return _new_folder(library, with_drawn_order(self.campaign))
+            return unfinished_folder(library, self.campaign)
+        return new_folder(library, with_drawn_order(self.campaign))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_what_a_folder_keeps_is_the_campaign_again(bench: Bench) -> None:
     folder = bench.folder_of(resume=False)
     kept = load_campaign(folder / CAMPAIGN_NAME)
     assert replace(kept, order_seed=None) == bench.campaign
-    assert interleaved_order(kept) == interleaved_order(_begun_campaign(folder))
+    assert interleaved_order(kept) == interleaved_order(begun_campaign(folder))
     assert changed_scripts(state_campaign(bench.campaign), bench.campaign) == ()
 
 
@@ -87,9 +87,9 @@ def test_another_campaign_is_not_one_with_changed_scripts(bench: Bench) -> None:
 
 def test_a_random_order_goes_on_as_it_was_drawn_when_the_campaign_began(bench: Bench) -> None:
     drawn = replace(bench.campaign, order_seed=5)
-    folder = _new_folder(bench.folder / "library", drawn)
-    assert _unfinished_folder(bench.folder / "library", bench.campaign) == folder
-    assert _begun_campaign(folder) == drawn
+    folder = new_folder(bench.folder / "library", drawn)
+    assert unfinished_folder(bench.folder / "library", bench.campaign) == folder
+    assert begun_campaign(folder) == drawn
     assert changed_scripts(state_campaign(drawn), replace(bench.campaign, order_seed=5)) == ()
 
 
@@ -115,7 +115,7 @@ def test_a_campaign_that_was_begun_when_there_was_only_one_order_ends_in_that(be
     lines = stated.read_text().splitlines(keepends=True)
     stated.write_text("".join(line for line in lines if not line.startswith("order")))
     assert bench.folder_of(resume=True) == folder
-    assert _begun_campaign(folder).order is RunOrder.ALTERNATING
+    assert begun_campaign(folder).order is RunOrder.ALTERNATING
 
 
 def test_a_campaign_that_was_begun_when_caches_were_always_warm_is_resumed(bench: Bench) -> None:

@@ -16,7 +16,8 @@ from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.domain.campaign.order import RunOrder
 from app.domain.errors import FootingError
 from app.execution import campaign as executed
-from app.execution.campaign import CampaignResult, runs_to_repeat
+from app.execution.campaign import CampaignResult
+from app.execution.resume.begun import is_complete, runs_to_repeat
 from app.execution.stop import StopRequestedError
 from app.library.annotations import mark_ended_run
 from app.library.entries import CAMPAIGN_NAME
@@ -63,7 +64,8 @@ class Bench:
             path = path.with_name(f"{path.stem}-{len(self.order)}{path.suffix}")
         # Files of a trial hold no CPU of programs: so what is stored is what counts.
         started = 1.8e9 + len(self.order)
-        write_trial(path, Trial(planned.configuration.name, state=state, marks=marks, started=started))
+        name = planned.configuration.name
+        write_trial(path, Trial(name, name, state=state, marks=marks, started=started))
         return RunResult(planned, state, str(path), {"tps": 1.0}, marks, measured=True)
 
     def check(self) -> None:
@@ -187,19 +189,19 @@ def test_a_stop_while_one_is_measured_again_ends_the_campaign_and_resume_goes_on
     result = again.run(monkeypatch)
     assert again.order == [(2, 2), (3, 1), (4, 1)]
     assert (result.stopped, result.is_complete) == (False, True)
-    assert executed._is_complete(tmp_path, campaign_with(2))
+    assert is_complete(tmp_path, campaign_with(2))
 
 
 def test_resume_finds_a_campaign_whose_runs_are_done_but_one_was_disturbed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench_of(tmp_path, 0, once([3])).run(monkeypatch)
-    assert executed._is_complete(tmp_path, campaign_with(0))
-    assert not executed._is_complete(tmp_path, campaign_with(1))
+    assert is_complete(tmp_path, campaign_with(0))
+    assert not is_complete(tmp_path, campaign_with(1))
     again = Bench(tmp_path, campaign_with(1), lambda _number, _attempt: "")
     again.run(monkeypatch)
     assert again.order == [(3, 2)]
-    assert executed._is_complete(tmp_path, campaign_with(1))
+    assert is_complete(tmp_path, campaign_with(1))
 
 
 def test_attempts_that_were_made_before_count_towards_the_limit(

@@ -42,7 +42,7 @@ def at(facts: Fact, path: str) -> Fact:
 def test_this_machine_has_facts_in_all_parts_that_can_be_stored(tmp_path: Path) -> None:
     facts = read_facts(ServerSources(data_directory=str(tmp_path)))
     first = ["format", "kernel", "processor", "memory", "power"]
-    assert list(facts) == [*first, "virtualisation", "thermal", "storage", "load"]
+    assert list(facts) == [*first, "virtualisation", "thermal", "storage", "load", "identity"]
     assert json.loads(json.dumps(facts)) == facts
     assert at(facts, "kernel/release") == os.uname().release
     assert isinstance(at(facts, "memory/info/MemTotal"), int)

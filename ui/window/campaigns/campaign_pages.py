@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,12 +13,14 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.widgets.formatting import one_line
 from ui.window.campaigns.close_dialog import ask_runner
-from ui.window.commands.deferred import launch, load_replay
+from ui.window.commands.deferred import launch, launch_again, launch_going_on, load_replay, read_begun
 
 if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
     from app.domain.campaign.configuration import Campaign
     from app.draft.draft import CampaignDraft
+    from app.draft.fields.state import DraftParts
     from app.execution.launch import LaunchedCampaign
     from app.live.campaign_status import CampaignStatus
     from app.live.replay import ReplaySource
@@ -27,6 +30,8 @@ if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
 
 _POLL_MS: Final = 100
 _REAP_MS: Final = 2_000
+_KEEP_MS: Final = 1_000
+"""So long nothing is typed before a draft is written."""
 
 
 class CampaignStarter(QObject):
@@ -61,7 +66,19 @@ class CampaignStarter(QObject):
     def start(self, campaign: Campaign) -> None:
         """Start a runner."""
         library = self._library
-        self._op = BackgroundOp(lambda: launch(campaign, library), self._take, self._fail).start()
+        self._launch(lambda: launch(campaign, library))
+
+    def again(self, folder: Path) -> None:
+        """Start a runner that measures the campaign of a folder anew."""
+        library = self._library
+        self._launch(lambda: launch_again(folder, library))
+
+    def go_on(self, folder: Path) -> None:
+        """Start a runner that measures what is missing of the campaign of a folder."""
+        self._launch(lambda: launch_going_on(folder))
+
+    def _launch(self, start: Callable[[], LaunchedCampaign]) -> None:
+        self._op = BackgroundOp(start, self._take, self._fail).start()
 
     def stop(self) -> None:
         """Tell nothing any more; a runner that was started goes on."""
@@ -140,6 +157,9 @@ class CampaignPages(QObject):
         self.wizard: Wizard | None = None
         self._loading: BackgroundOp[ReplaySource] | None = None
         self._draft: CampaignDraft | None = None
+        self._reading: BackgroundOp[Campaign] | None = None
+        self._keeping = QTimer(self, singleShot=True, interval=_KEEP_MS)
+        self._keeping.timeout.connect(self.keep_draft)
         self.starter = CampaignStarter(library, self)
         self.starter.started.connect(self._on_started)
         self.starter.asking.connect(self.told)
@@ -159,6 +179,7 @@ class CampaignPages(QObject):
             self._theme, self._draft, self._window, settings=self._settings, library=self._library
         )
         self.wizard.accepted_campaign.connect(self.start)
+        self.wizard.draft_changed.connect(self._keeping.start)
         self.wizard.finished.connect(self._forget_wizard)
         self.wizard.open()
 
@@ -175,6 +196,30 @@ class CampaignPages(QObject):
                 return
         self.open_wizard()
 
+    def open_wizard_with_kept(self, parts: DraftParts) -> None:
+        """Open the wizard with what was put together before the window was closed."""
+        from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
+
+        if self.wizard is None and self._draft is None:
+            self._draft = CampaignDraft(parts)
+        self.open_wizard()
+
+    def keep_draft(self) -> None:
+        """Write the draft, so that it survives the window: a few kilobytes."""
+        from app.draft.kept import draft_text, keep_draft  # noqa: PLC0415 - not needed to show the window
+
+        self._keeping.stop()
+        draft = self.wizard.draft if self.wizard is not None else self._draft
+        if draft is not None:
+            keep_draft(draft_text(draft.parts))
+
+    def _forget_kept(self) -> None:
+        """What was put together runs: it is no draft any more."""
+        from app.draft.kept import forget_draft  # noqa: PLC0415 - not needed to show the window
+
+        self._keeping.stop()
+        forget_draft()
+
     def _forget_wizard(self) -> None:
         if self.wizard is not None:
             self._draft = self.wizard.draft  # what was filled in is there the next time
@@ -188,8 +233,28 @@ class CampaignPages(QObject):
         self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
         self.starter.start(campaign)
 
+    def go_on(self, folder: Path) -> None:
+        """Measure what is missing of a campaign that was begun."""
+        self.told.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
+        self.starter.go_on(folder)
+
+    def again(self, folder: Path) -> None:
+        """Measure a campaign that was begun once again, in a new folder."""
+        self.told.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
+        self.starter.again(folder)
+
+    def again_with_changes(self, folder: Path) -> None:
+        """Open the wizard with the fields of a campaign that was begun."""
+        work = BackgroundOp(
+            lambda: read_begun(folder),
+            self.open_wizard_with,
+            lambda error: self._on_failed(error.message, error.hint),
+        )
+        self._reading = work.start()
+
     def _on_started(self, folder: Path) -> None:
         self._forget_confirmations()
+        self._forget_kept()
         self.told.emit("")
         self.begun.emit(folder)
         self.show_live(folder)
@@ -216,6 +281,9 @@ class CampaignPages(QObject):
             self.live_page = self._make_page()
             self.live_page.finished.connect(self._on_finished)
             self.live_page.runs_wanted.connect(self.runs_wanted)
+            self.live_page.go_on_wanted.connect(self.go_on)
+            self.live_page.again_wanted.connect(self.again)
+            self.live_page.changes_wanted.connect(self.again_with_changes)
         if folder != self._folder:
             self._folder = folder
             self.live_page.set_campaign(folder)
@@ -264,8 +332,11 @@ class CampaignPages(QObject):
 
     def stop(self) -> None:
         """Follow nothing any more."""
-        if self._loading is not None:
-            self._loading.cancel()
+        for work in (self._loading, self._reading):
+            if work is not None:
+                work.cancel()
+        if self._keeping.isActive():
+            self.keep_draft()
         self.starter.stop()
         for page in (self.live_page, self.replay_page):
             if page is not None:

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from app.domain.campaign.configuration import Campaign
     from app.draft.fields.environment import DraftEnvironment
+    from app.draft.fields.state import DraftParts
     from app.execution.launch import LaunchedCampaign
+    from app.execution.resume.unfinished import UnfinishedCampaign
     from app.hosts.recovery.cleanup import SweepEvent
     from app.live.replay import ReplaySource
 
@@ -48,12 +50,64 @@ def find_live_folders() -> tuple[Path, ...]:
 
 def launch(campaign: Campaign, library: Path) -> LaunchedCampaign:
     """Start the runner of a campaign that a person put together: each of its disks was confirmed there."""
-    from app.domain.campaign.configuration import DiskTarget
     from app.execution.launch import start_campaign
+    from app.execution.resume.unfinished import disks_of
 
-    targets = [each.target for each in campaign.configurations]
-    named = [name for target in targets if isinstance(target, DiskTarget) for name in target.names]
-    return start_campaign(campaign, library, tuple(dict.fromkeys(named)))
+    return start_campaign(campaign, library, disks_of(campaign))
+
+
+def launch_again(folder: Path, library: Path) -> LaunchedCampaign:
+    """Start the runner of a campaign that was begun once, from its first run on and in a new order."""
+    return launch(read_begun(folder), library)
+
+
+def launch_going_on(folder: Path) -> LaunchedCampaign:
+    """Start a runner that goes on with a campaign; its disks were confirmed when it was begun.
+
+    Root decides anew whether each of them is spare, and an administrator is asked by their names.
+    """
+    from app.execution.launch import resume_campaign
+    from app.execution.resume.begun import begun_campaign
+    from app.execution.resume.unfinished import disks_of
+
+    return resume_campaign(folder, disks_of(begun_campaign(folder)))
+
+
+def read_begun(folder: Path) -> Campaign:
+    """Return the campaign of a folder as it was before its order was drawn."""
+    from dataclasses import replace
+
+    from app.execution.resume.begun import begun_campaign
+
+    return replace(begun_campaign(folder), order_seed=None)
+
+
+def find_interrupted(library: Path) -> tuple[UnfinishedCampaign, ...]:
+    """Return the campaigns of a library that wait to go on, the newest first."""
+    from app.execution.resume.unfinished import interrupted_campaigns
+
+    return interrupted_campaigns(library)
+
+
+def read_kept() -> DraftParts | None:
+    """Return what was put together in the wizard when the window was closed; None where nothing was."""
+    from app.draft.kept import read_kept_draft
+
+    return read_kept_draft()
+
+
+def forget_kept() -> None:
+    """Do not offer any more what was put together."""
+    from app.draft.kept import forget_draft
+
+    forget_draft()
+
+
+def put_away(folder: Path) -> None:
+    """Do not offer any more that a campaign goes on."""
+    from app.library.campaign_end import CampaignEnd, write_end
+
+    write_end(folder, CampaignEnd.PUT_AWAY)
 
 
 def load_replay(path: Path, speed: float) -> ReplaySource:

@@ -7,9 +7,10 @@ Return shows it alone, arrows move the focus, Delete throws it away, Escape goes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, SignalInstance
 from PySide6.QtGui import (
     QAction,
     QContextMenuEvent,
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QVBoxLayout, 
 from typing_extensions import override
 
 from app.domain.text import tr
+from app.library.entries import CAMPAIGN_NAME
 from app.library.query import Term
 from app.library.scan import ListedRun
 from ui.theme import Theme
@@ -128,6 +130,9 @@ class LibraryPanel(QWidget):
         folder_asked: the path of a run whose folder shall be opened.
         edit_asked: paths of runs whose names, tags and notes shall be edited.
         remove_asked: paths of runs that shall be thrown away, or leave the list.
+        go_on_asked: folder of a campaign of which what is missing shall be measured.
+        again_asked: folder of a campaign that shall be measured once more.
+        changes_asked: folder of a campaign that shall be measured once more, with changes.
     """
 
     focus_changed = Signal(str)
@@ -135,6 +140,9 @@ class LibraryPanel(QWidget):
     folder_asked = Signal(str)
     edit_asked = Signal(list)
     remove_asked = Signal(list)
+    go_on_asked = Signal(Path)
+    again_asked = Signal(Path)
+    changes_asked = Signal(Path)
 
     def __init__(self, model: LibraryModel, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -285,6 +293,14 @@ class LibraryPanel(QWidget):
         add(tr("Open its &folder"), lambda: self.folder_asked.emit(path), enabled=bool(path))
         menu.addSeparator()
         paths = list(self._paths(index))
+        folder = campaign_folder(paths)
+        for words, signal in (
+            (tr("&Go on with the campaign"), self.go_on_asked),
+            (tr("Measure the campaign aga&in"), self.again_asked),
+            (tr("Again with &changes …"), self.changes_asked),
+        ):
+            add(words, partial(_emit, signal, folder), enabled=folder is not None)
+        menu.addSeparator()
         readable = bool(paths) and all(self._model.is_readable(one) for one in paths)
         words = tr("&Name, tags, note …") if path else tr("&Name and tags of the campaign …")
         add(words, lambda: self.edit_asked.emit(paths), enabled=readable)
@@ -293,6 +309,17 @@ class LibraryPanel(QWidget):
         add(word, lambda: self.remove_asked.emit(paths), enabled=bool(paths))
         menu.popup(place)
         return menu
+
+
+def _emit(signal: SignalInstance, folder: Path | None, _checked: object = None) -> None:
+    signal.emit(folder)
+
+
+def campaign_folder(paths: Sequence[str]) -> Path | None:
+    """Return the folder of the campaign that runs are of; None where they are of several, or of none."""
+    folders = {Path(path).parent for path in paths}
+    folder = folders.pop() if len(folders) == 1 else None
+    return folder if folder is not None and (folder / CAMPAIGN_NAME).is_file() else None
 
 
 def _is_run(row: object) -> bool:

@@ -23,6 +23,7 @@ from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.choice_button import ChoiceButton
 from ui.widgets.formatting import one_line
 from ui.widgets.plain_label import plain_label
+from ui.window.pages.waiting_list import WaitingList
 
 _WIDEST_EMS = 150
 
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 
 
 class StartPage(QScrollArea):
-    """New benchmark, Open runs, Look at an example.
+    """New benchmark, Open runs, Look at an example; campaigns that wait to go on.
+
+    Attributes:
+        waiting: the campaigns that were interrupted.
 
     Signals:
         new_asked: start the wizard.
@@ -78,6 +82,7 @@ class StartPage(QScrollArea):
         for button in (self.new, self.open, self.example):
             self._choices.addWidget(button, 1)
         self.findings = _Findings(theme)
+        self.waiting = WaitingList()
         self._lay_out()
         self.new.clicked.connect(self.new_asked)
         self.open.clicked.connect(self.open_asked)
@@ -97,6 +102,7 @@ class StartPage(QScrollArea):
         middle.addSpacing(LARGE)
         middle.addLayout(self._choices)
         middle.addSpacing(MEDIUM)
+        middle.addWidget(self.waiting)
         middle.addWidget(self.findings)
         middle.addWidget(self.library, 0, Qt.AlignmentFlag.AlignLeft)
         middle.addStretch(3)

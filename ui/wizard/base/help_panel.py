@@ -324,6 +324,13 @@ HELP_TEXTS: Final = {
             "All stay in the library, and the report tells the verdict with and without them."
         )
     ),
+    "time_budget": Help(
+        tr(
+            "No run is begun that would not end within this time, judged by the runs so far; once a round "
+            "is complete only whole rounds are begun. What is missing then can go on another time, with the "
+            "same budget again."
+        )
+    ),
     "workload.protocol": Help(
         tr(
             "Prepared statements are planned once, as most drivers and poolers do. Simple sends text each "

@@ -130,6 +130,7 @@ class WorkloadPage(Page):
             "workload.latency_limit": (tr("Latency li&mit:"), optional),
             "repeats": (tr("Re&peats of each configuration:"), ""),
             "repeat_disturbed": (tr("Disturbed runs a&gain, at most:"), tr("none")),
+            "time_budget": (tr("Time b&udget:"), tr("no limit")),
         }
         self._texts = {key: line_edit(placeholder) for key, (_, placeholder) in texts.items()}
         self.fields = {
@@ -152,6 +153,7 @@ class WorkloadPage(Page):
         seldom = (
             "order",
             "repeat_disturbed",
+            "time_budget",
             "workload.caches",
             _ROWS_KEY,
             _DATA_SET_KEY,

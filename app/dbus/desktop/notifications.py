@@ -1,0 +1,98 @@
+"""A notification of the desktop: org.freedesktop.Notifications on the session bus, where there is one.
+
+Source: Desktop Notifications Specification 1.2 (specifications.freedesktop.org/notification-spec). Without a
+bus, a service or PyGObject nothing is shown and nothing is wrong: it is told elsewhere as well.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import ModuleType
+from typing import Any, Final
+
+from app import APPLICATION_ID
+from app.dbus.introspection import load_gio
+
+TIMEOUT_S: Final = 2.0
+LONGEST_TEXT: Final = 500
+"""Characters of a body: names that people gave are among it."""
+
+_NAME: Final = "org.freedesktop.Notifications"
+_PATH: Final = "/org/freedesktop/Notifications"
+_AS_THE_DESKTOP_LIKES: Final = -1
+
+
+def notify(summary: str, body: str, timeout_s: float = TIMEOUT_S) -> bool:
+    """Show a notification; answers within about twice `timeout_s`, also where nobody listens.
+
+    Args:
+        summary: one line.
+        body: a sentence or two; plain text.
+        timeout_s: for the connection, and again for the call.
+
+    Returns:
+        Whether a service of the desktop has taken it.
+    """
+    try:
+        gio, glib = load_gio()
+    except ImportError:
+        return False
+    try:
+        connection = _open_session_bus(gio, timeout_s)
+    except glib.Error:
+        return False
+    try:
+        hints = {
+            "desktop-entry": glib.Variant("s", APPLICATION_ID),
+            "category": glib.Variant("s", "transfer"),
+        }
+        values: tuple[object, ...] = (
+            "pgFooting",
+            0,
+            APPLICATION_ID,
+            summary[:LONGEST_TEXT],
+            _plain(body, glib),
+            [],
+            hints,
+            _AS_THE_DESKTOP_LIKES,
+        )
+        connection.call_sync(
+            _NAME,
+            _PATH,
+            _NAME,
+            "Notify",
+            glib.Variant("(susssasa{sv}i)", values),
+            glib.VariantType("(u)"),
+            gio.DBusCallFlags.NONE,
+            int(timeout_s * 1000),
+            None,
+        )
+    except glib.Error:
+        return False
+    else:
+        return True
+    finally:
+        connection.close(None, None)
+
+
+def _plain(text: str, glib: ModuleType) -> str:
+    """Return a text in which nothing is markup: servers may understand some of HTML in a body."""
+    return str(glib.markup_escape_text(text[:LONGEST_TEXT]))
+
+
+def _open_session_bus(gio: ModuleType, timeout_s: float) -> Any:  # noqa: ANN401 - PyGObject has no types
+    """Connect to the bus of the session with a connection of one's own, as `open_system_bus` does.
+
+    Raises:
+        GLib.Error: there is none, or it does not answer in time.
+    """
+    cancellable = gio.Cancellable()
+    timer = threading.Timer(timeout_s, cancellable.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        address = gio.dbus_address_get_for_bus_sync(gio.BusType.SESSION, cancellable)
+        flags = gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
+        return gio.DBusConnection.new_for_address_sync(address, flags, None, cancellable)
+    finally:
+        timer.cancel()

@@ -1,0 +1,151 @@
+"""A draft that survives the window: written whenever it changes, offered at the next start.
+
+It lies in the user's state folder. What a person confirmed or agreed to is never kept: that is asked anew.
+What a file lacks is as in a first look, what this version does not know is ignored; damaged, it is no draft.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import types
+import typing
+from collections.abc import Mapping
+from contextlib import suppress
+from enum import Enum
+from typing import Any, Final
+
+from app.domain.errors import FootingError, UsageError
+from app.domain.text import tr
+from app.draft.fields.state import DraftParts, first_values
+from app.draft.from_campaign import with_places
+from app.hosts.folders.own_folders import create_state_folder
+
+FILE_NAME: Final = "draft.json"
+_FORMAT: Final = 1
+_LONGEST_BYTES: Final = 4 << 20
+_NEVER: Final = frozenset({"confirmed", "agreed"})
+"""Fields that hold what a person confirmed."""
+
+
+class DamagedDraftError(UsageError):
+    """What was kept is no draft that this version understands."""
+
+    code = "draft"
+
+
+def draft_text(parts: DraftParts) -> str:
+    """Return a draft as it is kept."""
+    return json.dumps({"format": _FORMAT, "parts": _plain(parts)}, ensure_ascii=False)
+
+
+def read_draft_text(text: str) -> DraftParts:
+    """Return the draft that a text holds.
+
+    Raises:
+        DamagedDraftError: it holds none.
+    """
+    try:
+        document = json.loads(text)
+        parts: DraftParts = _typed(DraftParts, {_FORMAT: document["parts"]}[document["format"]])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        message = tr("What was put together last time cannot be read any more; it is left out.")
+        raise DamagedDraftError(message) from error
+    known = first_values()
+    parts.values = known | {key: text for key, text in parts.values.items() if key in known}
+    return with_places(parts)
+
+
+def keep_draft(text: str) -> None:
+    """Write a draft (`draft_text`) in place of the one before; where that cannot be, nothing is kept."""
+    with suppress(OSError, FootingError):
+        path = create_state_folder() / FILE_NAME
+        part = path.with_name(f".{FILE_NAME}")
+        descriptor = os.open(
+            part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(part, path)  # noqa: PTH105 - whole or not at all
+
+
+def read_kept_draft() -> DraftParts | None:
+    """Return the draft that was kept; None where there is none.
+
+    Raises:
+        DamagedDraftError: there is one that cannot be read; it is removed, so that this is told once.
+    """
+    try:
+        path = create_state_folder() / FILE_NAME
+        with path.open("rb") as file:
+            text = file.read(_LONGEST_BYTES).decode("utf-8", "replace")
+    except (OSError, FootingError):
+        return None
+    try:
+        return read_draft_text(text)
+    except DamagedDraftError:
+        with suppress(OSError):
+            path.unlink()
+        raise
+
+
+def forget_draft() -> None:
+    """Remove the draft that was kept."""
+    with suppress(OSError, FootingError):
+        (create_state_folder() / FILE_NAME).unlink(missing_ok=True)
+
+
+# --- between dataclasses and JSON, by the annotations of the fields
+
+
+def _plain(value: object) -> object:
+    """Return what JSON can say of a value."""
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = (each.name for each in dataclasses.fields(value) if each.name not in _NEVER)
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, Mapping):
+        return {str(_plain(key)): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _typed(hint: Any, value: object) -> Any:  # noqa: ANN401 - whatever the hint says
+    """Return a value of the type that an annotation names.
+
+    Raises:
+        TypeError: it is of another one.
+        ValueError: it is no member of an enumeration.
+    """
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {types.UnionType, typing.Union}:
+        if value is None and type(None) in inner:
+            return None
+        (only,) = (each for each in inner if each is not type(None))
+        return _typed(only, value)
+    if origin is not None:
+        return _gathered(origin, inner, value)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(value)
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and isinstance(value, dict):
+        hints = typing.get_type_hints(hint)
+        given = {
+            each.name: _typed(hints[each.name], value[each.name])
+            for each in dataclasses.fields(hint)
+            if each.name in value and each.name not in _NEVER
+        }
+        return hint(**given)
+    if hint in {str, bool, int} and type(value) is hint:
+        return value
+    raise TypeError(f"{value!r} for {hint}")
+
+
+def _gathered(origin: Any, inner: tuple[Any, ...], value: object) -> Any:  # noqa: ANN401 - as above
+    if origin in {list, tuple} and isinstance(value, list):
+        return origin(_typed(inner[0], each) for each in value)
+    if origin is dict and isinstance(value, dict):
+        return {_typed(inner[0], key): _typed(inner[1], each) for key, each in value.items()}
+    raise TypeError(f"{value!r} for {origin}")

@@ -1,0 +1,219 @@
+"""What changed since a campaign was begun: what makes its runs another measurement is refused, the rest said.
+
+Compared is what its run files say of machine, disks, filesystem and server with what is here now.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app import VERSION
+from app.domain.disk import DiskIdentity
+from app.domain.errors import FootingError, RefusedError
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
+from app.execution.resume.begun import BegunRuns
+from app.probes.base.backing_devices import Resolver
+from app.probes.base.fact_tree import Fact, Facts
+from app.probes.facts.environment import FactSources
+from app.probes.facts.machine import identity_facts, kernel_facts, memory_facts, processor_facts
+from app.probes.facts.storage import attempt_mount
+from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.typed_json import NotKnown, known, or_none
+from app.runfile.reader import RunFile
+
+_IDENTITY: Final = ("serial", "wwn", "model", "size_bytes")
+"""What a disk keeps from one start of the machine to the next."""
+
+_ANEW: Final = tr("Leave --resume out to begin it anew here, or go on where it was begun.")
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the newest done run of a configuration says of where it ran.
+
+    Attributes:
+        name: of the configuration.
+        told: by the run file.
+        facts: of its environment.
+    """
+
+    name: str
+    told: RunMetadata
+    facts: Mapping[str, Fact]
+
+
+def read_before(runs: BegunRuns) -> tuple[Before, ...]:
+    """Return what the newest done run of each configuration says; nothing of one that cannot be read."""
+    newest = {result.planned.configuration.name: result.path for result in runs.results}
+    found = []
+    for name, path in newest.items():
+        if path is None:
+            continue
+        try:
+            with RunFile(Path(path)) as run:
+                found.append(Before(name, run.metadata, run.facts("before")))
+        except FootingError:  # told as unreadable by who counted it
+            continue
+    return tuple(found)
+
+
+def machine_now(sources: FactSources | None = None) -> Facts:
+    """Return what this machine says of itself, as the facts of a run have it."""
+    where = sources or FactSources()
+    return {
+        "kernel": kernel_facts(where.proc, where.sys),
+        "processor": processor_facts(where.proc, where.sys),
+        "memory": memory_facts(where.proc, where.sys),
+        "identity": identity_facts(),
+    }
+
+
+def check_changes(
+    before: Sequence[Before], resolved: ResolvedCampaign, *, here: Mapping[str, Fact], now_epoch_s: float
+) -> tuple[str, ...]:
+    """Return what changed and is only said, a sentence each.
+
+    Args:
+        before: what runs of the campaign say.
+        resolved: the campaign on this machine, now.
+        here: what this machine says (`machine_now`).
+        now_epoch_s: the wall clock.
+
+    Raises:
+        RefusedError: another machine, other disks, or another filesystem than when it began.
+    """
+    told: list[str] = []
+    for each in before:
+        told += _machine_changes(each, here)
+        configuration = resolved.configurations.get(each.name)
+        if configuration is not None:
+            _check_disks(each, configuration)
+            _check_mount(each, configuration)
+            told += _server_changes(each, configuration)
+        told += _program_changes(each)
+        started = or_none(each.told.started_epoch_s)
+        if started is not None and started > now_epoch_s:
+            told.append(
+                tr(
+                    "The clock was set back: a run of this campaign began later than now. The order of the "
+                    "runs goes by their numbers; their dates are wrong."
+                )
+            )
+    return tuple(dict.fromkeys(told))
+
+
+def changes_since(runs: BegunRuns, resolved: ResolvedCampaign) -> tuple[str, ...]:
+    """Return what changed since the done runs of a campaign; see `check_changes`."""
+    return check_changes(read_before(runs), resolved, here=machine_now(), now_epoch_s=time.time())
+
+
+def _machine_changes(before: Before, here: Mapping[str, Fact]) -> Iterator[str]:
+    was, now = read_environment_facts(before.facts), read_environment_facts(here)
+    _check_machine(was, now)
+    label_was, label_now = machine_label(was), machine_label(now)
+    if label_was and label_now and label_was != label_now:
+        sentence = tr("The machine was changed since the campaign began: {was} then, {now} now.")
+        yield sentence.format(was=label_was, now=label_now)
+    if was.kernel and now.kernel and was.kernel != now.kernel:
+        sentence = tr("The kernel is another one than when the campaign began: {was} then, {now} now.")
+        yield sentence.format(was=was.kernel, now=now.kernel)
+
+
+def _check_machine(was: EnvironmentFacts, now: EnvironmentFacts) -> None:
+    both_known = bool(was.machine_id and now.machine_id)
+    other = was.machine_id != now.machine_id if both_known else False
+    # Files of earlier versions know no identity: another processor is another machine.
+    other = other or (not both_known and was.processor != "" != now.processor != was.processor)
+    if other:
+        message = tr(
+            "The campaign was begun on another machine ({was}; this one: {now}): runs of two machines are "
+            "no comparison. Nothing was started."
+        )
+        words = (machine_label(each) or tr("not known") for each in (was, now))
+        raise RefusedError(message.format(was=next(words), now=next(words)), hint=_ANEW)
+
+
+def _check_disks(before: Before, now: ResolvedConfiguration) -> None:
+    """Refuse disks that are not those of before, in the same places."""
+    was, plan = before.told.target.plan, now.target.plan
+    if isinstance(was, NotKnown) or was is None or plan is None:
+        return
+    places = _members(was), _members(plan)
+    for place in sorted(places[0].keys() | places[1].keys()):
+        one, other = places[0].get(place), places[1].get(place)
+        if one is not None and other is not None and _identity(one) == _identity(other):
+            continue
+        names = tuple(tr("none") if disk is None else _disk_words(disk) for disk in (one, other))
+        message = tr(
+            "{name}: the disk in place “{place}” is another one than when the campaign began: {was} then, "
+            "{now} now. Nothing was started, no disk was touched."
+        )
+        words = message.format(name=before.name, place=place, was=names[0], now=names[1])
+        raise RefusedError(words, hint=_ANEW)
+
+
+def _members(plan: StoragePlan) -> dict[str, DiskIdentity]:
+    counts: dict[str, int] = {}
+    found = {}
+    for part, disk in plan.members():
+        counts[part] = counts.get(part, 0) + 1
+        found[f"{part} {counts[part]}"] = disk
+    return found
+
+
+def _identity(disk: DiskIdentity) -> tuple[object, ...]:
+    return tuple(getattr(disk, name) for name in _IDENTITY)
+
+
+def _disk_words(disk: DiskIdentity) -> str:
+    return " ".join(part for part in (disk.model, disk.serial or disk.wwn or "") if part)
+
+
+def _check_mount(before: Before, now: ResolvedConfiguration) -> None:
+    """Refuse a folder that lies on another filesystem: after a reboot, say, one that is not mounted."""
+    if now.target.plan is not None:
+        return
+    was = _mount(before.facts.get("storage"))
+    mount = attempt_mount(now.target.path, Resolver())
+    here = None if mount is None else (mount.filesystem, mount.mount_point)
+    if was is None or here is None or was == here:
+        return
+    message = tr(
+        "{name}: {path} lies on another filesystem than when the campaign began: {was} then, {now} now. "
+        "Nothing was started."
+    )
+    hint = tr("Mount what was there before, or leave --resume out to begin the campaign anew.")
+    words = (tr("{kind} at {mount_point}").format(kind=each[0], mount_point=each[1]) for each in (was, here))
+    raise RefusedError(
+        message.format(name=before.name, path=now.target.path, was=next(words), now=next(words)), hint=hint
+    )
+
+
+def _mount(storage: Fact) -> tuple[str, str] | None:
+    """Return type and place of the filesystem of a run's storage; None where they are not known."""
+    mount = storage.get("mount") if isinstance(storage, Mapping) else None
+    if not isinstance(mount, Mapping):
+        return None
+    kind, place = mount.get("filesystem"), mount.get("mount_point")
+    return (kind, place) if isinstance(kind, str) and isinstance(place, str) else None
+
+
+def _server_changes(before: Before, now: ResolvedConfiguration) -> Iterator[str]:
+    was, here = known(before.told.installation.version, ""), now.installation.version
+    if was and was != here:
+        sentence = tr("{name}: PostgreSQL {was} measured before, PostgreSQL {now} goes on.")
+        yield sentence.format(name=before.name, was=was, now=here)
+
+
+def _program_changes(before: Before) -> Iterator[str]:
+    was = known(before.told.program_version, "")
+    if was and was != VERSION:
+        sentence = tr("pgFooting {was} measured before, {now} goes on.")
+        yield sentence.format(was=was, now=VERSION)

@@ -1,0 +1,95 @@
+"""Notifications of the desktop on a real session bus; where there is no desktop, nothing is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import APPLICATION_ID
+from app.dbus.desktop.notifications import LONGEST_TEXT, notify
+from tests.fix_bus import Serving, next_line
+
+pytestmark = pytest.mark.bus
+
+
+@pytest.fixture
+def desktop(
+    bus: Serving, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], Serving]:
+    """Starts a notification service on a session bus of its own."""
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", os.environ["DBUS_SYSTEM_BUS_ADDRESS"])
+
+    def start(behaviour: str) -> Serving:
+        service = serve("tests.bus.notification_stand_in", behaviour)
+        assert next_line(service) == "ready"
+        return service
+
+    return start
+
+
+def told(service: Serving) -> list[Any]:
+    found: list[Any] = json.loads(next_line(service))
+    return found
+
+
+def test_a_notification_arrives_as_the_specification_has_it(desktop: Callable[[str], Serving]) -> None:
+    service = desktop("take")
+    assert notify("Campaign has ended", "All 10 runs are done.")
+    name, replaces, icon, summary, body, actions, hints, expires = told(service)
+    assert (name, replaces, icon) == ("pgFooting", 0, APPLICATION_ID)
+    assert (summary, body, actions, expires) == ("Campaign has ended", "All 10 runs are done.", [], -1)
+    assert hints["desktop-entry"] == APPLICATION_ID
+
+
+def test_names_that_look_like_markup_are_plain_and_long_ones_are_cut(
+    desktop: Callable[[str], Serving],
+) -> None:
+    service = desktop("take")
+    assert notify("x", "<b>“a” & b</b>" + "y" * 10_000)
+    body = told(service)[4]
+    assert body.startswith("&lt;b&gt;“a” &amp; b&lt;/b&gt;y")
+    assert len(body) < 2 * LONGEST_TEXT
+
+
+def test_a_service_that_refuses_or_never_answers_is_no_error(desktop: Callable[[str], Serving]) -> None:
+    service = desktop("refuse")
+    assert not notify("x", "y")
+    assert told(service)[3] == "x"
+
+
+def test_a_service_that_never_answers_is_given_up(desktop: Callable[[str], Serving]) -> None:
+    service = desktop("silent")
+    assert not notify("x", "y", timeout_s=0.2)
+    assert told(service)[3] == "x"
+
+
+def test_a_bus_without_a_desktop_is_no_error(bus: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", os.environ["DBUS_SYSTEM_BUS_ADDRESS"])
+    assert not notify("x", "y")
+
+
+def test_no_bus_at_all_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/nothing")
+    assert not notify("x", "y")
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "nonsense")
+    assert not notify("x", "y")
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    assert not notify("x", "y")
+
+
+def test_a_bus_that_accepts_and_says_nothing_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as mute:
+        mute.bind(str(tmp_path / "mute"))
+        mute.listen(1)
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/mute")
+        assert not notify("x", "y", timeout_s=0.2)

@@ -1,0 +1,180 @@
+"""Going on, again, again with changes: on the start page, at the end of a campaign, in the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QAction
+from pytestqt.qtbot import QtBot
+
+from app.library.campaign_end import CampaignEnd, read_end
+from app.library.entries import CAMPAIGN_NAME
+from tests.fix_main_window import until_read
+from tests.fix_runs import WARM_UP_S
+from tests.gui.live_bench import LiveBench
+from ui.live.page import LivePage
+from ui.theme import Theme
+from ui.window.main_window import MainWindow
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+
+OpenWindow = Callable[..., MainWindow]
+PATIENCE_MS = 60_000
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[LiveBench]:
+    """A campaign of which the second run was killed."""
+    library = tmp_path / "library"
+    library.mkdir()
+    made = LiveBench.create(library)
+    made.add_done(1)
+    made.grow(made.begin(2), 0, WARM_UP_S + 3)
+    yield made
+    made.close()
+
+
+def waiting(qtbot: QtBot, window: MainWindow, folder: Path) -> None:
+    """Wait until the start page offers a campaign."""
+    qtbot.waitUntil(lambda: folder in window.start_page.waiting.go_on, timeout=PATIENCE_MS)
+
+
+def test_an_interrupted_campaign_is_offered_with_what_is_missing_until_it_is_put_away(
+    qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
+) -> None:
+    bench.release()
+    window = open_window(bench.folder.parent)
+    waiting(qtbot, window, bench.folder)
+    button = window.start_page.waiting.go_on[bench.folder]
+    assert "was interrupted: 1 of 4 runs are done" in button.accessibleDescription()
+    assert not window.start_page.waiting.isHidden()
+    window.start_page.waiting.put_away[bench.folder].click()
+    qtbot.waitUntil(window.start_page.waiting.isHidden, timeout=PATIENCE_MS)
+    assert read_end(bench.folder) is CampaignEnd.PUT_AWAY
+
+
+def test_a_window_that_shows_its_runs_offers_it_in_the_notice(
+    qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
+) -> None:
+    bench.release()
+    window = open_window(bench.folder.parent)
+    until_read(qtbot, window)
+    window.show_runs()
+    window.refresh()
+    qtbot.waitUntil(lambda: "was interrupted" in window.notice.words.text(), timeout=PATIENCE_MS)
+    assert window.notice.action.text() == "&Go on"
+
+
+def test_a_campaign_that_runs_is_not_offered(qtbot: QtBot, open_window: OpenWindow, bench: LiveBench) -> None:
+    window = open_window(bench.folder.parent)
+    until_read(qtbot, window)
+    with qtbot.waitSignal(window.live.changed, timeout=PATIENCE_MS, raising=False):
+        window.refresh()
+    assert window.start_page.waiting.go_on == {}
+
+
+@pytest.mark.slow
+def test_a_click_starts_the_runner_and_what_it_refuses_is_told(
+    qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
+) -> None:
+    """The folders of this campaign are not there: the runner, a real one, says so."""
+    bench.release()
+    window = open_window(bench.folder.parent)
+    waiting(qtbot, window, bench.folder)
+    window.start_page.waiting.go_on[bench.folder].click()
+    qtbot.waitUntil(lambda: "/srv/ext4" in window.notice.words.text(), timeout=PATIENCE_MS)
+    assert read_end(bench.folder) is None
+    assert len(list(bench.folder.glob("*.footing"))) == 2
+
+
+def ended_page(qtbot: QtBot, light: Theme, bench: LiveBench) -> LivePage:
+    page = LivePage(light)
+    qtbot.addWidget(page)
+    page.show()
+    bench.release()
+    with qtbot.waitSignal(page.finished, timeout=PATIENCE_MS):
+        page.set_campaign(bench.folder)
+    return page
+
+
+def test_the_end_of_a_campaign_offers_what_is_missing_and_again(
+    qtbot: QtBot, light: Theme, bench: LiveBench
+) -> None:
+    page = ended_page(qtbot, light, bench)
+    header = page.header
+    assert header.go_on.isVisible()
+    assert "3 of 4 runs" in header.go_on.toolTip()
+    for press, signal in (
+        (header.go_on.click, page.go_on_wanted),
+        (header.again.as_it_was.trigger, page.again_wanted),
+        (header.again.with_changes.trigger, page.changes_wanted),
+    ):
+        with qtbot.waitSignal(signal) as asked:
+            press()
+        assert asked.args == [bench.folder]
+    page.stop()
+
+
+def test_a_campaign_with_nothing_missing_is_only_measured_again(
+    qtbot: QtBot, light: Theme, bench: LiveBench
+) -> None:
+    for number in (2, 3, 4):
+        bench.path(number).unlink(missing_ok=True)
+        bench.add_done(number)
+    page = ended_page(qtbot, light, bench)
+    assert not page.header.go_on.isVisible()
+    assert page.header.again.isVisible()
+    page.stop()
+
+
+def test_while_a_campaign_runs_nothing_of_that_is_offered(
+    qtbot: QtBot, light: Theme, bench: LiveBench
+) -> None:
+    page = LivePage(light)
+    qtbot.addWidget(page)
+    page.show()
+    with qtbot.waitSignal(page.poller.watched, timeout=PATIENCE_MS):
+        page.set_campaign(bench.folder)
+    assert not page.header.go_on.isVisible()
+    assert not page.header.again.isVisible()
+    page.stop()
+
+
+def entries(window: MainWindow, path: Path) -> dict[str, QAction]:
+    panel = window.runs_page.library
+    menu = panel.open_menu(window.runs_page.model.index_of(str(path)), QPoint(10, 10))
+    return {action.text(): action for action in menu.actions()}
+
+
+def test_the_library_opens_the_questions_with_the_answers_of_a_campaign(
+    qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
+) -> None:
+    bench.release()
+    window = open_window(bench.folder.parent)
+    until_read(qtbot, window)
+    menu = entries(window, bench.path(1))
+    assert menu["&Go on with the campaign"].isEnabled()
+    assert menu["Measure the campaign aga&in"].isEnabled()
+    menu["Again with &changes …"].trigger()
+    qtbot.waitUntil(lambda: window.campaigns.wizard is not None, timeout=PATIENCE_MS)
+    assert window.campaigns.wizard is not None
+    parts = window.campaigns.wizard.draft.parts
+    assert parts.values["name"] == "Disks of db7"
+    assert parts.order_seed is None
+    assert [each.name for each in parts.chosen()] == ["ext4", "xfs"]
+    window.campaigns.wizard.reject()
+
+
+def test_runs_that_are_of_no_campaign_here_cannot_go_on(
+    qtbot: QtBot, open_window: OpenWindow, bench: LiveBench
+) -> None:
+    bench.release()
+    (bench.folder / CAMPAIGN_NAME).unlink()
+    window = open_window(bench.folder.parent)
+    until_read(qtbot, window)
+    menu = entries(window, bench.path(1))
+    for text in ("&Go on with the campaign", "Measure the campaign aga&in", "Again with &changes …"):
+        assert not menu[text].isEnabled()

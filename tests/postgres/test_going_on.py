@@ -1,0 +1,109 @@
+"""A campaign that was killed goes on from its folder: no run is lost, none counts twice."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from app.execution.resume.begun import begun_campaign, begun_runs
+from app.library.campaign_end import CampaignEnd, read_end
+from app.library.entries import CAMPAIGN_NAME
+from tests.fix_campaign import CampaignBench, campaign_text, kill
+
+pytestmark = pytest.mark.postgres
+
+SHORT = 'scale = 1\nclients = 1\nwarmup = "0s"\nduration = "1s"'
+
+
+def counted(folder: Path) -> dict[int, list[str]]:
+    """The files that count, by number of their run."""
+    runs = begun_runs(folder, begun_campaign(folder)).done
+    return {number: [Path(each.path or "").name for each in runs[number]] for number in sorted(runs)}
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_a_campaign_loses_no_run_and_counts_none_twice(
+    campaign_bench: CampaignBench,
+) -> None:
+    text = campaign_text(memory=True, repeats=2, workload=SHORT)
+    running = campaign_bench.start(text)
+    running.until(lambda event: event["event"] == "campaign")
+    (folder,) = campaign_bench.library.iterdir()
+    for phase in ("load", "measure", "teardown"):
+        running.until_phase(phase)
+        kill(running.process)
+        assert read_end(folder) is None
+        running = campaign_bench.start_command("run", "--resume", str(folder))
+    assert running.end() == 0, running.errors
+    assert [event["runs"] for event in running.events if event["event"] == "campaign"] == [2]
+    done = counted(folder)
+    assert sorted(done) == [1, 2]
+    assert [len(names) for names in done.values()] == [1, 1]
+    assert len(campaign_bench.run_files()) == 5  # those that were killed are kept
+    assert read_end(folder) is CampaignEnd.FINISHED
+    again = campaign_bench.command("run", "--resume", str(folder))
+    assert again.returncode == 2
+    assert "Nothing is missing" in again.stderr
+
+
+def test_a_stopped_campaign_goes_on_in_a_folder_that_was_moved_beside_a_damaged_file(
+    campaign_bench: CampaignBench,
+) -> None:
+    running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=SHORT))
+    running.until(lambda event: event["event"] == "finished")
+    kill(running.process, signal.SIGINT)
+    assert running.end() == 130
+    (folder,) = campaign_bench.library.iterdir()
+    assert read_end(folder) is CampaignEnd.STOPPED
+    moved = campaign_bench.folder / "moved"
+    shutil.move(folder, moved)
+    first = moved / "01-memory-r1.footing"
+    first.write_bytes(first.read_bytes()[:9000])
+    ended = campaign_bench.command("run", "--resume", str(moved))
+    assert ended.returncode == 0, ended.stderr
+    assert "01-memory-r1.footing" in ended.stdout
+    assert "measured again; the file stays" in ended.stdout
+    assert counted(moved)[1] == ["01-memory-r1-2.footing"]
+    assert not any(campaign_bench.library.iterdir())
+
+
+def test_several_campaigns_follow_each_other_and_end_in_one_table(campaign_bench: CampaignBench) -> None:
+    one = campaign_bench.write(campaign_text(memory=True, workload=SHORT), "one.toml")
+    text = campaign_text(folder=campaign_bench.folder / "nowhere", workload=SHORT).replace("Trial", "Lost")
+    lost = campaign_bench.write(text, "lost.toml")
+    ended = campaign_bench.command("run", lost, one, "--output", str(campaign_bench.library))
+    assert ended.returncode == 2, ended.stdout  # the worst of both
+    assert len(campaign_bench.run_files()) == 1
+    table = ended.stdout[ended.stdout.index("All campaigns") :]
+    assert "lost.toml" in table
+    assert "did not begin" in table
+    assert "1 of 1" in table
+    assert "all runs are done" in table
+
+
+def test_a_mistake_in_the_last_of_several_campaigns_is_told_before_the_first(
+    campaign_bench: CampaignBench,
+) -> None:
+    one = campaign_bench.write(campaign_text(memory=True, workload=SHORT), "one.toml")
+    bad = campaign_bench.write("name = 3\n", "bad.toml")
+    ended = campaign_bench.command("run", one, bad, "--output", str(campaign_bench.library))
+    assert ended.returncode == 2
+    assert "bad.toml" in ended.stderr
+    assert campaign_bench.run_files() == []
+
+
+def test_a_folder_is_no_campaign_file_and_has_its_library(campaign_bench: CampaignBench) -> None:
+    folder = campaign_bench.folder / "begun"
+    folder.mkdir()
+    ended = campaign_bench.command("run", str(folder))
+    assert ended.returncode == 2
+    assert f"--resume {folder}" in ended.stderr
+    ended = campaign_bench.command("run", "--resume", str(folder), "--output", str(campaign_bench.library))
+    assert ended.returncode == 2
+    assert "--output" in ended.stderr
+    ended = campaign_bench.command("run", "--resume", str(folder))
+    assert ended.returncode == 2
+    assert CAMPAIGN_NAME in ended.stderr

@@ -1,0 +1,144 @@
+"""A draft survives the window: what was typed comes back, what was confirmed does not; damage is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.reader import load_campaign
+from app.campaign_file.recipes.find import list_recipes
+from app.domain.options.raid import Level
+from app.draft.draft import CampaignDraft
+from app.draft.fields.state import ChangeDraft, DraftParts, Length, Place, ScriptDraft, SizeChoice
+from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
+from app.draft.from_campaign import first_parts
+from app.draft.kept import (
+    FILE_NAME,
+    DamagedDraftError,
+    draft_text,
+    forget_draft,
+    keep_draft,
+    read_draft_text,
+    read_kept_draft,
+)
+from app.hosts.folders.own_folders import create_state_folder
+
+pytestmark = pytest.mark.usefixtures("own_state_folder")
+
+
+@pytest.fixture
+def own_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder of the test alone, for root as well."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("PGFOOTING_TEMP", str(tmp_path))
+    return create_state_folder()
+
+
+def full() -> DraftParts:
+    """A draft in which every field says something else than a new one."""
+    made = MadeDraft(Level.MIRROR, "xfs", {"xfs": "recommended"}, {"xfs": {"noatime": "true"}})
+    disks = DisksDraft(
+        GroupDraft(["S1", "S2"], made, {"partition_size": "20 GiB"}), GroupDraft(["S3"]), ["S4"], "2 GiB"
+    )
+    parts = first_parts()
+    parts.values |= {"name": "Tücke “x”\n", "workload.clients": "no number", "time_budget": "8h"}
+    parts.seeds, parts.order_seed = (7, 8), 9
+    parts.size_choice, parts.length = SizeChoice.SCALE, Length.TRANSACTIONS
+    parts.scripts = [ScriptDraft("", "/x.sql", "3")]
+    parts.disks = disks
+    other = parts.configurations[0]
+    other.place, other.text, other.from_where = Place.OTHER_FOLDER, "/srv", False
+    other.disks, other.made, other.wal_apart = DisksDraft(), made.copy(), False
+    other.settings, other.changes = "a = 1", [ChangeDraft("workload.clients", "8")]
+    return parts
+
+
+def test_every_field_comes_back_as_it_was_typed() -> None:
+    parts = full()
+    back = read_draft_text(draft_text(parts))
+    assert [each for each in back.configurations if each.from_where and each.place is Place.FOLDER]
+    back.configurations = back.configurations[: len(parts.configurations)]
+    assert back == parts
+
+
+@pytest.mark.parametrize("recipe", list_recipes(), ids=lambda recipe: recipe.name)
+def test_every_recipe_can_be_kept(recipe: object) -> None:
+    parts = CampaignDraft.of(load_campaign(recipe.path)).parts  # type: ignore[attr-defined]
+    assert read_draft_text(draft_text(parts)) == parts
+
+
+def test_what_a_person_confirmed_is_never_kept() -> None:
+    parts = full()
+    parts.disks.confirmed, parts.agreed = {"S1": "SECRET-TAIL"}, "SECRET-DIGEST"
+    text = draft_text(parts)
+    assert "SECRET" not in text
+    document = json.loads(text)
+    document["parts"]["agreed"] = "SECRET-DIGEST"
+    document["parts"]["disks"]["confirmed"] = {"S1": "SECRET-TAIL"}
+    back = read_draft_text(json.dumps(document))
+    assert (back.agreed, back.disks.confirmed) == ("", {})
+
+
+def test_what_is_missing_is_as_in_a_first_look_and_what_is_unknown_is_ignored() -> None:
+    text = json.dumps({"format": 1, "parts": {"values": {"name": "x", "later.key": "y"}, "later": 3}})
+    parts = read_draft_text(text)
+    assert parts.values["name"] == "x"
+    assert "later.key" not in parts.values
+    assert parts.values.keys() == first_parts().values.keys()
+    assert CampaignDraft(parts).configuration_of(Place.MEMORY).from_where
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"format": 1}',
+        '{"format": 2, "parts": {}}',
+        '{"format": 1, "parts": []}',
+        '{"format": 1, "parts": {"values": []}}',
+        '{"format": 1, "parts": {"values": {"name": 3}}}',
+        '{"format": 1, "parts": {"order_seed": true}}',
+        '{"format": 1, "parts": {"seeds": ["1"]}}',
+        '{"format": 1, "parts": {"size_choice": "huge"}}',
+        '{"format": 1, "parts": {"configurations": [{"place": "memory"}]}}',
+        '{"format": 1, "parts": {"disks": {"data": {"made": {"level": "raid99"}}}}}',
+        '{"format": 1, "parts": {"scripts": ' + "[" * 100_000,
+    ],
+)
+def test_what_is_no_draft_is_told_once_and_removed(text: str) -> None:
+    keep_draft(text)
+    with pytest.raises(DamagedDraftError, match="left out"):
+        read_kept_draft()
+    assert read_kept_draft() is None
+
+
+def test_a_draft_is_written_whole_for_its_user_alone_and_forgotten(own_state_folder: Path) -> None:
+    assert read_kept_draft() is None
+    forget_draft()
+    for parts in (first_parts(), full()):
+        keep_draft(draft_text(parts))
+    assert [path.name for path in own_state_folder.iterdir()] == [FILE_NAME]
+    assert (own_state_folder / FILE_NAME).stat().st_mode & 0o777 == 0o600
+    kept = read_kept_draft()
+    assert kept is not None
+    assert kept.values == full().values
+    forget_draft()
+    assert read_kept_draft() is None
+
+
+def test_where_nothing_can_be_written_nothing_is_kept_and_nothing_is_said(own_state_folder: Path) -> None:
+    own_state_folder.chmod(0o777)  # others could write there
+    keep_draft(draft_text(full()))
+    assert not (own_state_folder / FILE_NAME).exists()
+    assert read_kept_draft() is None
+    own_state_folder.chmod(0o700)
+    os.mkfifo(own_state_folder / f".{FILE_NAME}.other")
+    (own_state_folder / FILE_NAME).mkdir()
+    keep_draft(draft_text(full()))
+    assert read_kept_draft() is None

@@ -1,0 +1,178 @@
+"""What changed between the begin of a campaign and its going on is refused or said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app import VERSION
+from app.domain.disk import DiskIdentity
+from app.domain.errors import RefusedError
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.execution.resume.begun import BegunRuns
+from app.execution.resume.changed import Before, check_changes, machine_now, read_before
+from app.probes.base.fact_tree import Fact, Facts
+from app.probes.base.mounts import mount_of
+from app.probes.facts.machine import identity_facts
+from app.recording.events import RunResult
+from app.runfile.metadata.run_metadata import InstallationMetadata, RunMetadata, TargetMetadata
+from app.runfile.writer import RunState
+from tests.fix_window import Trial, write_trial
+
+NOW = 1.9e9
+DISK = DiskIdentity("S1", "wwn-1", "Fast", 10**12, "8:0", 7)
+PLAN = StoragePlan(Group((DISK,), Level.SINGLE, "ext4", (), 10**9))
+
+
+def machine(**changes: Fact) -> Facts:
+    """A machine as facts have it; parts are replaced by their names."""
+    return {
+        "kernel": {"release": "6.1"},
+        "processor": {"info": {"model_name": "Cpu 1"}, "online": 8},
+        "memory": {"info": {"MemTotal": 8 * 2**30}},
+        "identity": {"machine_id": "aa"},
+        **changes,
+    }
+
+
+def told(**values: Any) -> RunMetadata:  # noqa: ANN401 - fields of all kinds
+    installation = InstallationMetadata(version="17.1")
+    first = RunMetadata(installation=installation, program_version=VERSION, started_epoch_s=NOW - 60)
+    return replace(first, **values)
+
+
+def here(path: str = "/", plan: StoragePlan | None = None, version: str = "17.1") -> Any:  # noqa: ANN401 - what is asked of it
+    configuration = SimpleNamespace(
+        target=SimpleNamespace(path=path, plan=plan), installation=SimpleNamespace(version=version)
+    )
+    return SimpleNamespace(configurations={"a": configuration})
+
+
+def changes(
+    before: Before, resolved: object = None, *, machine_here: Facts | None = None, now: float = NOW
+) -> tuple[str, ...]:
+    found = cast("Any", resolved or here())
+    return check_changes([before], found, here=machine_here or machine(), now_epoch_s=now)
+
+
+def test_nothing_is_said_where_nothing_changed() -> None:
+    assert changes(Before("a", told(), machine())) == ()
+    assert check_changes([], here(), here=machine(), now_epoch_s=NOW) == ()
+
+
+def test_another_machine_is_refused_with_both_in_words() -> None:
+    before = Before("a", told(), machine(identity={"machine_id": "bb"}, memory={}))
+    with pytest.raises(RefusedError, match=r"another machine \(Cpu 1, 8 CPUs; this one: .*8 GiB") as refused:
+        changes(before)
+    assert "--resume" in refused.value.hint
+
+
+@pytest.mark.parametrize("unknown", [{}, {"machine_id": {"unreadable": "x"}}, {"machine_id": ""}])
+def test_where_no_identity_is_known_another_processor_is_another_machine(unknown: Fact) -> None:
+    same = Before("a", told(), machine(identity=unknown))
+    assert changes(same) == ()
+    other = machine(identity=unknown, processor={"info": {"model_name": "Cpu 2"}, "online": 8})
+    with pytest.raises(RefusedError, match="another machine"):
+        changes(Before("a", told(), other))
+    assert changes(Before("a", told(), {})) == ()  # a file that says nothing: nobody knows
+
+
+def test_the_same_machine_with_more_memory_or_another_kernel_is_said() -> None:
+    before = machine(memory={"info": {"MemTotal": 4 * 2**30}}, kernel={"release": "5.10"})
+    first, second = changes(Before("a", told(), before))
+    assert "4 GiB" in first
+    assert "8 GiB" in first
+    assert "5.10 then, 6.1 now" in second
+
+
+def test_other_versions_of_server_and_program_are_said() -> None:
+    before = Before("a", told(program_version="0.0.1"), machine())
+    server, program = changes(before, here(version="18.0"))
+    assert "PostgreSQL 17.1 measured before, PostgreSQL 18.0 goes on" in server
+    assert f"pgFooting 0.0.1 measured before, {VERSION} goes on" in program
+
+
+def test_a_clock_that_was_set_back_is_said() -> None:
+    (sentence,) = changes(Before("a", told(), machine()), now=NOW - 3600)
+    assert "clock was set back" in sentence
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(DISK, serial="S2"),
+        replace(DISK, wwn="wwn-2"),
+        replace(DISK, wwn=None),
+        replace(DISK, model="Slow"),
+        replace(DISK, size_bytes=10**12 + 512),
+    ],
+)
+def test_another_disk_in_place_of_one_is_refused(other: DiskIdentity) -> None:
+    before = Before("a", told(target=TargetMetadata(plan=PLAN)), machine())
+    plan = replace(PLAN, data=replace(PLAN.data, disks=(other,)))
+    with pytest.raises(RefusedError, match="no disk was touched") as refused:
+        changes(before, here(plan=plan))
+    assert "Fast S1 then" in refused.value.message
+
+
+def test_a_disk_less_is_refused_and_the_same_disk_at_another_cable_is_not() -> None:
+    two = replace(PLAN, data=replace(PLAN.data, disks=(DISK, replace(DISK, serial="S2")), level=Level.MIRROR))
+    before = Before("a", told(target=TargetMetadata(plan=two)), machine())
+    with pytest.raises(RefusedError, match="none now"):
+        changes(before, here(plan=PLAN))
+    moved = replace(DISK, device_number="8:64", diskseq=99)
+    plan = replace(PLAN, data=replace(PLAN.data, disks=(moved,)))
+    assert changes(Before("a", told(target=TargetMetadata(plan=PLAN)), machine()), here(plan=plan)) == ()
+
+
+def test_a_folder_on_another_filesystem_is_refused(tmp_path: Path) -> None:
+    mount = mount_of(str(tmp_path))
+    storage: Facts = {"mount": {"filesystem": mount.filesystem, "mount_point": mount.mount_point}}
+    assert changes(Before("a", told(), machine(storage=storage)), here(path=str(tmp_path))) == ()
+    storage = {"mount": {"filesystem": "xfs", "mount_point": "/srv/fast"}}
+    with pytest.raises(RefusedError, match="xfs at /srv/fast then") as refused:
+        changes(Before("a", told(), machine(storage=storage)), here(path=str(tmp_path)))
+    assert "Mount" in refused.value.hint
+    assert changes(Before("a", told(), machine(storage={})), here(path=str(tmp_path))) == ()
+
+
+def test_the_newest_done_run_of_each_configuration_is_asked(tmp_path: Path) -> None:
+    paths = [
+        write_trial(
+            tmp_path / f"{name}.footing", Trial(configuration=name[0], more={"program_version": name})
+        )
+        for name in ("a1", "b1", "a2")
+    ]
+    results = [
+        RunResult(
+            cast("Any", SimpleNamespace(configuration=SimpleNamespace(name=path.stem[0]))),
+            RunState.DONE,
+            str(path),
+            {},
+        )
+        for path in paths
+    ]
+    lost = replace(results[1], path=str(tmp_path / "gone.footing"))
+    runs = BegunRuns({1: [results[0]], 2: [results[1]], 3: [results[2]]})
+    assert {each.name: each.told.program_version for each in read_before(runs)} == {"a": "a2", "b": "b1"}
+    assert [each.name for each in read_before(BegunRuns({1: [results[0]], 2: [lost]}))] == ["a"]
+
+
+def test_the_identity_of_this_machine_is_a_hash_and_never_the_id_itself(tmp_path: Path) -> None:
+    path = tmp_path / "machine-id"
+    path.write_text("0123456789abcdef0123456789abcdef\n")
+    one = identity_facts(path)["machine_id"]
+    assert isinstance(one, str)
+    assert len(one) == 32
+    assert "01234567" not in one
+    path.write_text("0123456789abcdef0123456789abcdee\n")
+    assert identity_facts(path)["machine_id"] != one
+    for text in ("", "uninitialized", "0" * 32, "ff"):
+        path.write_text(text)
+        assert isinstance(identity_facts(path)["machine_id"], dict)
+    assert set(machine_now()) == {"kernel", "processor", "memory", "identity"}
