@@ -23,10 +23,14 @@ from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Caches, Campaign, DiskTarget
 from app.domain.errors import CampaignError, UsageError
 from app.domain.filesystems import FILESYSTEMS
+from app.domain.units import GIB
 from app.domain.versions import KERNEL
+from app.draft.disks.commands import making_lines
 from app.postgres.installations.installation import Installation
 from app.published.reading import REFERENCE
 from app.storage.layout.availability import Support, needed_programs
+from app.storage.layout.disk_target import storage_plan
+from tests.made_disks import spare_disk
 
 EVERY = [pytest.param(recipe, id=recipe.name) for recipe in list_recipes()]
 QUICK = [pytest.param(each, id=each.name) for each in list_recipes() if each.head.quick is not None]
@@ -101,6 +105,16 @@ def test_disks_take_every_place_of_a_recipe(recipe: Recipe) -> None:
         assert adapted.left_out == () or count < most
     quick = quick_variant(campaign, recipe.head)
     assert fill_disks(quick, recipe.head, serials(min(recipe.head.disks, placeholders(quick)))).left_out == ()
+
+
+@pytest.mark.parametrize("recipe", ON_DISKS)
+def test_every_storage_of_a_recipe_can_be_planned_down_to_its_commands(recipe: Recipe) -> None:
+    disks = tuple(spare_disk(number) for number in range(1, 10))
+    names = [disk.identity.serial for disk in disks][: placeholders(of(recipe).campaign)]
+    for item in fill_disks(of(recipe).campaign, recipe.head, names).campaign.configurations:
+        if isinstance(item.target, DiskTarget):
+            lines = making_lines(storage_plan(item.target, disks, 32 * GIB), disks)
+            assert any(line.startswith(("mkfs", "zpool", "mkreiserfs", "mke2fs")) for line in lines), lines
 
 
 @pytest.mark.parametrize("recipe", ON_DISKS)
