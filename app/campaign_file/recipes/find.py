@@ -17,6 +17,9 @@ RECIPES: Final = TOP / "resources" / "recipes"
 DEFAULT_RECIPE: Final = "quick"
 """What is run where nothing is asked for."""
 
+EXAMPLE: Final = "example"
+"""How the names of those begin that explain keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -36,7 +39,7 @@ class Recipe:
 
 
 def list_recipes(folder: Path = RECIPES) -> tuple[Recipe, ...]:
-    """Return all recipes by question and name, the default one first.
+    """Return all recipes by question and name, the default one first, those that explain keys last.
 
     Args:
         folder: where they are.
@@ -64,8 +67,11 @@ def find_recipe(name: str, folder: Path = RECIPES) -> Recipe:
     raise UsageError(f"{message} {near}".rstrip(), hint=hint.format(command=COMMAND))
 
 
-def _turn(recipe: Recipe) -> tuple[bool, bool, str, str]:
-    return recipe.name != DEFAULT_RECIPE, recipe.head.disks > 0, recipe.head.question, recipe.name
+def _turn(recipe: Recipe) -> tuple[bool, bool, bool, str, str]:
+    """Return a key: the default one, folders, spare disks, and last of all what only explains."""
+    head = recipe.head
+    explains = recipe.name.startswith(EXAMPLE)
+    return recipe.name != DEFAULT_RECIPE, explains, head.disks > 0, head.question, recipe.name
 
 
 def _read_recipe(path: Path) -> Recipe:

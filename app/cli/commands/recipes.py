@@ -103,7 +103,9 @@ def _needs(head: RecipeHead, most: int) -> list[str]:
         count = (
             str(most) if most == head.disks else tr("{least} to {most}").format(least=head.disks, most=most)
         )
-        told.append(tr("{count} spare disks, which are erased: --disks SERIAL,SERIAL,…").format(count=count))
+        told.append(
+            tr("Spare disks, which are erased: {count} (--disks SERIAL,SERIAL,…).").format(count=count)
+        )
     if head.postgresql:
         told.append(tr("PostgreSQL {version} or later.").format(version=head.postgresql))
     return [*told, *head.needs]

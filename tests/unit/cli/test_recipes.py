@@ -29,7 +29,7 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr().out
     for words in (
         "EDB blog, 2022-10-10",
-        "4 to 6 spare disks",
+        "which are erased: 4 to 6",
         "ZFS tuned, raidz3",
         "--quick",
         "Otherwise than there",
