@@ -189,7 +189,7 @@ def _word(layer: Layer, field: CampaignField) -> str:
         return " + ".join(script.label for script in given.value)
     text = layer.changes()[0].text
     read = tomllib.loads(f"value = {text}")["value"]
-    return read if isinstance(read, str) else text
+    return read if isinstance(read, str) else text.removesuffix(".0")
 
 
 # --- values that are tables

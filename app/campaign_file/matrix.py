@@ -312,7 +312,7 @@ class _Targets:
     """Makes the targets of cells: most cells share one."""
 
     reader: CampaignReader
-    _known: dict[tuple[Any, ...], ScopedValue] = field(default_factory=dict)
+    _known: dict[tuple[str, str], ScopedValue] = field(default_factory=dict)
 
     def scope(self, layers: Sequence[Layer], place: KeyPath) -> Scope:
         """Return everything that counts for a cell."""
@@ -320,7 +320,7 @@ class _Targets:
         if merged is None:
             return scope
         values = {name: given.value for name, given in merged.table.items() if given.value is not None}
-        key = (merged.kind.kind, *sorted(values.items(), key=lambda item: item[0]))
+        key = (merged.kind.kind, repr(sorted(values.items())))  # of equal ones, 1 is not true
         if key not in self._known:
             self._known[key] = self._make(layers, merged, values, place)
         return replace(scope, target=self._known[key])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from app.campaign_file.fields import SECTIONS
@@ -14,7 +15,8 @@ from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
 from app.domain.campaign.configuration import Caches, DiskTarget, MemoryTarget, Workload
-from app.domain.campaign.server_options import contradiction, refused_with
+from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
+from app.domain.options.conflicts import ConflictFinding
 from app.domain.options.option import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.text import tr
 
@@ -108,7 +110,7 @@ def _settings_agree_with_options(layer: Scope) -> tuple[KeyPath, str] | None:
     settings = layer.sections["postgresql"].get("settings")
     if layer.target is None or not isinstance(layer.target.value, DiskTarget):
         return None
-    option = contradiction(layer.target.value, _own_settings(layer))
+    option = _contradiction(repr(layer.target.value), layer.target.value, _own_settings(layer))
     if option is None or settings is None:
         return None
     sentence = tr("found {found}, but {option} is {value}: say the same in both places, or only in one.")
@@ -121,10 +123,10 @@ def _settings_fit_the_disks(layer: Scope) -> tuple[KeyPath, str] | None:
     """What the server shall do has to be safe on that filesystem; the same rules as on the wizard's page."""
     if layer.target is None or not isinstance(layer.target.value, DiskTarget):
         return None
-    own = _own_settings(layer)
-    for finding in refused_with(layer.target.value, own, _page_bytes(layer)):
+    own, target = _own_settings(layer), layer.target.value
+    for finding in _refused_with(repr(target), target, own, _page_bytes(layer)):
         settings = layer.sections["postgresql"].get("settings")
-        if settings is not None and finding.field in own:
+        if settings is not None and finding.field in dict(own):
             return settings.place / finding.field, finding.message
         return layer.target.place / DiskTarget.kind / "options" / finding.field, finding.message
     return None
@@ -140,10 +142,33 @@ def _page_bytes(layer: Scope) -> int:
     return SMALLEST_PAGE_BYTES if named else USUAL_PAGE_BYTES
 
 
-def _own_settings(layer: Scope) -> dict[str, str]:
+def _own_settings(layer: Scope) -> tuple[tuple[str, str], ...]:
     settings = layer.sections["postgresql"].get("settings")
     given = settings.value if settings is not None and settings.value else ()
-    return {name.lower(): value for name, value in given}
+    return tuple((name.lower(), value) for name, value in given)
+
+
+# Of a matrix many configurations ask the same: a thousand answers took a second. `spelled` tells options
+# apart that are equal, as 1 and true are.
+
+
+@lru_cache(maxsize=1024)
+def _contradiction(
+    spelled: str,  # noqa: ARG001 - part of what is asked
+    target: DiskTarget,
+    own: tuple[tuple[str, str], ...],
+) -> ServerOption | None:
+    return contradiction(target, dict(own))
+
+
+@lru_cache(maxsize=1024)
+def _refused_with(
+    spelled: str,  # noqa: ARG001 - as above
+    target: DiskTarget,
+    own: tuple[tuple[str, str], ...],
+    page_bytes: int,
+) -> tuple[ConflictFinding, ...]:
+    return refused_with(target, dict(own), page_bytes)
 
 
 def _is_cold(layer: Scope) -> ScopedValue | None:

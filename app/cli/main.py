@@ -212,6 +212,11 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")
     )
     run.add_argument(
+        "--dry-run",
+        action="store_true",
+        help=tr("only tell what would be measured, how long it takes and what it writes; nothing is started"),
+    )
+    run.add_argument(
         "--resume",
         action="store_true",
         help=tr("go on with the newest unfinished campaign of this file, or with the one in this folder"),
@@ -235,6 +240,8 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     run.set_defaults(command=_run)
 
+
+def _add_recipes(commands: argparse._SubParsersAction[_Parser]) -> None:
     recipes = commands.add_parser(
         "recipes", help=tr("the campaigns that ship with pgFooting, by the question they answer")
     )
@@ -266,6 +273,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
 
     _add_run(commands)
+    _add_recipes(commands)
 
     listing = commands.add_parser(
         "list",

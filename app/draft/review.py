@@ -14,6 +14,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget, interleaved_order
 from app.domain.campaign.disk_target import unsafe_choices
+from app.domain.campaign.matrix import describe_matrix
 from app.domain.campaign.order import RunOrder
 from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
@@ -134,6 +135,16 @@ def make_review(
         written_sentences(resolved),
         effect_sentences(campaign, about_s, spreads),
     )
+
+
+def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
+    """Return what a campaign comes to, in sentences: configurations, time, and what is written to disks."""
+    campaign = resolved.campaign
+    matrix = describe_matrix(campaign.matrix) if campaign.matrix is not None else ()
+    time = _with_repeated(
+        _time_sentence(campaign.total_runs, _estimated_s(resolved)), campaign.repeat_disturbed
+    )
+    return (*matrix, time, *written_sentences(resolved))
 
 
 def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) -> ReviewRow:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -73,6 +73,7 @@ class CampaignRequest:
         resume: go on in that folder, or with the newest unfinished campaign of the same content.
         consent: how a person is asked before spare disks are erased.
         trust: how a person is asked about a campaign file that may do more than measure.
+        describe: what a campaign comes to, in sentences, which are told before anything is asked or started.
     """
 
     source: Path
@@ -81,6 +82,7 @@ class CampaignRequest:
     consent: DiskConsent = field(default_factory=DiskConsent)
     trust: Ask = refuse_concerns
     given: CampaignFile | None = None
+    describe: Callable[[ResolvedCampaign], Sequence[str]] = lambda _resolved: ()
 
 
 @dataclass(slots=True)
@@ -163,6 +165,8 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             _tell_begun(there, resolved, listener)
         runs = [run for run in interleaved_order(campaign) if run.number not in there.done]
         runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), there.results)
+        for sentence in request.describe(resolved):
+            listener.told("note", sentence)
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)
         folder = new_folder(request.library, campaign) if begun is None else begun
         if begun is None:

@@ -5,11 +5,12 @@ Nothing is written here. What cannot work is an error now, with the field of the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from app.domain.campaign.configuration import Caches, Campaign, Configuration, DiskTarget
+from app.domain.campaign.configuration import Caches, Campaign, Configuration, DiskTarget, Target
 from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
 from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
@@ -140,6 +141,29 @@ def _installations(campaign: Campaign, account: Account, record: Recorder) -> di
     return {choice: choose_installation(choice, found) for choice in choices}
 
 
+@dataclass(frozen=True, slots=True)
+class _TargetChecks:
+    """Checks each target once for each size: of a matrix most configurations share one.
+
+    Attributes:
+        account: whom server and pgbench run as.
+    """
+
+    account: Account
+    _known: dict[tuple[str, int], CheckedTarget] = field(default_factory=dict)
+
+    def check(self, target: Target, need_bytes: int) -> CheckedTarget:
+        """Return the checked target.
+
+        Raises:
+            TargetError: it cannot hold the data.
+        """
+        asked = (repr(target), need_bytes)  # of equal targets one may say 1 where another says true
+        if asked not in self._known:
+            self._known[asked] = check_target(target, self.account, need_bytes)
+        return self._known[asked]
+
+
 def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> ResolvedCampaign:
     """Decide and check everything about a campaign.
 
@@ -164,13 +188,15 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         for item in campaign.configurations
     }
     # The data alone must fit; with the settings known, data and WAL are checked below.
+    checks = _TargetChecks(account)
     targets = {
-        item.name: check_target(item.target, account, scales[item.name].data_bytes)
-        for item in campaign.configurations
+        item.name: checks.check(item.target, scales[item.name].data_bytes) for item in campaign.configurations
     }
     smallest_bytes = min(target.room_bytes for target in targets.values())
+    largest_bytes = max(choice.data_bytes for choice in scales.values())
     resolved: dict[str, ResolvedConfiguration] = {}
     checked: set[tuple[str, tuple[Setting, ...]]] = set()
+    tried: set[tuple[Caches, str]] = set()
     for item in campaign.configurations:
         installation = installations[item.postgresql.installation]
         scale = scales[item.name]
@@ -181,15 +207,17 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
             machine,
             item.workload,
             target_free_bytes=smallest_bytes,
-            data_bytes=max(choice.data_bytes for choice in scales.values()),
+            data_bytes=largest_bytes,
             filesystem=options,
         )
         if (installation.bin_directory, settings) not in checked:
             check_settings(settings, installation, account, record)
             checked.add((installation.bin_directory, settings))
-        _check_cold(item, targets[item.name])
+        if (item.workload.caches, targets[item.name].path) not in tried:  # of a matrix most are alike
+            _check_cold(item, targets[item.name])
+            tried.add((item.workload.caches, targets[item.name].path))
         need_bytes = bytes_needed(scale.data_bytes, settings)
-        target = _with_room(targets[item.name], item, account, need_bytes)
+        target = _with_room(targets[item.name], item, checks, need_bytes)
         threads = resolve_threads(item.workload, machine.cpus)
         unsafe = _unsafe(item, settings, installation.page_bytes)
         resolved[item.name] = ResolvedConfiguration(
@@ -263,7 +291,7 @@ def _unsafe(
 
 
 def _with_room(
-    target: CheckedTarget, item: Configuration, account: Account, need_bytes: int
+    target: CheckedTarget, item: Configuration, checks: _TargetChecks, need_bytes: int
 ) -> CheckedTarget:
     """Return the target checked for data and WAL together; partitions keep the size that the data gave them.
 
@@ -271,7 +299,7 @@ def _with_room(
         TargetError: there is no room.
     """
     if target.plan is None:
-        return check_target(item.target, account, need_bytes)
+        return checks.check(item.target, need_bytes)
     if target.free_bytes < need_bytes:
         message = tr("The disks of {name} hold {free}; the run needs {need}.")
         hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
@@ -282,9 +310,9 @@ def _with_room(
 
 def planned_seconds(campaign: Campaign, names: Sequence[str]) -> float | None:
     """Return seconds of warm-up and measurement of the runs of these configurations; None where open."""
-    total = 0.0
+    total, counts = 0.0, Counter(names)
     for item in campaign.configurations:
         if item.workload.duration_s is None:
             return None
-        total += names.count(item.name) * (item.workload.duration_s + item.workload.warmup_s)
+        total += counts[item.name] * (item.workload.duration_s + item.workload.warmup_s)
     return total

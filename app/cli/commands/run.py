@@ -15,7 +15,9 @@ from rich.console import Console
 
 from app import COMMAND
 from app.analysis.facts import read_run_facts
+from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.trust import Ask
+from app.cli.commands.plan import plan_command
 from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show_queue, worst_status
 from app.cli.commands.recipes import campaign_to_run
 from app.cli.commands.show import tell_left_over
@@ -39,11 +41,12 @@ from app.domain.campaign.configuration import Workload
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
 from app.domain.text import tr
 from app.domain.units import MIB
+from app.draft.review import plan_sentences
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.execution.disks import DiskConsent
 from app.execution.recovery import sweep_abandoned
 from app.execution.stop import Cancellable
-from app.library.entries import default_library
+from app.library.entries import CAMPAIGN_NAME, default_library
 from app.recording.events import RunResult
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.writer import RunState
@@ -79,6 +82,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     keep_freed_memory()
     sources = [_source_of(arguments, name) for name in arguments.campaigns]
     trust: Ask = TrustPrompt(trusted=arguments.trust)
+    if arguments.dry_run:
+        return _tell_plans(sources, trust)
     if len(sources) == 1:
         return _status_of(_run(arguments, sources[0], trust))
     # What is wrong with one, or has to be agreed to, is told before the first: nobody may be there later.
@@ -101,6 +106,14 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.progress == "auto":
         show_queue(ends, Console())
     return worst_status(ends)
+
+
+def _tell_plans(sources: Sequence[CampaignSource], trust: Ask) -> int:
+    """Tell what each campaign comes to; of one that was begun, as a whole."""
+    for source in sources:
+        path = source.path / CAMPAIGN_NAME if source.path.is_dir() else source.path
+        plan_command(source.given or read_campaign_file(path), trust)
+    return ExitStatus.DONE
 
 
 def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
@@ -140,6 +153,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
         library=arguments.output if arguments.output is not None else default_library(),
         resume=arguments.resume,
         trust=trust,
+        describe=plan_sentences,
         consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
     )
     listener = BrokenPipeGuard(choose_listener(arguments.progress, sys.stdout))
@@ -170,13 +184,11 @@ def _status_of(result: CampaignResult) -> ExitStatus:
 
 def measured_configurations(result: CampaignResult) -> tuple[MeasuredConfiguration, ...]:
     """Return the campaign's runs as the table wants them, in the campaign's order."""
+    by_name: dict[str, list[RunResult]] = {}
+    for run in result.results:
+        by_name.setdefault(run.planned.configuration.name, []).append(run)
     return tuple(
-        replace(
-            _measured(
-                item.name, [run for run in result.results if run.planned.configuration.name == item.name]
-            ),
-            load=_load(item.workload),
-        )
+        replace(_measured(item.name, by_name.get(item.name, [])), load=_load(item.workload))
         for item in result.campaign.configurations
     )
 

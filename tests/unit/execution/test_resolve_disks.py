@@ -30,6 +30,7 @@ from app.execution.resolve import (
     ResolvedConfiguration,
     _check_cache,
     _check_pages,
+    _TargetChecks,
     _unsafe,
     _with_room,
     _within_limits,
@@ -105,9 +106,9 @@ def test_disks_without_room_for_data_and_wal_are_refused_with_both_figures() -> 
     target = DiskTarget(ONE)
     checked = resolved(target).target
     part = configuration(target)
-    assert _with_room(checked, part, current_account(), 100 * GIB) is checked
+    assert _with_room(checked, part, _TargetChecks(current_account()), 100 * GIB) is checked
     with pytest.raises(TargetError, match="100 GiB; the run needs 101 GiB"):
-        _with_room(checked, part, current_account(), 101 * GIB)
+        _with_room(checked, part, _TargetChecks(current_account()), 101 * GIB)
 
 
 def test_a_run_on_disks_is_marked_for_what_it_trades_away() -> None:

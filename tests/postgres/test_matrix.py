@@ -1,0 +1,55 @@
+"""A campaign of dimensions with a real server: told before the start, measured cell by cell, gone on with."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.domain.errors import ExitStatus
+from tests.fix_campaign import CampaignBench
+
+pytestmark = pytest.mark.postgres
+
+
+def matrix(bench: CampaignBench) -> str:
+    return (
+        f'name = "Cells"\nrepeats = 1\n[target.folder]\npath = "{bench.target}"\n'
+        '[postgresql]\npreset = "defaults"\n[postgresql.settings]\nshared_buffers = "32MB"\n'
+        "[workload]\nscale = 1\nwarmup = 0\ntransactions = 3\n"
+        '[[dimension]]\nkey = "workload.clients"\nvalues = [1, 2]\n'
+        '[[dimension]]\nname = "durable"\n[[dimension.value]]\nname = "safe"\n'
+        '[[dimension.value]]\nname = "fast"\npostgresql.settings.synchronous_commit = "off"\n'
+        '[[exclude]]\nclients = 2\ndurable = "fast"\n'
+    )
+
+
+def test_a_dry_run_tells_cells_runs_and_bytes_and_starts_nothing(campaign_bench: CampaignBench) -> None:
+    told = campaign_bench.run(matrix(campaign_bench), "--dry-run")
+    assert told.returncode == ExitStatus.DONE, told.stderr
+    words = " ".join(told.stdout.split())
+    assert "clients 1, safe" in words
+    assert "clients 2, fast" not in words
+    assert "4 combinations are 3 configurations" in words
+    assert "[[exclude]] leaves 1 of them out" in words
+    assert "3 runs; how long it takes depends on the speed" in words
+    assert "Loading writes about" in words
+    assert not campaign_bench.library.exists()
+    assert list(campaign_bench.target.iterdir()) == []
+
+
+def test_every_cell_is_measured_as_its_values_say_and_its_run_file_states_the_dimensions(
+    campaign_bench: CampaignBench,
+) -> None:
+    ended = campaign_bench.run(matrix(campaign_bench), "--progress", "json")
+    assert ended.returncode == ExitStatus.DONE, ended.stderr
+    assert "4 combinations are 3 configurations" in ended.stdout  # told before the first run
+    runs = campaign_bench.listed()
+    assert {run["configuration"] for run in runs} == {"clients 1, safe", "clients 1, fast", "clients 2, safe"}
+    assert {run["configuration"]: run["clients"] for run in runs}["clients 2, safe"] == 2
+    unsafe = {run["configuration"] for run in runs if "unsafe" in run["marks"]}
+    assert unsafe == {"clients 1, fast"}
+    compared = campaign_bench.command("compare", str(campaign_bench.run_files()[0].parent))
+    assert "clients 1, safe" in compared.stdout
+    campaign_bench.run_files()[1].unlink()  # as if the machine had died before it
+    again = campaign_bench.run(matrix(campaign_bench), "--resume", "--progress", "json")
+    assert again.returncode == ExitStatus.DONE, again.stderr
+    assert len(campaign_bench.run_files()) == 3
