@@ -36,6 +36,7 @@ def test_a_dry_run_tells_cells_runs_and_bytes_and_starts_nothing(campaign_bench:
     assert list(campaign_bench.target.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_every_cell_is_measured_as_its_values_say_and_its_run_file_states_the_dimensions(
     campaign_bench: CampaignBench,
 ) -> None:
@@ -47,8 +48,6 @@ def test_every_cell_is_measured_as_its_values_say_and_its_run_file_states_the_di
     assert {run["configuration"]: run["clients"] for run in runs}["clients 2, safe"] == 2
     unsafe = {run["configuration"] for run in runs if "unsafe" in run["marks"]}
     assert unsafe == {"clients 1, fast"}
-    compared = campaign_bench.command("compare", str(campaign_bench.run_files()[0].parent))
-    assert "clients 1, safe" in compared.stdout
     campaign_bench.run_files()[1].unlink()  # as if the machine had died before it
     again = campaign_bench.run(matrix(campaign_bench), "--resume", "--progress", "json")
     assert again.returncode == ExitStatus.DONE, again.stderr
