@@ -38,6 +38,7 @@ CAMPAIGNS_OWN: Final = (
     "time_budget",
     "compressibility",
     "data_set",
+    "phases",
 )
 """Keys that are said once for all configurations of a campaign."""
 _MEMORY_BYTES: Final = 3 * GIB
@@ -97,8 +98,8 @@ class Back:
     @property
     def warmed(self) -> tuple[str, ...]:
         """Arguments of the pgbench that warmed up; none where there was none."""
-        runs = self.commands("--progress=1")
-        return runs[0].argv if len(runs) > 1 else ()
+        is_warmed = self.run.phase(Phase.WARM_UP) is not None
+        return self.commands("--progress=1")[0].argv if is_warmed else ()
 
     @property
     def initdb(self) -> CommandRecord:
@@ -197,6 +198,12 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_loaded),
             "loaded": Value(_loaded, {"workload.data_set": '"loaded"'}),
         },
+        "phases": {
+            "left out": Value(_one_phase),
+            "two": Value(
+                _two_phases, {"workload.phase": '[{name = "first", counts = false}, {name = "own"}]'}
+            ),
+        },
         "clients": {str(count): _clients(count) for count in (2, 3)},
         "threads": {"left out": Value(_threads), **{name: _threads_of(name) for name in ("1", "2")}},
         "length": {
@@ -228,8 +235,13 @@ def declared(places: Places) -> dict[str, Values]:
 
 
 def may_be(row: Row) -> bool:
-    """Whether a campaign file may say all of a row: data in memory is never cold, nor after a warm-up."""
-    return row["caches"] != "cold" or (row["warmup"] == "0" and not row["target"].startswith("memory"))
+    """Whether a campaign file may say all of a row.
+
+    Data in memory is never cold, nor after a warm-up, nor in the second of two phases.
+    """
+    if row["caches"] != "cold":
+        return True
+    return row["warmup"] == "0" and row["phases"] == "left out" and not row["target"].startswith("memory")
 
 
 def cost_of(row: Row) -> float:
@@ -442,6 +454,20 @@ def _rows_of_two_to_one(back: Back) -> None:
     assert sample.ratio is not None
     assert 1.9 < sample.ratio < 2.1
     assert [each.exit_code for each in back.commands("--initialize")] == [0, 0]
+
+
+def _one_phase(back: Back) -> None:
+    assert isinstance(back.run.metadata.phases, NotKnown)
+    assert back.run.phase(Phase.PART, 1) is None
+
+
+def _two_phases(back: Back) -> None:
+    first, own = known(back.run.metadata.phases, ())
+    assert (first.name, first.counts, own.name, own.is_own) == ("first", False, "own", True)
+    assert set(back.run.phase_figures()) == {1}
+    its_own = ("--random-seed", "--log-prefix", "--sampling-rate")
+    said = [word for word in back.commands("--progress=1")[-2].argv if not word.startswith(its_own)]
+    assert set(said) <= set(back.measured)
 
 
 def _clients(count: int) -> Value:

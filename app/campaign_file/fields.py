@@ -22,6 +22,7 @@ from app.campaign_file.kinds import (
     Seeds,
 )
 from app.campaign_file.paths import Folder, InstallationName, Scripts
+from app.campaign_file.phases import Names, Phases, RateKind
 from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
@@ -33,8 +34,10 @@ from app.domain.campaign.configuration import (
     MemoryTarget,
     Protocol,
     Target,
+    WorkloadPhase,
 )
 from app.domain.campaign.order import RunOrder
+from app.domain.maintenance import MAINTENANCE, DoneBy
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, TIB
@@ -136,7 +139,15 @@ POSTGRESQL_FIELDS: Final = (
     CampaignField("settings", SettingsTable(), "settings", _SETTINGS, read_back=ReadBackBy.SERVER),
 )
 
-WORKLOAD_FIELDS: Final = (
+_PHASES = tr("Several phases, measured one after the other in each run; left out: one phase.")
+_PHASE_NAME = tr("What you call this phase.")
+_TIMES = tr("How often it is run, one time after the other.")
+_COUNTS = tr("Whether its figures are compared.")
+_MAINTENANCE = tr("What is done before it, once for all of its times.")
+_BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by is DoneBy.SERVER)
+_RATES: Final = FloatKind(0.01, 10_000_000)
+
+_ONE_PHASE_FIELDS: Final = (
     CampaignField("script", Scripts(), "scripts", _SCRIPT),
     CampaignField("size", SizeKind(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale"),
     CampaignField("scale", IntKind(1, 1_000_000), "scale", _SCALE, "size"),
@@ -149,12 +160,28 @@ WORKLOAD_FIELDS: Final = (
     CampaignField("warmup", WholeSeconds(0, 86_400), "warmup_s", _WARMUP),
     CampaignField("caches", EnumKind(tuple(Caches), Caches), "caches", _CACHES),
     CampaignField("protocol", EnumKind(tuple(Protocol), Protocol), "protocol", _PROTOCOL),
-    CampaignField("rate", FloatKind(0.01, 10_000_000), "rate_tps", _RATE),
+    CampaignField("rate", _RATES, "rate_tps", _RATE),
     CampaignField("latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT),
 )
 
-ALIKE: Final = frozenset({"workload.compressibility", "workload.data_set"})
-"""What all configurations of a campaign have alike: another data set is no difference of a configuration."""
+PHASE_FIELDS: Final = (
+    CampaignField("name", Name(), "name", _PHASE_NAME),
+    CampaignField("times", IntKind(1, 100), "times", _TIMES),
+    CampaignField("counts", BoolKind(), "counts", _COUNTS),
+    *(field for field in _ONE_PHASE_FIELDS if field.attribute in WorkloadPhase.__dataclass_fields__),
+    CampaignField("rate", RateKind(_RATES), "rate", _RATE),
+    CampaignField("maintenance", Names(_BETWEEN_PHASES), "maintenance", _MAINTENANCE),
+)
+"""Keys of one phase: what it leaves out is as the workload says."""
+
+WORKLOAD_FIELDS: Final = (
+    *_ONE_PHASE_FIELDS,
+    CampaignField("phase", Phases(PHASE_FIELDS), "phases", _PHASES),
+)
+
+ALIKE: Final = frozenset({"workload.compressibility", "workload.data_set", "workload.phase"})
+"""What all configurations of a campaign have alike: another data set is no difference of a configuration, and
+phases are compared one by one."""
 
 SECTIONS: Final = {"postgresql": POSTGRESQL_FIELDS, "workload": WORKLOAD_FIELDS}
 """The tables that merge key by key."""

@@ -193,3 +193,39 @@ class Scripts(ValueKind):
     def write(self, value: tuple[Script, ...]) -> str:
         written = [OneScript().write(script) for script in value]
         return written[0] if len(written) == 1 else f"[{', '.join(written)}]"
+
+
+# --- scripts as a run file states them: named, with nothing looked for
+
+
+def _entries(raw: object) -> list[object]:
+    return raw if isinstance(raw, list) else [raw]
+
+
+def as_built_in(raw: object) -> list[object]:
+    """Return scripts with a built-in one in the place of every file, which may be gone."""
+    return [
+        each
+        if _path_of(each) is None
+        else {
+            "builtin": BuiltinScript.TPCB_LIKE,
+            "weight": each.get("weight", 1) if isinstance(each, dict) else 1,
+        }
+        for each in _entries(raw)
+    ]
+
+
+def with_paths(scripts: tuple[Script, ...], raw: object) -> tuple[Script, ...]:
+    """Return scripts that `as_built_in` made readable with the paths that were named."""
+    paths = map(_path_of, _entries(raw))
+    return tuple(
+        script if path is None else replace(script, builtin=None, path=path)
+        for script, path in zip(scripts, paths, strict=True)
+    )
+
+
+def _path_of(raw: object) -> str | None:
+    """Return the path of an own script; None for a built-in one."""
+    if isinstance(raw, dict):
+        return str(raw["file"]) if "file" in raw else None
+    return raw if isinstance(raw, str) and raw not in tuple(BuiltinScript) else None

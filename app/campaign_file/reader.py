@@ -33,14 +33,14 @@ from app.campaign_file.fields import (
 )
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.matrix import read_matrix
-from app.campaign_file.paths import Scripts
+from app.campaign_file.paths import Scripts, as_built_in, with_paths
+from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
 from app.campaign_file.recipes.head import RECIPE, RecipeHead, parse_head, read_head
 from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
 from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
-    BuiltinScript,
     Caches,
     Campaign,
     Configuration,
@@ -448,31 +448,25 @@ class _StoredReader(CampaignReader):
 
     @override
     def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
-        if not isinstance(field.kind, Scripts):
+        if isinstance(field.kind, Scripts):
+            given = CampaignReader.read_value(self, field, as_built_in(raw), place)
+            return given if given.refused else ScopedValue(with_paths(given.value, raw), place)
+        if not isinstance(field.kind, Phases) or not isinstance(raw, list):
             return CampaignReader.read_value(self, field, raw, place)
-        entries = raw if isinstance(raw, list) else [raw]
-        paths = [_path_of(each) for each in entries]
-        known = [
-            {
-                "builtin": BuiltinScript.TPCB_LIKE,
-                "weight": each.get("weight", 1) if isinstance(each, dict) else 1,
-            }
-            if path is not None
-            else each
-            for each, path in zip(entries, paths, strict=True)
+        tables = [
+            {**each, "script": as_built_in(each["script"])} if _names_script(each) else each for each in raw
         ]
-        given = CampaignReader.read_value(self, field, known, place)
+        given = CampaignReader.read_value(self, field, tables, place)
         if given.refused:
             return given
-        scripts = (
-            script if path is None else replace(script, builtin=None, path=path)
-            for script, path in zip(given.value, paths, strict=True)
+        phases = (
+            replace(phase, scripts=with_paths(phase.scripts, each["script"]))
+            if _names_script(each)
+            else phase
+            for phase, each in zip(given.value, raw, strict=True)
         )
-        return ScopedValue(tuple(scripts), place)
+        return ScopedValue(tuple(phases), place)
 
 
-def _path_of(raw: object) -> str | None:
-    """Return the path of an own script; None for a built-in one."""
-    if isinstance(raw, dict):
-        return str(raw["file"]) if "file" in raw else None
-    return raw if isinstance(raw, str) and raw not in tuple(BuiltinScript) else None
+def _names_script(table: object) -> bool:
+    return isinstance(table, dict) and "script" in table

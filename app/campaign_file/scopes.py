@@ -193,6 +193,38 @@ def _cold_outside_memory(layer: Scope) -> tuple[KeyPath, str] | None:
     return caches.place, sentence.format(value=Caches.COLD)
 
 
+def _phases_fit(layer: Scope) -> tuple[KeyPath, str] | None:
+    """Ask the rules about clients again of each phase, with what it says itself."""
+    workload = layer.sections["workload"]
+    phases = workload.get("phases")
+    for number, phase in enumerate(phases.value or () if phases else (), start=1):
+        assert phases is not None  # noqa: S101 - for the type checker: it has phases
+        place = KeyPath(f"{phases.place.path}[{number}]", configuration=phases.place.configuration)
+        said = {
+            name: ScopedValue(value, place / name)
+            for name in ("clients", "threads")
+            if (value := getattr(phase, name)) is not None
+        }
+        if "threads" not in said and "clients" in said:
+            said["threads"] = ScopedValue(None, place)  # as many as fit
+        sections = layer.sections | {"workload": workload | said}
+        found = Scope(layer.place, layer.target, sections)
+        for rule in (_threads_within_clients, _clients_within_connections):
+            breach = rule(found) if said else None
+            if breach is not None:
+                return breach
+    return None
+
+
+def _cold_without_phases(layer: Scope) -> tuple[KeyPath, str] | None:
+    """Only the first of several would find them cold, and the figures of a run are those of another."""
+    caches, phases = _is_cold(layer), layer.sections["workload"].get("phases")
+    if caches is None or phases is None or not phases.value:
+        return None
+    sentence = tr("found “{value}”, but only the first of several phases would begin with cold caches.")
+    return caches.place, sentence.format(value=Caches.COLD)
+
+
 Rule = Callable[[Scope], tuple[KeyPath, str] | None]
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -202,5 +234,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _settings_fit_the_disks,
     _cold_without_warm_up,
     _cold_outside_memory,
+    _phases_fit,
+    _cold_without_phases,
 )
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

@@ -17,6 +17,7 @@ from typing import Final
 
 from app.campaign_file.reader import CampaignFile
 from app.domain.campaign.configuration import Campaign, Script
+from app.domain.campaign.phases import all_scripts
 from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.postgres.installations.installation import PROGRAMS
@@ -180,7 +181,9 @@ def campaign_digest(text: str, campaign: Campaign) -> str:
         campaign: that it describes, with the scripts as they were read.
     """
     digest = hashlib.sha256(b"pgFooting campaign and scripts, 1")
-    scripts = (script.text for each in campaign.configurations for script in _files(each.workload.scripts))
+    scripts = (
+        script.text for each in campaign.configurations for script in _files(all_scripts(each.workload))
+    )
     for part in (text, *scripts):
         content = part.encode("utf-8", "surrogatepass")
         digest.update(len(content).to_bytes(8, "big"))
@@ -195,7 +198,7 @@ def find_concerns(campaign: Campaign) -> tuple[Concern, ...]:
         parts = (
             *_of_installation(each.postgresql.installation),
             *_of_settings(each.postgresql.settings),
-            *(concern for script in _files(each.workload.scripts) for concern in _of_script(script)),
+            *(concern for script in _files(all_scripts(each.workload)) for concern in _of_script(script)),
         )
         for concern in dict.fromkeys(parts):
             found.setdefault(concern, []).append(each.name)

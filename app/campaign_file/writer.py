@@ -16,6 +16,7 @@ from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder
+from app.domain.campaign.phases import all_scripts
 
 _SETTINGS = "settings"
 _NONE_REPEATED: Final = "repeat_disturbed = 0"
@@ -62,7 +63,7 @@ def _written(configuration: Configuration) -> Written:
         part = getattr(configuration, section)
         for field in fields:
             value = getattr(part, field.attribute)
-            if field.name != _SETTINGS and value is not None:
+            if field.name != _SETTINGS and value is not None and value != ():
                 written[section, field.name] = field.kind.write(value)
     settings: Settings = configuration.postgresql.settings
     return written | {(f"postgresql.{_SETTINGS}", name): quote(value) for name, value in settings}
@@ -184,7 +185,7 @@ def _has_order(stated: Mapping[str, Any], campaign: Campaign) -> bool:
 
 
 def _digests(campaign: Campaign) -> dict[str, str]:
-    scripts = {script for each in campaign.configurations for script in each.workload.scripts}
+    scripts = {script for each in campaign.configurations for script in all_scripts(each.workload)}
     return {
         script.path: hashlib.sha256(script.text.encode("utf-8", "surrogatepass")).hexdigest()
         for script in scripts

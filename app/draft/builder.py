@@ -17,6 +17,7 @@ from typing_extensions import override
 from app.campaign_file.fields import MOST_CONFIGURATIONS, MOST_RUNS, SECTIONS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.paths import Scripts
+from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems
 from app.campaign_file.reader import (
     CampaignReader,
@@ -141,6 +142,8 @@ def _workload(parts: DraftParts) -> Mapping[str, Any]:
     if parts.size_choice not in {SizeChoice.SCALE, SizeChoice.BYTES}:
         values["size"] = parts.size_choice.value
     del values["size" if parts.size_choice is SizeChoice.SCALE else "scale"]
+    if not values["phase"].strip():
+        del values["phase"]
     del values["transactions" if parts.length is Length.DURATION else "duration"]
     return values
 
@@ -151,8 +154,11 @@ def _raw_script(each: ScriptDraft) -> Mapping[str, object]:
     return {**source, "weight": int(weight) if weight.isascii() and weight.isdigit() else weight}
 
 
-def _names_files(raw: object) -> bool:
-    return isinstance(raw, list) and any(isinstance(each, dict) and "file" in each for each in raw)
+def names_files(raw: object) -> bool:
+    """Whether a value of scripts or phases names a file, which has to be read."""
+    if isinstance(raw, list):
+        return any(map(names_files, raw))
+    return isinstance(raw, dict) and ("file" in raw or names_files(raw.get("script")))
 
 
 def _entry(name: str, each: ConfigurationDraft) -> Mapping[str, Any]:
@@ -204,14 +210,17 @@ class _DraftReader(CampaignReader):
             except InvalidValueError as error:
                 self.refuse(place, error.problems)
                 return ScopedValue(None, place, refused=True)
-        if isinstance(field.kind, Scripts) and _names_files(raw):
-            return self._read_scripts(raw, place)
+        if isinstance(field.kind, Scripts | Phases) and names_files(raw):
+            return self._read_scripts(field, raw, place)
         read = CampaignReader.read_value(self, field, raw, place)
         return replace(read, refused=False) if field in OPTIONAL else read  # the rest counts meanwhile
 
-    def _read_scripts(self, raw: object, place: KeyPath) -> ScopedValue:
-        """Return scripts whose files were read by whoever answers the question."""
-        question = ScriptsQuestion(json.dumps(raw))
+    def _read_scripts(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+        """Return scripts, or phases with some, whose files were read by whoever answers the question."""
+        try:
+            question = ScriptsQuestion(json.dumps(raw), f"workload.{field.name}")
+        except TypeError:  # TOML knows dates, which nothing here takes
+            return CampaignReader.read_value(self, field, None, place)
         known = self.answers.get(question)
         if known is None:
             self.questions.append(question)

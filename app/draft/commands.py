@@ -12,7 +12,23 @@ from enum import StrEnum
 from typing import Final
 
 from app.analysis.compression import ratio_words
-from app.domain.campaign.configuration import Caches, Campaign, MemoryTarget
+from app.domain.campaign.configuration import (
+    Caches,
+    Campaign,
+    MemoryTarget,
+    RateShare,
+    Workload,
+    WorkloadPhase,
+)
+from app.domain.campaign.phases import (
+    PhaseTurn,
+    all_scripts,
+    script_files,
+    turns_of,
+    warmed_workload,
+    workload_of,
+)
+from app.domain.maintenance import maintenance
 from app.domain.text import tr
 from app.draft.disks.commands import FOLDER
 from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
@@ -113,7 +129,7 @@ def run_commands(
         wal_directory=folders.wal,
     )
     workload, seed = configuration.workload, campaign.seeds[0]
-    superuser = wants_superuser(workload.scripts)
+    superuser = wants_superuser(all_scripts(workload))
     lines = [
         _program(tr("Make the data directory"), installation.program("initdb"), *initdb),
         _program(tr("Force it to disk"), "sync", "--file-system", folders.data),
@@ -134,18 +150,61 @@ def run_commands(
     ]
     if workload.caches is Caches.COLD:
         lines += _cold_lines(resolved, folders)
-    if workload.warmup_s:
-        request = _request(resolved, folders, seed + 1)
-        argv = benchmark_argv(pgbench, connection, warmup_workload(workload), request)
-        lines.append(_program(tr("Warm up; does not count"), *argv))
-    log = TransactionLog(f"{folders.private}/{LOG_PREFIX}", sampling_rate(workload))
-    argv = benchmark_argv(pgbench, connection, workload, _request(resolved, folders, seed, log))
-    lines.append(_program(_measure_comment(resolved), *argv))
+    lines += _measuring(resolved, folders, pgbench, connection, seed)
     removed = "\n".join(dict.fromkeys((folders.root, folders.socket, folders.private)))
     lines.append(
         CommandLine(LineAction.REMOVE, removed, tr("Stop the server at once and remove what was made"))
     )
     return tuple(lines)
+
+
+def _measuring(
+    resolved: ResolvedConfiguration,
+    folders: PlannedFolders,
+    pgbench: PgbenchProgram,
+    connection: Connection,
+    seed: int,
+) -> Iterator[CommandLine]:
+    """Yield the warm-up and every phase, with what is done before it."""
+    workload = resolved.configuration.workload
+
+    def line(comment: str, does: Workload, request: BenchmarkRequest) -> CommandLine:
+        return _program(comment, *benchmark_argv(pgbench, connection, does, request))
+
+    if workload.warmup_s:
+        warmed = warmed_workload(workload)
+        threads = _threads(resolved, next(iter(workload.phases), None))
+        request = _request(resolved, folders, warmed, seed + 1, threads)
+        yield line(tr("Warm up; does not count"), warmup_workload(warmed), request)
+    if not workload.phases:
+        log = TransactionLog(f"{folders.private}/{LOG_PREFIX}", sampling_rate(workload))
+        request = _request(resolved, folders, workload, seed, resolved.threads, log)
+        yield line(_measure_comment(resolved), workload, request)
+    for turn in turns_of(workload):
+        phase = turn.phase
+        does = workload_of(workload, phase)
+        if turn.time == 1:
+            for name in phase.maintenance:
+                sql = maintenance(name).statement
+                yield CommandLine(LineAction.SQL, sql, tr("Before {phase}").format(phase=phase.name))
+        number, own_seed = ("", seed) if turn.is_own else (turn.number, seed + 1 + turn.number)
+        log = TransactionLog(f"{folders.private}/{LOG_PREFIX}{number}", sampling_rate(does))
+        request = _request(resolved, folders, does, own_seed, _threads(resolved, phase), log)
+        yield line(_phase_comment(turn), does, request)
+
+
+def _phase_comment(turn: PhaseTurn) -> str:
+    told = tr("Measure: {phase}") if turn.phase.counts else tr("Measure, does not count: {phase}")
+    words = told.format(phase=turn.label)
+    share = turn.phase.rate
+    if not isinstance(share, RateShare):
+        return words
+    rate = tr("at {percent:g} % of the TPS of {of}, which --rate= says then")
+    return f"{words}, {rate.format(percent=share.percent, of=share.of)}"
+
+
+def _threads(resolved: ResolvedConfiguration, phase: WorkloadPhase | None) -> int:
+    return resolved.threads if phase is None else resolved.phase_threads[phase.name]
 
 
 def _cold_lines(resolved: ResolvedConfiguration, folders: PlannedFolders) -> list[CommandLine]:
@@ -195,11 +254,17 @@ def _loading(
 
 
 def _request(
-    resolved: ResolvedConfiguration, folders: PlannedFolders, seed: int, log: TransactionLog | None = None
+    resolved: ResolvedConfiguration,
+    folders: PlannedFolders,
+    workload: Workload,
+    seed: int,
+    threads: int,
+    log: TransactionLog | None = None,
 ) -> BenchmarkRequest:
-    files = [script for script in resolved.configuration.workload.scripts if script.builtin is None]
-    paths = tuple(f"{folders.private}/script{number}.sql" for number in range(1, len(files) + 1))
-    return BenchmarkRequest(seed, resolved.scale.scale, resolved.threads, paths, log)
+    files = script_files(resolved.configuration.workload)
+    own = (script for script in workload.scripts if script.builtin is None)
+    paths = tuple(f"{folders.private}/{files[script]}" for script in own)
+    return BenchmarkRequest(seed, resolved.scale.scale, threads, paths, log)
 
 
 def _measure_comment(resolved: ResolvedConfiguration) -> str:

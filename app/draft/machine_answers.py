@@ -13,11 +13,18 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from app.campaign_file.paths import Scripts
+from app.campaign_file.fields import WORKLOAD_FIELDS
 from app.campaign_file.problems import InvalidValueError
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import format_campaign
-from app.domain.campaign.configuration import Campaign, PostgresChoice, Script, Target, Workload
+from app.domain.campaign.configuration import (
+    Campaign,
+    PostgresChoice,
+    Script,
+    Target,
+    Workload,
+    WorkloadPhase,
+)
 from app.domain.errors import CampaignError, FootingError, InternalError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -77,9 +84,11 @@ class ScriptsQuestion(MachineQuestion):
 
     Attributes:
         raw: the value of the campaign file's key, as JSON.
+        key: dotted; of the scripts themselves, or of phases that have some.
     """
 
     raw: str
+    key: str = "workload.script"
 
     @property
     @override
@@ -87,14 +96,15 @@ class ScriptsQuestion(MachineQuestion):
         return tr("Reading the scripts …")
 
     @override
-    def find_out(self, environment: DraftEnvironment) -> tuple[Script, ...]:
+    def find_out(self, environment: DraftEnvironment) -> tuple[Script, ...] | tuple[WorkloadPhase, ...]:
+        kind = next(each.kind for each in WORKLOAD_FIELDS if self.key == f"workload.{each.name}")
         try:
-            scripts: tuple[Script, ...] = Scripts().read(json.loads(self.raw), Path("/"))
+            found: tuple[Script, ...] | tuple[WorkloadPhase, ...]
+            found = kind.read(json.loads(self.raw), Path("/"))
         except InvalidValueError as error:
-            raise CampaignError(
-                " ".join(problem.message for problem in error.problems), field="workload.script"
-            ) from error
-        return scripts
+            words = " ".join(problem.message for problem in error.problems)
+            raise CampaignError(words, field=self.key) from error
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget, interleaved_order
+from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget, Workload, interleaved_order
 from app.domain.campaign.disk_target import unsafe_choices
 from app.domain.campaign.matrix import describe_matrix
 from app.domain.campaign.order import RunOrder
+from app.domain.campaign.phases import workload_of
 from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
 from app.domain.io_baseline import PLANNED_SECONDS
@@ -292,12 +293,25 @@ def _measured_bytes(resolved: ResolvedConfiguration) -> int | None:
     """Return what the transactions of a run write; None where only the speed decides."""
     workload = resolved.configuration.workload
     each_bytes = transaction_bytes(resolved.installation.page_bytes)
+    if not workload.phases:
+        return _transactions_bytes(workload, workload.warmup_s, each_bytes)
+    total = 0
+    for phase in workload.phases:
+        warmup_s = workload.warmup_s if phase is workload.phases[0] else 0
+        known = _transactions_bytes(workload_of(workload, phase), warmup_s, each_bytes)
+        if known is None:
+            return None
+        total += phase.times * known
+    return total
+
+
+def _transactions_bytes(workload: Workload, warmup_s: int, each_bytes: int) -> int | None:
     if not workload.writes:
         return 0
     if workload.transactions is not None:
         return workload.transactions * workload.clients * each_bytes
     if workload.rate_tps is not None and workload.duration_s is not None:
-        return round(workload.rate_tps * (workload.duration_s + workload.warmup_s)) * each_bytes
+        return round(workload.rate_tps * (workload.duration_s + warmup_s)) * each_bytes
     return None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.campaign.configuration import PlannedRun, Script, Workload
+from app.domain.campaign.phases import script_files
 from app.domain.errors import FootingError, PgbenchError
 from app.domain.text import tr
 from app.execution.children import end_child, outcome_of
@@ -28,7 +29,6 @@ from app.postgres.pgbench.argv import (
     benchmark_argv,
     loading_argvs,
     log_format,
-    warmup_workload,
 )
 from app.postgres.pgbench.filler import load_script
 from app.postgres.pgbench.loading import LoadTimes, load_times
@@ -38,12 +38,31 @@ from app.process.starter import spawn
 from app.recording.pgbench_failures import failure_reason
 from app.recording.recorder import Recorder
 from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
-from app.runfile.writer import Phase
+from app.runfile.writer import Phase, PhaseName
 
 LOG_PREFIX: Final = "transactions"
 LOAD_SCRIPT: Final = "load.sql"
 """Name of the script that loads data with a stated compressibility, in the folder and in the run file."""
 _GRACE_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PgbenchTurn:
+    """One pgbench that warms up or measures.
+
+    Attributes:
+        name: of the phase in which it runs.
+        workload: what it does.
+        seed: of its random numbers.
+        threads: as resolved on this machine.
+        log_one_in: the sampling of its transaction log; None for no log.
+    """
+
+    name: PhaseName
+    workload: Workload
+    seed: int
+    threads: int
+    log_one_in: int | None = None
 
 
 @dataclass(slots=True)
@@ -58,7 +77,6 @@ class PgbenchRuns:
         recorder: writes the run file.
         switch: asked often whether a person wants to stop.
         breathe: called often while pgbench runs; raises where server or target are gone.
-        log_one_in: the sampling of the transaction log; None before it is chosen.
         context: of the probes, told of the running pgbench; None while there are none.
     """
 
@@ -69,9 +87,8 @@ class PgbenchRuns:
     recorder: Recorder
     switch: Cancellable
     breathe: Callable[[], None]
-    log_one_in: int | None = None
     context: ProbeContext | None = field(default=None, init=False)
-    _written: tuple[str, ...] | None = field(default=None, init=False)
+    _written: dict[Script, str] | None = field(default=None, init=False)
 
     @property
     def _workload(self) -> Workload:
@@ -114,7 +131,7 @@ class PgbenchRuns:
         if child.returncode:
             self.server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
-            reason = self._words(stderr) or tr("it ended with status {code}")
+            reason = self._words(stderr, self._workload) or tr("it ended with status {code}")
             raise PgbenchError(message.format(reason=reason.format(code=child.returncode)))
         return stderr, ended_s - started_s
 
@@ -125,61 +142,57 @@ class PgbenchRuns:
         self.recorder.command(outcome_of(self.place.folder.account, argv, child, started_s, stderr=stderr))
         return stderr
 
-    def run(self, phase: Phase) -> PgbenchSummary:
+    def run(self, turn: PgbenchTurn) -> PgbenchSummary:
         """Run pgbench once and return its own figures.
 
         Raises:
             PgbenchError: it failed; carries its words.
             ServerError: it failed because the server ended.
         """
-        measures = phase is Phase.MEASURE
-        workload = self._workload if measures else warmup_workload(self._workload)
-        log = None
-        if measures and self.log_one_in is not None:
-            log = TransactionLog(f"{self.place.folder.path}/{LOG_PREFIX}", self.log_one_in)
+        name, log = turn.name, None
+        if turn.log_one_in is not None:
+            prefix = f"{self.place.folder.path}/{LOG_PREFIX}{name.number or ''}"
+            log = TransactionLog(prefix, turn.log_one_in)
         request = BenchmarkRequest(
-            # Another seed than the measured run's: it shall not repeat the same rows in the same order.
-            seed=self.planned.seed if measures else self.planned.seed + 1,
+            seed=turn.seed,
             scale=self.resolved.scale.scale,
-            threads=self.resolved.threads,
-            script_paths=self._script_paths(),
+            threads=turn.threads,
+            script_paths=self._script_paths(turn.workload),
             log=log,
         )
-        argv = benchmark_argv(self._program(), self.server.address, workload, request)
-        child = self._spawn(argv, phase.value)
+        argv = benchmark_argv(self._program(), self.server.address, turn.workload, request)
+        child = self._spawn(argv, name.stem, name.text)
         started_s = time.monotonic()
         try:
-            self._follow(phase, child, started_s, log)
+            self._follow(turn, child, started_s, log)
             self._watch(child)
         except BaseException:
             end_child(child)
             with suppress(FootingError):  # the first error is the one to tell
-                self._take_in(phase, argv, child, started_s)
+                self._take_in(name, argv, child, started_s)
             raise
-        stdout, stderr = self._take_in(phase, argv, child, started_s)
+        stdout, stderr = self._take_in(name, argv, child, started_s)
         if child.returncode:
-            raise self._failure_of_pgbench(child.returncode, stderr)
-        summary = parse_summary(stdout)
-        if measures:
-            self.recorder.pgbench_summary(summary)
-        return summary
+            raise self._failure_of_pgbench(child.returncode, stderr, turn.workload)
+        return parse_summary(stdout)
 
     def _follow(
         self,
-        phase: Phase,
+        turn: PgbenchTurn,
         child: subprocess.Popen[bytes],
         started_s: float,
         log: TransactionLog | None,
     ) -> None:
         if self.context is not None:
             self.context.pgbench_pid = child.pid
-        self.recorder.begin_pgbench(phase, self.place.folder, started_s)
+        name = turn.name
+        self.recorder.begin_pgbench(name.phase, self.place.folder, started_s, number=name.number)
         if log is not None:
-            self.recorder.follow_transactions(log, child.pid, log_format(self._workload))
+            self.recorder.follow_transactions(log, child.pid, log_format(turn.workload))
 
     def _take_in(
         self,
-        phase: Phase,
+        name: PhaseName,
         argv: tuple[str, ...],
         child: subprocess.Popen[bytes],
         started_s: float,
@@ -189,13 +202,13 @@ class PgbenchRuns:
         if self.context is not None:
             self.context.pgbench_pid = None
         stderr = self.recorder.end_pgbench(
-            phase, started_s + ended.duration_s, complete=child.returncode == 0
+            name.phase, started_s + ended.duration_s, complete=child.returncode == 0, number=name.number
         )
-        stdout = self.recorder.output(self.place.folder, f"{phase.value}.stdout", f"{phase.value}.stdout")
+        stdout = self.recorder.output(self.place.folder, f"{name.stem}.stdout", f"{name.stem}.stdout")
         self.recorder.command(replace(ended, stdout=stdout))
         return stdout, stderr
 
-    def _failure_of_pgbench(self, code: int, stderr: str) -> FootingError:
+    def _failure_of_pgbench(self, code: int, stderr: str, workload: Workload) -> FootingError:
         """Return the error for a pgbench that ended with another status than 0."""
         try:
             # The kernel closes the files of a postmaster that is killed before it tells its parent: pgbench
@@ -203,27 +216,23 @@ class PgbenchRuns:
             self.server.check_running(_GRACE_S)
         except FootingError as error:
             return error
-        reason = self._words(stderr)
+        reason = self._words(stderr, workload)
         return failure_of_pgbench(code, reason, was_killed=not self.recorder.client_aborted)
 
-    def _words(self, stderr: str) -> str:
+    def _words(self, stderr: str, workload: Workload) -> str:
         folder = self.place.folder.path
-        paths = {f"{folder}/{name}": script.path or "" for name, script in self._files().items()}
-        return failure_reason(stderr, self._workload.scripts, paths)
+        files = script_files(self._workload)
+        paths = {f"{folder}/{name}": script.path or "" for script, name in files.items()}
+        return failure_reason(stderr, workload.scripts, paths)
 
-    def _files(self) -> dict[str, Script]:
-        """Return the user's own scripts by the names that they get in the private folder."""
-        files = [script for script in self._workload.scripts if script.builtin is None]
-        return {f"script{number}.sql": script for number, script in enumerate(files, start=1)}
-
-    def _script_paths(self) -> tuple[str, ...]:
-        """Return the user's own scripts as files; warm-up and measurement read the same ones."""
+    def _script_paths(self, workload: Workload) -> tuple[str, ...]:
+        """Return the user's own scripts of a phase as files; every phase reads the same ones."""
         if self._written is None:
-            self._written = tuple(
-                write_private(self.place.folder, name, script.text, self.recorder.command)
-                for name, script in self._files().items()
-            )
-        return self._written
+            self._written = {
+                script: write_private(self.place.folder, name, script.text, self.recorder.command)
+                for script, name in script_files(self._workload).items()
+            }
+        return tuple(self._written[script] for script in workload.scripts if script.builtin is None)
 
     def _program(self) -> PgbenchProgram:
         installation = self.resolved.installation

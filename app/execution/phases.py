@@ -26,6 +26,7 @@ from app.analysis.compression import (
 )
 from app.domain.campaign.configuration import Caches, PlannedRun, Workload
 from app.domain.campaign.disk_target import NOT_READ_BACK
+from app.domain.campaign.phases import all_scripts
 from app.domain.errors import (
     FootingError,
     RunFileError,
@@ -39,12 +40,12 @@ from app.execution.children import kill_children
 from app.execution.control import Request
 from app.execution.data_set import CampaignDataSets, RunDataSet
 from app.execution.failures import crash_of_server, footing_error
+from app.execution.measured_phases import LogSampling, MeasuredPhases
 from app.execution.pgbench import PgbenchRuns
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.loading import LoadTimes
-from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
 from app.probes.base.probe import ProbeContext, ProbeUnavailable
 from app.probes.facts.environment import read_changing_facts, read_facts
@@ -61,7 +62,7 @@ from app.runfile.metadata.run_metadata import (
     RunMetadata,
     StoredMetadata,
 )
-from app.runfile.writer import Json, Phase, RunState
+from app.runfile.writer import Json, Phase, PhaseName, RunState
 
 _CANCEL_AGAIN_S: Final = 0.05
 _LATE_SIZES_S: Final = 7.0
@@ -75,7 +76,7 @@ class RunOutcome:
         state: done, stopped or failed.
         discard: the person wants the run file removed.
         error: why it failed.
-        measured: whether the phase `measure` was reached.
+        measured: whether a measured phase was reached.
     """
 
     state: RunState = RunState.FAILED
@@ -95,7 +96,7 @@ class Runner:
         recorder: writes the run file.
         listener: watches.
         switch: asked often whether a person wants to stop.
-        log_one_in: the sampling of the transaction log that the campaign uses; None before it is chosen.
+        log_one_in: the sampling of the transaction log that the campaign uses, as far as it is chosen.
         baseline: asks the storage what it can do, before anything else; None where nobody is to ask.
         data_sets: of the campaign, which are copied; None where every run loads its data.
     """
@@ -106,7 +107,7 @@ class Runner:
     recorder: Recorder
     listener: CampaignListener
     switch: Cancellable
-    log_one_in: int | None = None
+    log_one_in: LogSampling = field(default_factory=dict)
     baseline: StorageBaseline | None = None
     data_sets: CampaignDataSets | None = None
     outcome: RunOutcome = field(default_factory=RunOutcome)
@@ -183,16 +184,17 @@ class Runner:
             self._record_compression(sampled)
             if is_cold:
                 self._make_cold(pgbench)
-        warm_tps: float | None = None
-        if self._workload.warmup_s:
-            with self._phase(Phase.WARM_UP, self._workload.warmup_s):
-                warm_tps = pgbench.run(Phase.WARM_UP).tps
-        with self._phase(Phase.MEASURE, self._workload.duration_s):
-            self.outcome.measured = True
-            if self.log_one_in is None:
-                self.log_one_in = sampling_rate(self._workload, warm_tps)
-            pgbench.log_one_in = self.log_one_in
-            pgbench.run(Phase.MEASURE)
+        MeasuredPhases(
+            planned=self.planned,
+            resolved=self.resolved,
+            server=server,
+            pgbench=pgbench,
+            recorder=self.recorder,
+            log_one_in=self.log_one_in,
+            begin=self._measured_phase,
+            wait=self._in_background,
+            look=self._look_at,
+        ).measure()
         with self._phase(Phase.COLLECT):
             self.recorder.facts("after", read_changing_facts())
             self._record_health("after")
@@ -205,9 +207,9 @@ class Runner:
         )
 
     @contextmanager
-    def _phase(self, phase: Phase, planned_s: float | None = None) -> Iterator[None]:
+    def _phase(self, phase: Phase, planned_s: float | None = None, number: int = 0) -> Iterator[None]:
         self.switch.check()
-        self.recorder.begin_phase(phase)
+        self.recorder.begin_phase(phase, number)
         self.listener.phase_started(phase, planned_s)
         yield
 
@@ -221,12 +223,18 @@ class Runner:
                 self.listener.told("note", note)
             data.notes.clear()
 
+    @contextmanager
+    def _measured_phase(self, name: PhaseName, planned_s: float | None) -> Iterator[None]:
+        with self._phase(name.phase, planned_s, name.number):
+            self.outcome.measured |= name.phase in {Phase.PART, Phase.MEASURE}
+            yield
+
     def _start(self, pgbench: PgbenchRuns, *, has_bench: bool = False) -> None:
         self.server.start()
         self.recorder.follow_server_log(self.server.open_log)
         self._observe(pgbench)
         self.server.check_settings()
-        superuser = wants_superuser(self._workload.scripts)  # a person agreed: `app.campaign_file.trust`
+        superuser = wants_superuser(all_scripts(self._workload))  # a person agreed: `app.campaign_file.trust`
         if superuser:
             self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
         if not has_bench:

@@ -23,7 +23,7 @@ from app.library.entries import LibraryEntry, is_live
 from app.recording.live_file import LiveFile, settle_live_file
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
-from app.runfile.summary import summarise
+from app.runfile.summary import summarise, summarise_phases
 from app.runfile.writer import SUFFIX, RunState
 
 LOST_NOTE: Final = ".lost.txt"
@@ -66,9 +66,9 @@ def _finish(path: Path) -> None:
         if run.state is not RunState.RUNNING and not file.in_memory:
             return
         state = RunState.INCOMPLETE if run.state is RunState.RUNNING else run.state
-        summary = summarise(run)
+        summary, phases = summarise(run), summarise_phases(run)
         marks = marks_after(summary)
-    finish_run_file(file.live, state, summary, marks)
+    finish_run_file(file.live, state, summary, marks, phases=phases)
     settle_live_file(file)
 
 

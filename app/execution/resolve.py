@@ -6,11 +6,12 @@ Nothing is written here. What cannot work is an error now, with the field of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.domain.campaign.configuration import Caches, Campaign, Configuration, DiskTarget, Target
+from app.domain.campaign.phases import measured_seconds, own_workload, workload_of
 from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
 from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
@@ -45,6 +46,8 @@ class ResolvedConfiguration:
         need_bytes: free space that the target should have.
         unsafe: (setting, value, what it risks) of settings that trade safety away.
         server_options: of the target's filesystems that are server settings, with what became of each.
+        phase_threads: of pgbench in each phase of a workload with several, by its name; `threads` is then
+            that of the phase whose figures are the run's.
     """
 
     configuration: Configuration
@@ -56,6 +59,7 @@ class ResolvedConfiguration:
     need_bytes: int
     unsafe: tuple[tuple[str, str, str], ...]
     server_options: tuple[ServerOption, ...] = ()
+    phase_threads: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def setup(self) -> ServerSetup:
@@ -218,10 +222,14 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
             tried.add((item.workload.caches, targets[item.name].path))
         need_bytes = bytes_needed(scale.data_bytes, settings)
         target = _with_room(targets[item.name], item, checks, need_bytes)
-        threads = resolve_threads(item.workload, machine.cpus)
+        threads = resolve_threads(own_workload(item.workload), machine.cpus)
+        phase_threads = {
+            phase.name: resolve_threads(workload_of(item.workload, phase), machine.cpus)
+            for phase in item.workload.phases
+        }
         unsafe = _unsafe(item, settings, installation.page_bytes)
         resolved[item.name] = ResolvedConfiguration(
-            item, target, installation, settings, scale, threads, need_bytes, unsafe, options
+            item, target, installation, settings, scale, threads, need_bytes, unsafe, options, phase_threads
         )
     return ResolvedCampaign(campaign, machine, resolved)
 
@@ -312,7 +320,8 @@ def planned_seconds(campaign: Campaign, names: Sequence[str]) -> float | None:
     """Return seconds of warm-up and measurement of the runs of these configurations; None where open."""
     total, counts = 0.0, Counter(names)
     for item in campaign.configurations:
-        if item.workload.duration_s is None:
+        measured_s = measured_seconds(item.workload)
+        if measured_s is None:
             return None
-        total += counts[item.name] * (item.workload.duration_s + item.workload.warmup_s)
+        total += counts[item.name] * (measured_s + item.workload.warmup_s)
     return total

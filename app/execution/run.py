@@ -22,6 +22,7 @@ from app.domain.units import MIB
 from app.execution.baseline.storages import CampaignBaselines, StorageBaseline
 from app.execution.data_set import CampaignDataSets
 from app.execution.failures import footing_error
+from app.execution.measured_phases import LogSampling
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_run, marks_after, marks_before
@@ -50,7 +51,7 @@ from app.runfile.filenames import slug
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
 from app.runfile.reader import RunFile
-from app.runfile.summary import summarise
+from app.runfile.summary import summarise, summarise_phases
 from app.runfile.writer import SUFFIX, Json, RunFileWriter, RunState
 
 _FREE_MEMORY_BYTES: Final = 64 * MIB
@@ -73,7 +74,7 @@ class RunContext:
         disks: the helper's session; None where no configuration is on spare disks.
         baselines: what its storages told of themselves.
         data_sets: whether they are copied; None where every run loads its data.
-        log_one_in: sampling of the transaction log by workload: the same for all runs, because
+        log_one_in: sampling of the transaction log by workload and phase: the same for all runs, because
             writing the log has a cost that must not differ between what is compared.
     """
 
@@ -87,7 +88,7 @@ class RunContext:
     findings: tuple[PreflightFinding, ...] = ()
     early_commands: tuple[CommandOutcome, ...] = ()
     disks: DiskSession | None = None
-    log_one_in: dict[str, int] = field(default_factory=dict)
+    log_one_in: dict[str, LogSampling] = field(default_factory=dict)
     data_sets: CampaignDataSets | None = None
 
 
@@ -100,7 +101,6 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
     begun_s = time.monotonic()
     execution.listener.run_started(planned, str(file.final))
     recorder = Recorder(writer)
-    workload = repr(planned.configuration.workload)
     server = OwnServer(
         host=_host(execution, resolved, recorder),
         target=planned.configuration.target,
@@ -115,7 +115,7 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
         recorder=recorder,
         listener=execution.listener,
         switch=execution.switch,
-        log_one_in=execution.log_one_in.get(workload),
+        log_one_in=execution.log_one_in.setdefault(repr(planned.configuration.workload), {}),
         baseline=_baseline(execution, resolved, recorder),
         data_sets=execution.data_sets,
     )
@@ -127,8 +127,6 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
         runner.outcome.error = footing_error(error)
     else:
         runner.execute()
-        if runner.log_one_in is not None:
-            execution.log_one_in.setdefault(workload, runner.log_one_in)
     ended = _end_file(execution, planned, file, recorder, runner.outcome)
     return replace(ended, length_s=time.monotonic() - begun_s)
 
@@ -228,7 +226,8 @@ def _begin_file(
     try:
         file = begin_live_file(final, memory)
         try:
-            return file, RunFileWriter(file.live), note
+            has_phases = bool(planned.configuration.workload.phases)
+            return file, RunFileWriter(file.live, has_phases=has_phases), note
         except RunFileError:
             discard_live_file(file)
             raise
@@ -339,10 +338,10 @@ def _end_file(
             discard_live_file(file)
             result = replace(result, path=None)
         else:
-            summary, marks = _figures(file.live)
+            summary, phases, marks = _figures(file.live)
             result = replace(result, summary=summary, marks=marks)
             state = outcome.state if problem is None else RunState.FAILED
-            finish_run_file(file.live, state, summary, marks)
+            finish_run_file(file.live, state, summary, marks, phases=phases)
             settle_live_file(file)
             settled = True
     except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
@@ -370,7 +369,10 @@ def _close(recorder: Recorder, error: FootingError | None) -> FootingError | Non
     return recorder.failure
 
 
-def _figures(path: Path) -> tuple[dict[str, float | None], tuple[tuple[str, str], ...]]:
+def _figures(
+    path: Path,
+) -> tuple[dict[str, float | None], dict[int, dict[str, float | None]], tuple[tuple[str, str], ...]]:
+    """Return the figures of a run, those of its other phases by number, and its marks."""
     with RunFile(path) as run:
         summary = summarise(run)
-        return summary, (*marks_of(run), *marks_after(summary))
+        return summary, summarise_phases(run), (*marks_of(run), *marks_after(summary))

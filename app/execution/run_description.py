@@ -15,6 +15,7 @@ from app.domain.campaign.configuration import (
     Workload,
 )
 from app.domain.campaign.disk_target import NOT_READ_BACK, plan_of_target, unsafe_choices, unseen_choices
+from app.domain.campaign.phases import own_workload
 from app.domain.disk import DiskIdentity
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import StoragePlan
@@ -57,7 +58,7 @@ def describe_run(
         target=_describe_target(resolved),
         scale=resolved.scale.scale,
         data_bytes=resolved.scale.data_bytes,
-        workload=replace(describe_workload(configuration.workload), threads=resolved.threads),
+        workload=replace(describe_workload(own_workload(configuration.workload)), threads=resolved.threads),
     )
     if setup is None:
         return told
@@ -91,7 +92,7 @@ def describe_configuration(configuration: Configuration) -> RunMetadata:
     return RunMetadata(
         configuration=configuration.name,
         target=described,
-        workload=describe_workload(workload),
+        workload=describe_workload(own_workload(workload)),
         scale=workload.scale,
         installation=InstallationMetadata(folder=chosen.installation),
         postgresql=PostgresqlMetadata(preset=chosen.preset, checksums=chosen.checksums),

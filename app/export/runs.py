@@ -18,6 +18,7 @@ from app import VERSION
 from app.analysis.bottleneck import Bottleneck
 from app.analysis.bottleneck_evidence import read_bottleneck
 from app.analysis.cannot_show import read_unshown
+from app.analysis.phase_figures import read_phase_figures
 from app.domain.columns import CellKind, Column
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
@@ -28,7 +29,7 @@ from app.postgres.pgbench.histogram import Histogram
 from app.probes.base.disturbances import THRESHOLDS
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
-from app.runfile.metadata.typed_json import known
+from app.runfile.metadata.typed_json import known, values_of
 from app.runfile.output_file import check_output, write_output
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of
@@ -70,7 +71,10 @@ JSON_KEYS: Final = {
         "what limited it: cause, sentence and evidence; not-known where the file does not tell"
     ),
     "runs[].cannot_show": tr("what its figures cannot show: kind and words"),
-    "runs[].phases": tr("phase, started_ms, ended_ms"),
+    "runs[].phases": tr("phase, started_ms, ended_ms; phase:2 is number 2 of workload_phases"),
+    "runs[].workload_phases": tr(
+        "phases that began of a workload with several: number, name, label, what pgbench did, summary"
+    ),
     "runs[].events": tr("t_ms, kind, message, data"),
     "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),
     "runs[].devices": tr("of which series storage.* and the costs of a transaction are; empty where unknown"),
@@ -173,7 +177,7 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Anonymizer) -> No
 def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
     """Yield every value of a run, with nothing that the disguise hides."""
     told, origin_ms = run.metadata, _origin_ms(run)
-    phases = [(times.started_ms, times.phase.value) for times in reversed(run.phases())]
+    phases = [(times.started_ms, times.name.text) for times in reversed(run.phases())]
     identity = disguise.identity(known(told.id, ""))
     name = disguise.sentence(known(told.name, ""))
     marks = disguise.sentence(" ".join(dict.fromkeys(kind for kind, _ in marks_of(run))))
@@ -239,8 +243,12 @@ def describe_run(run: RunFile) -> dict[str, Json]:
         "bottleneck": bottleneck_as_json(read_bottleneck(run)),
         "cannot_show": [{"kind": each.limit.value, "words": each.words} for each in read_unshown(run)],
         "phases": [
-            {"phase": times.phase.value, "started_ms": times.started_ms, "ended_ms": times.ended_ms}
+            {"phase": times.name.text, "started_ms": times.started_ms, "ended_ms": times.ended_ms}
             for times in run.phases()
+        ],
+        "workload_phases": [
+            {**values_of(each.told), "label": each.told.label, "summary": dict(each.figures)}
+            for each in read_phase_figures(run)
         ],
         "events": [
             {"t_ms": event.t_ms, "kind": event.kind, "message": event.message, "data": event.data}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -133,6 +133,10 @@ class OwnServer:
     def checkpoint(self) -> None:
         """Write what is dirty."""
         self._prepared[0].checkpoint()
+
+    def maintain(self, statements: Sequence[str]) -> None:
+        """Execute them as the superuser."""
+        self._prepared[0].maintain(statements)
 
     def loaded(self, watch: Watch) -> None:
         """Do what the host does then."""

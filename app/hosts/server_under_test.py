@@ -7,7 +7,7 @@ with the reason, and the run file says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Protocol
 
@@ -139,6 +139,13 @@ class ServerUnderTest(Protocol):
 
     def checkpoint(self) -> None:
         """Write everything that is dirty to disk; phase `settle`, in a thread of its own.
+
+        Raises:
+            ServerError: it refuses, or was stopped meanwhile.
+        """
+
+    def maintain(self, statements: Sequence[str]) -> None:
+        """Execute statements in pgbench's database, between phases, in a thread of its own.
 
         Raises:
             ServerError: it refuses, or was stopped meanwhile.

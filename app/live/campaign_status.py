@@ -17,6 +17,7 @@ from app.domain.campaign.configuration import (
     as_begun,
     interleaved_order,
 )
+from app.domain.campaign.phases import measured_seconds
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.execution.disk_release import DiskEnding, read_disk_ending
@@ -27,7 +28,7 @@ from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.writer import SUFFIX, Phase, RunState
 
-_BENCHMARK: Final = (Phase.WARM_UP, Phase.MEASURE)
+_BENCHMARK: Final = (Phase.WARM_UP, Phase.PART, Phase.MEASURE)
 
 _log = logging.getLogger(__name__)
 
@@ -279,8 +280,8 @@ def _unreadable(path: Path, state: RunState, problem: str) -> RunStatus:
 def _read(path: Path, run: RunFile, unfinished: RunState) -> RunStatus:
     told = run.metadata
     started, ended = or_none(told.started_epoch_s), or_none(told.ended_epoch_s)
-    phases = {times.phase: times for times in run.phases()}
-    begun = [phases[phase].started_ms for phase in _BENCHMARK if phase in phases]
+    phases = run.phases()
+    begun = [times.started_ms for times in phases if times.phase in _BENCHMARK]
     return RunStatus(
         number=known(told.number, 0),
         configuration=known(told.configuration, ""),
@@ -289,7 +290,7 @@ def _read(path: Path, run: RunFile, unfinished: RunState) -> RunStatus:
         path=path,
         name=known(told.name, path.stem),
         tps=run.summary().get("tps"),
-        measured=Phase.MEASURE in phases,
+        measured=any(times.phase in {Phase.PART, Phase.MEASURE} for times in phases),
         started_epoch_s=started,
         length_s=None if started is None or ended is None else ended - started,
         before_benchmark_s=begun[0] / 1000 if begun else None,

@@ -11,11 +11,11 @@ import numpy as np
 from app.domain.campaign.configuration import Caches
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.runfile.metadata.run_metadata import RunningCommand, StorageStep
+from app.runfile.metadata.run_metadata import PhaseMetadata, RunningCommand, StorageStep
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord
 from app.runfile.series import RunData
-from app.runfile.writer import Phase, RunState
+from app.runfile.writer import Phase, PhaseName, RunState
 
 STALE_S: Final = 3.5
 """A number older than this is not shown as the latest: pgbench and the sampler say something every second."""
@@ -23,7 +23,7 @@ STALE_S: Final = 3.5
 QUIET_S: Final = 5.0
 """Without a new second for so long while pgbench runs, the page says that nothing comes."""
 
-_SAMPLED: Final = frozenset({Phase.WARM_UP, Phase.MEASURE})
+_SAMPLED: Final = frozenset({Phase.WARM_UP, Phase.PART, Phase.MEASURE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ class RunSnapshot:
         log: everything that happened, in order.
         quiet_s: how long nothing new has come although pgbench runs; 0 where all is well.
         problem: why it failed, or why nothing more can be read.
+        phase_label: what people call the phase, of a workload that has several; else empty.
     """
 
     data: RunData
@@ -97,6 +98,7 @@ class RunSnapshot:
     log: tuple[LogLine, ...] = ()
     quiet_s: float = 0.0
     problem: str = ""
+    phase_label: str = ""
 
 
 class RunSource(Protocol):
@@ -131,7 +133,8 @@ class SnapshotContext:
 
 def take_snapshot(data: RunData, moment: SnapshotContext, commands: Sequence[CommandRecord]) -> RunSnapshot:
     """Return the snapshot of a run; reads no file where the series of `numbers` are in memory."""
-    phase, started_ms, ended_ms = _phase(data)
+    newest, started_ms, ended_ms = _phase(data)
+    phase, part = newest.phase, _part_of(data, newest)
     now_ms = moment.now_ms if ended_ms is None else float(ended_ms)
     finished = moment.state is not RunState.RUNNING
     running = next((line for line in commands if moment.replayed and _lasts(line, now_ms)), None)
@@ -139,10 +142,11 @@ def take_snapshot(data: RunData, moment: SnapshotContext, commands: Sequence[Com
         data=data,
         phase=phase,
         phase_elapsed_s=max(0.0, (now_ms - started_ms) / 1000),
-        phase_planned_s=planned_seconds_of(data, phase),
+        phase_planned_s=planned_seconds_of(data, phase) if part is None else _planned_seconds(part),
         state=moment.state,
         numbers=latest_numbers(data),
-        command="" if finished else _command_text(data, phase, running),
+        command="" if finished else _command_text(data, newest, running),
+        phase_label="" if part is None else part.label,
         finished=finished,
         log=_log_lines(data, commands, moment.now_ms),
         quiet_s=moment.quiet_s if phase in _SAMPLED and not finished else 0.0,
@@ -157,6 +161,20 @@ def planned_seconds_of(data: RunData, phase: Phase) -> float | None:
     if phase is Phase.WARM_UP:
         return or_none(data.metadata.workload.warmup_s)
     return None
+
+
+def _planned_seconds(part: PhaseMetadata) -> float | None:
+    return or_none(part.workload.duration_s) or None
+
+
+def _part_of(data: RunData, name: PhaseName) -> PhaseMetadata | None:
+    """Return what the run says of a phase of a workload with several; None for any other phase."""
+    if name.phase not in {Phase.PART, Phase.MEASURE}:
+        return None
+    told = known(data.metadata.phases, ())
+    return next(
+        (each for each in told if (each.number == name.number) or (each.is_own and not name.number)), None
+    )
 
 
 def latest_numbers(data: RunData) -> LiveNumbers:
@@ -209,25 +227,25 @@ def _sum(*parts: float | None) -> float | None:
     return sum(known) if known else None
 
 
-def _phase(data: RunData) -> tuple[Phase, float, int | None]:
+def _phase(data: RunData) -> tuple[PhaseName, float, int | None]:
     """Return the newest phase with its begin and end in ms."""
     if not data.phases:
-        return Phase.PREPARE, 0.0, None
+        return PhaseName(Phase.PREPARE), 0.0, None
     newest = data.phases[-1]
-    return newest.phase, float(newest.started_ms), newest.ended_ms
+    return newest.name, float(newest.started_ms), newest.ended_ms
 
 
 def _lasts(command: CommandRecord, now_ms: float) -> bool:
     return command.started_ms <= now_ms < command.started_ms + command.duration_ms
 
 
-def _command_text(data: RunData, phase: Phase, running: CommandRecord | None) -> str:
+def _command_text(data: RunData, newest: PhaseName, running: CommandRecord | None) -> str:
     if running is not None:
         return " ".join(running.argv)
     started = data.metadata.running_command
-    if not isinstance(started, NotKnown) and started.phase == phase.value:
+    if not isinstance(started, NotKnown) and started.phase == newest.text:
         return _with_progress(started, data.metadata.storage_step)
-    return what_happens(data, phase)
+    return what_happens(data, newest.phase)
 
 
 def _with_progress(running: RunningCommand, step: Known[StorageStep]) -> str:
@@ -268,6 +286,7 @@ def what_happens(data: RunData, phase: Phase) -> str:
         settling = tr("checkpoint, stopping the server, emptying the caches, starting it again")
     return {
         Phase.SETTLE: settling,
+        Phase.MAINTENANCE: tr("maintenance of the server before the next phase"),
         Phase.COLLECT: tr("collecting facts and figures"),
     }.get(phase, tr("stopping the server and removing its data"))
 

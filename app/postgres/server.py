@@ -355,6 +355,21 @@ class Server:
         except psycopg.Error as err:
             raise ServerError(tr("The checkpoint failed: {reason}").format(reason=str(err).strip())) from err
 
+    def maintain(self, statements: Sequence[str]) -> None:
+        """Execute statements in pgbench's database, one by one; lasts as long as they do.
+
+        Raises:
+            ServerError: the server refuses, or was stopped meanwhile.
+        """
+        try:
+            with connect(self.conninfo_for(BENCH_DATABASE), statement_timeout_s=0) as connection:
+                for statement in statements:
+                    connection.execute(statement.encode())
+        except psycopg.Error as err:
+            message = tr("The server could not execute {statements}: {reason}")
+            words = message.format(statements="; ".join(statements), reason=str(err).strip())
+            raise ServerError(words) from err
+
     def stop(self, timeout_s: float = STOP_TIMEOUT_S, *, mode: StopMode = StopMode.FAST) -> StopMode | None:
         """Stop the server and wait until it is gone; without effect if it is gone already.
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
+from app.domain.campaign.phases import most_clients
 from app.domain.campaign.server_options import Fate, ServerOption
 from app.domain.errors import CampaignError, did_you_mean
 from app.domain.options.kinds import parse_switch
@@ -224,13 +225,14 @@ def server_settings(
             hint=did_you_mean(choice.preset, PRESETS),
         )
     user = _user_settings(choice)
-    connections = _max_connections(user, workload.clients)
+    clients = most_clients(workload)
+    connections = _max_connections(user, clients)
     sizing = Sizing(machine.usable_ram_bytes, connections, target_free_bytes, data_bytes)
 
     wanted = [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _REPORTED]
     if connections > INITDB_MAX_CONNECTIONS:
         why = tr("{clients} clients and {reserved} of pgFooting's own").format(
-            clients=workload.clients, reserved=connections - workload.clients
+            clients=clients, reserved=connections - clients
         )
         wanted.append(Setting("max_connections", str(connections), why, "", Origin.PGFOOTING))
     wanted += [

@@ -38,7 +38,7 @@ from app.recording.pgbench_failures import says_aborted
 from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import Json, LatencySecond, Phase, RunFileWriter
+from app.runfile.writer import Json, LatencySecond, Phase, PhaseName, RunFileWriter
 
 FLUSH_S: Final = 1.0
 SERVER_LOG_LIMIT: Final = 256 * 1024
@@ -66,7 +66,7 @@ class Recorder:
         self._progress: list[tuple[int, Sample]] = []
         self._streams: BenchmarkStreams | None = None
         self._server_log: ServerLogTail | None = None
-        self._phase = Phase.PREPARE
+        self._phase = PhaseName(Phase.PREPARE)
         self._benchmark_started_s = 0.0
         self._p99_ms: float | None = None
         self._left_over_rows = 0
@@ -121,12 +121,12 @@ class Recorder:
     @property
     def phase(self) -> Phase:
         """The phase that was begun last."""
-        return self._phase
+        return self._phase.phase
 
-    def begin_phase(self, phase: Phase) -> None:
-        """End the phase that lasts and begin the next."""
-        self._phase = phase
-        self._write(lambda writer: writer.begin_phase(phase, writer.t_ms()))
+    def begin_phase(self, phase: Phase, number: int = 0) -> None:
+        """End the phase that lasts and begin the next; `number` as in `PhaseName`."""
+        self._phase = PhaseName(phase, number)
+        self._write(lambda writer: writer.begin_phase(phase, writer.t_ms(), number))
 
     def event(self, kind: str, message: str, data: Mapping[str, Json] | None = None) -> None:
         """Record something that happened now."""
@@ -153,10 +153,11 @@ class Recorder:
 
     def pgbench_summary(self, summary: PgbenchSummary) -> None:
         """Store pgbench's own figures of the measured run."""
-        values: dict[str, Json] = {
-            key: value for key, value in asdict(summary).items() if isinstance(value, int | float | str)
-        }
-        self.set_run(RunMetadata(pgbench=values))
+        self.set_run(RunMetadata(pgbench=printed_values(summary)))
+        self.unknown_lines(summary)
+
+    def unknown_lines(self, summary: PgbenchSummary) -> None:
+        """Label the run where pgbench printed what nobody understands."""
         if summary.other_lines:
             lines = " · ".join(line.strip()[:_LONGEST_LINE] for line in summary.other_lines[:_MOST_LINES])
             told = tr("pgbench printed {count} lines that are not understood, and are kept: {lines}")
@@ -168,47 +169,53 @@ class Recorder:
         """Read events from the server's log from now on."""
         self._server_log = ServerLogTail(open_log)
 
-    def begin_pgbench(self, phase: Phase, folder: PrivateFolder, started_s: float) -> None:
-        """Follow a pgbench that was started at this monotonic time.
+    def begin_pgbench(
+        self, phase: Phase, folder: PrivateFolder, started_s: float, *, number: int = 0
+    ) -> None:
+        """Follow a pgbench that was started at this monotonic time; `number` as in `PhaseName`.
 
         Raises:
             PgbenchError: what it prints cannot be read.
         """
         self.client_aborted = False
-        self._streams = BenchmarkStreams(folder, phase.value)
+        name = PhaseName(phase, number)
+        self._streams = BenchmarkStreams(folder, name.stem)
         self._benchmark_started_s = started_s
         self._p99_ms = None
-        self._write(lambda writer: writer.set_phase(phase, writer.t_ms(started_s), None))
+        self._write(lambda writer: writer.set_phase(name, writer.t_ms(started_s), None))
 
     def follow_transactions(self, log: TransactionLog, pid: int, log_format: LogFormat) -> None:
         """Follow its transaction log as well."""
         origin_us = round(self.clock.epoch_of(self._benchmark_started_s) * 1e6)
-        self.set_run(RunMetadata(transaction_log_one_in=log.sample_one_in))
+        if self._phase.phase is Phase.MEASURE:
+            self.set_run(RunMetadata(transaction_log_one_in=log.sample_one_in))
         if self._streams is not None:
             reason = self._streams.follow_log(log, pid, log_format, origin_us=origin_us)
             if reason:
                 self._write(lambda _writer: self._write_lost_log(reason))
 
-    def end_pgbench(self, phase: Phase, ended_s: float, *, complete: bool) -> str:
+    def end_pgbench(self, phase: Phase, ended_s: float, *, complete: bool, number: int = 0) -> str:
         """Take in what an ended pgbench has left; return what it printed to stderr.
 
         Args:
-            phase: warm-up or measure.
+            phase: in which it ran.
             ended_s: monotonic time.
             complete: it ended by itself, so its logs are whole.
+            number: as in `PhaseName`.
 
         Raises:
             PgbenchError: what it printed cannot be read.
         """
+        name = PhaseName(phase, number)
         streams, self._streams = self._streams, None
         if streams is None:
             return ""
         news = streams.finish()
 
         def store(writer: RunFileWriter) -> None:
-            writer.set_phase(phase, writer.t_ms(self._benchmark_started_s), writer.t_ms(ended_s))
-            self._write_news(news, phase)
-            writer.set_output(f"{phase.value}.stderr", streams.text)
+            writer.set_phase(name, writer.t_ms(self._benchmark_started_s), writer.t_ms(ended_s))
+            self._write_news(news, name)
+            writer.set_output(f"{name.stem}.stderr", streams.text)
             if complete and streams.log_is_whole:
                 writer.complete_latency_seconds(None)
             self._write_ticks()
@@ -341,11 +348,11 @@ class Recorder:
         self.writer.add_unavailable(self.writer.t_ms(), "transaction-log", reason)
         self.writer.add_mark("partial-latencies", told)
 
-    def _write_news(self, news: StreamUpdate, phase: Phase) -> None:
+    def _write_news(self, news: StreamUpdate, phase: PhaseName) -> None:
         # Complaints are stored at once; progress lines, which are samples already, when pgbench has ended:
         # to rewrite an hour of them every second would cost the library's device 200 KB a second.
         if news.others:
-            self.writer.append_output(f"{phase.value}.stderr", news.others)
+            self.writer.append_output(f"{phase.stem}.stderr", news.others)
             self.client_aborted = self.client_aborted or says_aborted(news.others)
         for line in news.lines:
             t_ms = self._t_ms_of(line.time_s)
@@ -365,7 +372,7 @@ class Recorder:
             return None
         last = news.lines[-1]
         elapsed_s = self.clock.monotonic_of(last.time_s) - self._benchmark_started_s
-        return ProgressReport(self._phase, elapsed_s, last.tps, last.latency_ms, self._p99_ms)
+        return ProgressReport(self._phase.phase, elapsed_s, last.tps, last.latency_ms, self._p99_ms)
 
     def _second_t_ms(self, number: int) -> int:
         return self.writer.t_ms(self._benchmark_started_s) + 1000 * number
@@ -409,6 +416,11 @@ class Recorder:
     def _write_server_event(self, event: ServerEvent) -> None:
         data: dict[str, Json] = {**event.values, "pid": event.pid}
         self.writer.add_event(self._t_ms_of(event.epoch_s), event.kind.value, event.text, data)
+
+
+def printed_values(summary: PgbenchSummary) -> dict[str, Json]:
+    """Return what pgbench printed, as a run file holds it."""
+    return {key: value for key, value in asdict(summary).items() if isinstance(value, int | float | str)}
 
 
 # --- Rows of a run file for what the sampler and the clocks say.

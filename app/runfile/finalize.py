@@ -23,12 +23,13 @@ _AT_ONCE: Final = 1024
 _LOOK_S: Final = 0.02
 
 
-def finish_run_file(
+def finish_run_file(  # noqa: PLR0913 - all that a finished file says, each by its name
     path: Path,
     state: RunState,
     summary: Mapping[str, float | None],
     marks: Iterable[tuple[str, str]] = (),
     *,
+    phases: Mapping[int, Mapping[str, float | None]] | None = None,
     is_durable: bool = True,
     readers_s: float = 20.0,
 ) -> None:
@@ -36,7 +37,8 @@ def finish_run_file(
 
     Used at the end of a run, and on files whose runner died. May be repeated. Without `is_durable`
     nothing waits for the disk. Who reads the file all the time is waited for during `readers_s`; then it is
-    whole, but stays a file with a journal beside it (which is empty).
+    whole, but stays a file with a journal beside it (which is empty). `phases` are the figures of those but
+    `measure`, by number, of a workload that has several.
 
     Raises:
         RunFileError: the file cannot be written or is damaged; it is left as it was.
@@ -60,6 +62,12 @@ def finish_run_file(
             )
             connection.execute("DELETE FROM summary")
             connection.executemany("INSERT INTO summary VALUES (?, ?)", summary.items())
+            if phases:  # a file of the format that has them
+                connection.execute("DELETE FROM phase_figure")
+                connection.executemany(
+                    "INSERT INTO phase_figure VALUES (?, ?, ?)",
+                    [(number, *each) for number, found in phases.items() for each in found.items()],
+                )
             connection.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", marks)
             connection.execute("COMMIT")
             connection.execute("VACUUM")

@@ -38,7 +38,17 @@ from app.runfile.values import (
     text_value,
     whole_value,
 )
-from app.runfile.writer import APPLICATION_ID, FORMAT, Json, LatencySecond, Phase, RunState
+from app.runfile.writer import (
+    APPLICATION_ID,
+    FORMAT,
+    ONE_PHASE_FORMAT,
+    Json,
+    LatencySecond,
+    Phase,
+    PhaseName,
+    RunState,
+    read_phase_name,
+)
 
 _SQLITE_HEADER = b"SQLite format 3\0"
 _MOST_VALUES_BYTES: Final = 16 << 20
@@ -93,6 +103,12 @@ class PhaseTimes:
     phase: Phase
     started_ms: int
     ended_ms: int | None
+    number: int = 0
+
+    @property
+    def name(self) -> PhaseName:
+        """What tells it from every other phase of its run."""
+        return PhaseName(self.phase, self.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,17 +270,17 @@ class RunFile:
     def phases(self) -> tuple[PhaseTimes, ...]:
         """The phases so far, in order."""
         with self._told():
-            found = [
-                PhaseTimes(
-                    Phase(name_value(name)), whole_value(start), None if end is None else whole_value(end)
-                )
-                for name, start, end in self._rows("SELECT name, started_ms, ended_ms FROM phase")
-            ]
+            found = []
+            for name, start, end in self._rows("SELECT name, started_ms, ended_ms FROM phase"):
+                named = read_phase_name(name_value(name))
+                ended_ms = None if end is None else whole_value(end)
+                found.append(PhaseTimes(named.phase, whole_value(start), ended_ms, named.number))
             return tuple(sorted(found, key=lambda times: times.started_ms))
 
-    def phase(self, phase: Phase) -> PhaseTimes | None:
+    def phase(self, phase: Phase, number: int = 0) -> PhaseTimes | None:
         """The times of one phase, None where it was not reached."""
-        return next((times for times in self.phases() if times.phase is phase), None)
+        name = PhaseName(phase, number)
+        return next((times for times in self.phases() if times.name == name), None)
 
     def series(self) -> tuple[Series, ...]:
         """All series of the file."""
@@ -449,6 +465,17 @@ class RunFile:
                 name_value(name): None if value is None else number_value(value)
                 for name, value in self._rows("SELECT name, value FROM summary")
             }
+
+    def phase_figures(self) -> dict[int, dict[str, float | None]]:
+        """The stored figures of the phases of the workload but `measure`, by their number."""
+        found: dict[int, dict[str, float | None]] = {}
+        with self._told():
+            if next(self._rows("PRAGMA user_version"))[0] == ONE_PHASE_FORMAT:
+                return found
+            for number, name, value in self._rows("SELECT phase, name, value FROM phase_figure"):
+                figures = found.setdefault(whole_value(number), {})
+                figures[name_value(name)] = None if value is None else number_value(value)
+        return found
 
     def ticks(self) -> NDArray[np.float64]:
         """Rows of (number, t_ms, lateness_us, missed)."""

@@ -12,9 +12,9 @@ from functools import cache
 from typing import Final
 
 from app.domain.text import tr
-from app.runfile.writer import FORMAT, SCHEMA
+from app.runfile.writer import FORMAT, ONE_PHASE_FORMAT, PHASES_SCHEMA, SCHEMA
 
-SCHEMAS: Final = {FORMAT: SCHEMA}
+SCHEMAS: Final = {ONE_PHASE_FORMAT: SCHEMA, FORMAT: PHASES_SCHEMA}
 """The file that makes a run file, by format. A new format gets a file of its own; the old ones stay."""
 
 SchemaObject = tuple[str, str, str, str | None]

@@ -34,6 +34,25 @@ MEAN_S: Final = 15.0
 """Width of the running mean of charts; statistics never use it."""
 
 _FEWEST_FOR_STALLS: Final = 10
+_EDGE_S: Final = 0.5
+"""pgbench's last second and a tick on the edge may come so much after the end of a phase."""
+_BENCHMARKS: Final = frozenset({Phase.WARM_UP, Phase.MAINTENANCE, Phase.PART, Phase.MEASURE})
+"""Phases that charts show."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRegion:
+    """A phase of a workload with several on the axis of a chart.
+
+    Attributes:
+        label: what people call it.
+        start_s: begin, since that of the phase whose figures are the run's.
+        end_s: end, or the latest time that is known.
+    """
+
+    label: str
+    start_s: float
+    end_s: float
 
 
 @dataclass(frozen=True)
@@ -90,7 +109,7 @@ class RunData:
         if self.measure_start_ms is not None:
             return float(self.measure_start_ms)
         warm_up_ms = 1000 * known(self.metadata.workload.warmup_s, 0.0)
-        started = next((times.started_ms for times in self.phases if times.phase is Phase.WARM_UP), None)
+        started = next((times.started_ms for times in self.phases if times.phase in _BENCHMARKS), None)
         return (self.last_ms if started is None else started) + warm_up_ms
 
     @property
@@ -100,13 +119,13 @@ class RunData:
 
     @property
     def begin_s(self) -> float:
-        """Begin of the warm-up, else of the measured phase; at most 0."""
-        started = [times.started_ms for times in self.phases if times.phase is Phase.WARM_UP]
+        """Begin of the warm-up, else of the first measured phase; at most 0."""
+        started = [times.started_ms for times in self.phases if times.phase in _BENCHMARKS]
         return min(0.0, (started[0] - self.origin_ms) / 1000) if started else 0.0
 
     @property
     def end_s(self) -> float:
-        """The latest time that this view knows, at most the end of the measured phase."""
+        """The latest time that this view knows, at most the end of the last measured phase."""
         return min((self.last_ms - self.origin_ms) / 1000, self._measure_end_s())
 
     def series_keys(self) -> tuple[SeriesKey, ...]:
@@ -142,7 +161,7 @@ class RunData:
         The definition of `app.statistics.stalls.stalled_seconds`.
         """
         t_s, tps = self.series(*TPS)
-        measured = t_s > 0
+        measured = (t_s > 0) & (t_s <= self.duration_s + _EDGE_S)
         t_s, tps = t_s[measured], tps[measured]
         if len(tps) < _FEWEST_FOR_STALLS:
             return []
@@ -205,12 +224,31 @@ class RunData:
         return (t_ms - self.origin_ms) / 1000
 
     def _measure_end_s(self) -> float:
-        ended = next((times.ended_ms for times in self.phases if times.phase is Phase.MEASURE), None)
-        return float("inf") if ended is None else self._t_s(ended)
+        """End of the last measured phase; infinite while more may come."""
+        ended = [times.ended_ms for times in self.phases if times.phase in {Phase.PART, Phase.MEASURE}]
+        has_measured = any(times.phase is Phase.MEASURE for times in self.phases)
+        is_over = has_measured and self.phases[-1].phase not in _BENCHMARKS
+        known = [self._t_s(each) for each in ended if each is not None]
+        if not has_measured or len(known) < len(ended) or not (is_over or len(ended) == 1):
+            return float("inf")
+        return max(known)
+
+    @property
+    def regions(self) -> tuple[PhaseRegion, ...]:
+        """The phases of a workload with several, in order; none of a run with one phase."""
+        told = known(self.metadata.phases, ())
+        labels = {each.number: each.label for each in told}
+        own = next((each.number for each in told if each.is_own), 0)
+        found = []
+        for times in self.phases if told else ():
+            if times.phase in {Phase.PART, Phase.MEASURE}:
+                label = labels.get(times.number or own, "")
+                end_ms = self.last_ms if times.ended_ms is None else float(times.ended_ms)
+                found.append(PhaseRegion(label, self._t_s(times.started_ms), self._t_s(end_ms)))
+        return tuple(found)
 
     def _seen(self, t_ms: Array, values: Array) -> tuple[Array, Array]:
-        # pgbench's last second and a tick on the edge may come a little after the end of the phase.
-        last_ms = min(self.last_ms, self.origin_ms + 1000 * self._measure_end_s() + 500)
+        last_ms = min(self.last_ms, self.origin_ms + 1000 * (self._measure_end_s() + _EDGE_S))
         count = int(np.searchsorted(t_ms, last_ms, side="right"))
         return (t_ms[:count] - self.origin_ms) / 1000, values[:count]
 

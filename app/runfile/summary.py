@@ -61,21 +61,22 @@ _PER_TRANSACTION: Final = (
 
 
 @np.errstate(over="ignore", invalid="ignore")  # sums that a foreign file makes infinite are no figures
-def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
-    """Return all figures that can be said; empty where the phase `measure` was not reached.
+def summarise(run: RunFile, cut_s: float = 0.0, part: int = 0) -> dict[str, float | None]:
+    """Return all figures that can be said; empty where the phase was not reached.
 
     Args:
         run: its file.
         cut_s: seconds left out at the beginning of the phase. What pgbench printed is of the whole of it:
             after a cut TPS, latency and counts are those of its reports.
+        part: number of the phase of a workload with several; 0 for the phase `measure`.
     """
-    measured = run.phase(Phase.MEASURE)
+    measured = run.phase(Phase.PART, part) if part else run.phase(Phase.MEASURE)
     if measured is None:
         return {}
     reports, end_ms = _reports(run, measured, cut_s)
     start_ms = reports.start_ms
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
-    told = run.metadata
+    told = run.metadata.of_phase(part)
     figures |= _after_cut(run, reports) if cut_s else _throughput(told, start_ms, end_ms, reports)
     seconds = seconds_of(reports.t_ms, reports.tps, start_ms)
     starts_s = _checkpoint_starts(run, measured, start_ms, end_ms)
@@ -83,11 +84,13 @@ def summarise(run: RunFile, cut_s: float = 0.0) -> dict[str, float | None]:
     if starts_s is not None and known(told.workload.label, "") not in _NO_CHECKPOINTS:
         figures["checkpoint_cycles"] = float(max(0, len(starts_s) - 1))
     limit_ms = figures["latency_limit_ms"] = offered_load(told).limit_ms
-    figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s)
+    printed = not isinstance(told.pgbench, NotKnown)
+    figures |= _latencies(run, start_ms, end_ms, limit_ms, is_whole=not cut_s, is_printed=printed)
     figures |= _costs(run, start_ms, end_ms, figures["tps"])
-    figures |= _loading(told)
-    figures |= _stored(told)
-    figures |= _cached(told)
+    if not part:  # of the data as it was loaded, not of a phase
+        figures |= _loading(told)
+        figures |= _stored(told)
+        figures |= _cached(told)
     ticks = run.ticks()
     during = (ticks[:, 1] > start_ms) & (ticks[:, 1] <= end_ms)
     figures["missed_ticks"] = float(ticks[during, 3].sum())
@@ -281,7 +284,7 @@ def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: fl
 
 
 def _latencies(
-    run: RunFile, start_ms: float, end_ms: float, limit_ms: float | None, *, is_whole: bool
+    run: RunFile, start_ms: float, end_ms: float, limit_ms: float | None, *, is_whole: bool, is_printed: bool
 ) -> dict[str, float | None]:
     """Return the percentiles of all transactions that were offered, skipped ones included.
 
@@ -309,7 +312,7 @@ def _latencies(
     }
     figures["latency_max_ms"] = whole.percentile(100.0) / 1000
     figures["partial_seconds"] = float(partial)
-    if is_whole and isinstance(run.metadata.pgbench, NotKnown):
+    if is_whole and not is_printed:
         figures["latency_mean_ms"] = latency_sum_us / transactions / 1000
     return figures
 
@@ -359,6 +362,12 @@ def figures_of(run: RunFile) -> dict[str, float | None]:
         return stored
     anew = summarise(run)
     return stored | {name: anew.get(name) for name in (*_PERCENTILES, "late", "latency_limit_ms")}
+
+
+def summarise_phases(run: RunFile) -> dict[int, dict[str, float | None]]:
+    """Return the figures of every phase of a workload with several, by number, but of `measure`."""
+    numbers = [times.number for times in run.phases() if times.phase is Phase.PART]
+    return {number: figures for number in numbers if (figures := summarise(run, part=number))}
 
 
 NOT_STEADY: Final = "not-steady"

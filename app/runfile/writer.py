@@ -1,4 +1,4 @@
-"""Writing a run file: create, append a second. The format is described in schema.sql.
+"""Writing a run file: create, append a second. The formats are described in schema.sql, schema_phases.sql.
 
 A live file is in WAL mode with one synchronised transaction a second; a finished one is a single file
 without a journal, its samples clustered by series (`app.runfile.finalize`).
@@ -23,9 +23,15 @@ from app.probes.base.fact_tree import Fact
 from app.process.starter import CommandOutcome
 
 APPLICATION_ID: Final = 0x5047464F
-FORMAT: Final = 1
+FORMAT: Final = 2
+"""The newest one: of a run whose workload has several phases. Earlier versions read format 1."""
+ONE_PHASE_FORMAT: Final = 1
+"""Of every other run."""
 SUFFIX: Final = ".footing"
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
+PHASES_SCHEMA: Final = Path(__file__).with_name("schema_phases.sql")
+
+_MOST_DIGITS: Final = 4
 
 Json = Fact
 """A value that JSON can express."""
@@ -42,7 +48,11 @@ class RunState(StrEnum):
 
 
 class Phase(StrEnum):
-    """Phases of a run in their order; only MEASURE counts."""
+    """Phases of a run in their order; the figures of the run are those of MEASURE.
+
+    A workload of several phases has a PART for each of the others, and a MAINTENANCE where something is done
+    before one: they have numbers (`PhaseName`).
+    """
 
     BASELINE = "baseline"
     PREPARE = "prepare"
@@ -50,9 +60,48 @@ class Phase(StrEnum):
     LOAD = "load"
     SETTLE = "settle"
     WARM_UP = "warm-up"
+    MAINTENANCE = "maintenance"
+    PART = "phase"
     MEASURE = "measure"
     COLLECT = "collect"
     TEARDOWN = "teardown"
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseName:
+    """What tells a phase of a run from every other one.
+
+    Attributes:
+        phase: what is done.
+        number: of the phase of the workload that it belongs to; 0 where there is only one such phase.
+    """
+
+    phase: Phase
+    number: int = 0
+
+    @property
+    def text(self) -> str:
+        """As in table `phase`."""
+        return f"{self.phase.value}:{self.number}" if self.number else self.phase.value
+
+    @property
+    def stem(self) -> str:
+        """Begin of the names of what programs print in it: another one for each phase."""
+        return f"{self.phase.value}{self.number or ''}"
+
+
+def read_phase_name(text: str) -> PhaseName:
+    """Return the name that stands in table `phase`.
+
+    Raises:
+        ValueError: there is no such phase.
+    """
+    word, colon, number = text.partition(":")
+    if not colon:
+        return PhaseName(Phase(word))
+    if not (number.isascii() and number.isdecimal() and 0 < len(number) <= _MOST_DIGITS and int(number)):
+        raise ValueError(text)
+    return PhaseName(Phase(word), int(number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +147,12 @@ class RunFileWriter:
     """
 
     def __init__(
-        self, path: Path, *, started_monotonic_s: float | None = None, is_durable: bool = True
+        self,
+        path: Path,
+        *,
+        started_monotonic_s: float | None = None,
+        is_durable: bool = True,
+        has_phases: bool = False,
     ) -> None:
         """Create the file; it must not exist.
 
@@ -106,6 +160,7 @@ class RunFileWriter:
             path: where it grows.
             started_monotonic_s: the monotonic clock at t_ms = 0; None for now.
             is_durable: what is committed survives a power cut; without, nothing waits for the disk.
+            has_phases: its workload has several phases.
 
         Raises:
             RunFileError: it exists or cannot be written.
@@ -118,17 +173,17 @@ class RunFileWriter:
             path.touch(mode=0o600, exist_ok=False)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
             try:
-                self._begin(is_durable=is_durable)
+                self._begin(PHASES_SCHEMA if has_phases else SCHEMA, is_durable=is_durable)
             except BaseException:  # the disk is full, say
                 self._connection.close()
                 raise
 
-    def _begin(self, *, is_durable: bool) -> None:
+    def _begin(self, schema: Path, *, is_durable: bool) -> None:
         if not is_durable:
             self._connection.execute("PRAGMA synchronous=OFF")
         # Before WAL mode, so that the header with the application id is in the file from the start. In one
         # transaction: else the disk is waited for at every statement.
-        self._connection.executescript(f"BEGIN;{SCHEMA.read_text(encoding='utf-8')}COMMIT;")
+        self._connection.executescript(f"BEGIN;{schema.read_text(encoding='utf-8')}COMMIT;")
         # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
         # second that was committed survives a power cut.
         synchronous = "FULL" if is_durable else "OFF"
@@ -164,20 +219,21 @@ class RunFileWriter:
             [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()],
         )
 
-    def begin_phase(self, phase: Phase, t_ms: int) -> None:
-        """End the phase that lasts, if any, and begin the next."""
+    def begin_phase(self, phase: Phase, t_ms: int, number: int = 0) -> None:
+        """End the phase that lasts, if any, and begin the next; `number` as in `PhaseName`."""
         self.end_phase(t_ms)
-        self._connection.execute("INSERT INTO phase VALUES (?, ?, NULL)", (phase.value, t_ms))
+        name = PhaseName(phase, number).text
+        self._connection.execute("INSERT INTO phase VALUES (?, ?, NULL)", (name, t_ms))
 
     def end_phase(self, t_ms: int) -> None:
         """End the phase that lasts, if any."""
         self._connection.execute("UPDATE phase SET ended_ms = ? WHERE ended_ms IS NULL", (t_ms,))
 
-    def set_phase(self, phase: Phase, started_ms: int, ended_ms: int | None) -> None:
+    def set_phase(self, name: PhaseName, started_ms: int, ended_ms: int | None) -> None:
         """Correct the times of a phase, once pgbench told when it really began and ended."""
         self._connection.execute(
             "UPDATE phase SET started_ms = ?, ended_ms = ? WHERE name = ?",
-            (started_ms, ended_ms, phase.value),
+            (started_ms, ended_ms, name.text),
         )
 
     def add_event(self, t_ms: int, kind: str, message: str, data: Mapping[str, Json] | None = None) -> None:

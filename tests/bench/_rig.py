@@ -37,7 +37,7 @@ from app.domain.campaign.configuration import (
     interleaved_order,
     with_drawn_order,
 )
-from app.execution.pgbench import PgbenchRuns
+from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.phases import Runner
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.execution.stop import Cancellable
@@ -54,7 +54,7 @@ from app.probes.sources.processes import ServerTree
 from app.process.starter import Account
 from app.recording.events import CampaignListener, NullListener, ProgressReport
 from app.recording.recorder import Recorder
-from app.runfile.writer import SUFFIX, Phase, RunFileWriter
+from app.runfile.writer import SUFFIX, Phase, PhaseName, RunFileWriter
 from tests.bench._figures import TICKS_PER_S
 
 SETTINGS = (
@@ -213,14 +213,12 @@ class Rig:
             recorder=recorder,
             listener=listener,
             switch=Cancellable(),
-            log_one_in=one_in,
+            log_one_in={} if one_in is None else {0: one_in},
         )
 
     def pgbench(self, runner: Runner) -> PgbenchRuns:
         """Return what starts pgbench for a runner."""
-        pgbench = runner._make_pgbench(self.place)
-        pgbench.log_one_in = runner.log_one_in
-        return pgbench
+        return runner._make_pgbench(self.place)
 
     def prepare(self) -> None:
         """Make the cluster, start the server and load the data, as the phases of a run do."""
@@ -272,7 +270,10 @@ class Rig:
         server_s, own_s, children_s = _server_cpu_s(tree), own_cpu_s(), children_cpu_s()
         statistics_s = sum(map(process_cpu_s, asked))
         with runner._phase(phase, workload.duration_s):
-            summary = pgbench.run(phase)
+            log = one_in if phase is Phase.MEASURE else None
+            turn = PgbenchTurn(PhaseName(phase), workload, self.planned.seed, self.resolved.threads, log)
+            summary = pgbench.run(turn)
+            runner.recorder.pgbench_summary(summary)
         own_s, children_s = own_cpu_s() - own_s, children_cpu_s() - children_s
         sessions.await_end(_ENDED_S)
         statistics_s = sum(map(process_cpu_s, asked)) - statistics_s

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -24,11 +24,14 @@ from app.domain.campaign.configuration import (
     MemoryTarget,
     PostgresChoice,
     Workload,
+    WorkloadPhase,
     interleaved_order,
     with_drawn_order,
 )
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import ServerError
+from app.domain.maintenance import VACUUM
+from app.execution import measured_phases
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import resolve_campaign
 from app.execution.run_description import describe_run
@@ -71,6 +74,7 @@ class ServerOfOthers:
     folder: PrivateFolder
     setup: None = field(default=None, init=False)
     sampled: SampledCompression | None = field(default=None, kw_only=True)
+    maintaining: psycopg.Connection[tuple[object, ...]] | None = field(default=None, init=False)
 
     def conninfo(self, database: str = "postgres") -> str:
         return f"host=127.0.0.1 port={self.port} user={ROLE} dbname={database}"
@@ -105,6 +109,17 @@ class ServerOfOthers:
 
     def checkpoint(self) -> None:
         self._execute("CHECKPOINT")
+
+    def maintain(self, statements: Sequence[str]) -> None:
+        try:
+            with connect(self.conninfo(BENCH_DATABASE), statement_timeout_s=0) as connection:
+                self.maintaining = connection
+                for statement in statements:
+                    connection.execute(statement.encode())
+        except psycopg.Error as error:
+            raise ServerError(str(error)) from error
+        finally:
+            self.maintaining = None
 
     def loaded(self, watch: Callable[[], None]) -> None:
         watch()
@@ -148,7 +163,9 @@ class ServerOfOthers:
         connect(self.conninfo()).close()
 
     def stop(self) -> None:
-        """It is not ours."""
+        """It is not ours; what this run lets it do is."""
+        if (connection := self.maintaining) is not None:
+            connection.cancel()
 
     def release(self) -> tuple[str, ...]:
         try:
@@ -234,12 +251,13 @@ class Bench:
     def run(self, listener: NullListener, workload: Workload = WORKLOAD) -> RunOutcome:
         """Measure it as a campaign does; the run file is closed afterwards."""
         choice = PostgresChoice(preset="defaults")
-        campaign = Campaign("others", (Configuration("a", MemoryTarget(), choice, WORKLOAD),), repeats=1)
+        resolvable = workload if workload.phases else WORKLOAD
+        campaign = Campaign("others", (Configuration("a", MemoryTarget(), choice, resolvable),), repeats=1)
         resolved = resolve_campaign(campaign, self.account, lambda _outcome: None).configurations["a"]
         planned = interleaved_order(with_drawn_order(campaign))[0]
         planned = replace(planned, configuration=replace(planned.configuration, workload=workload))
         server: ServerUnderTest = self.server
-        recorder = Recorder(RunFileWriter(self.file))
+        recorder = Recorder(RunFileWriter(self.file, has_phases=bool(workload.phases)))
         recorder.set_run(describe_run(planned, resolved, server.setup))
         switch = Cancellable()
         try:
@@ -270,13 +288,33 @@ def bench(
         process.wait(PATIENCE_S)
 
 
+def test_maintenance_that_hangs_is_ended_and_the_run_with_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hangs = replace(VACUUM, statement="SELECT pg_sleep(3600)", limit_s=1.0)
+    monkeypatch.setattr(measured_phases, "maintenance", {"vacuum": hangs}.__getitem__)
+    phases = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenance=("vacuum",)))
+    outcome = bench.run(NullListener(), replace(WORKLOAD, warmup_s=0, phases=phases))
+    assert outcome.state is RunState.FAILED
+    assert outcome.error is not None
+    assert outcome.error.message.startswith("vacuum of all tables had not ended after 00:01")
+    with RunFile(bench.file) as run:
+        assert run.phase(Phase.MEASURE) is None
+        before = summarise(run, part=1)
+        assert (before["tps"] or 0) > 0
+
+
 def test_a_server_of_others_is_measured_and_what_is_not_known_of_it_is_never_zero(bench: Bench) -> None:
     outcome = bench.run(NullListener())
     assert outcome.error is None
     assert outcome.state is RunState.DONE
     assert bench.process.poll() is None, "it is not ours to end"
     with RunFile(bench.file) as run:
-        assert {times.phase for times in run.phases()} == set(Phase) - {Phase.BASELINE}
+        assert {times.phase for times in run.phases()} == set(Phase) - {
+            Phase.BASELINE,
+            Phase.MAINTENANCE,
+            Phase.PART,
+        }
         figures = summarise(run)
         known = {name for name, value in figures.items() if value is not None}
         assert {"tps", "latency_p99_ms", "pgbench_cpu_us", "wal_bytes"} <= known

@@ -25,7 +25,7 @@ STEPS: Final = (
     (Phase.LOAD,),
     (Phase.SETTLE,),
     (Phase.WARM_UP,),
-    (Phase.MEASURE,),
+    (Phase.MEASURE, Phase.MAINTENANCE, Phase.PART),
     (Phase.COLLECT, Phase.TEARDOWN),
 )
 _WEIGHTS: Final = (1.0, 1.0, 1.0, 1.0, 2.4, 1.0)
@@ -60,14 +60,13 @@ def usual_lengths(runs: Iterable[RunData]) -> dict[Phase, float]:
 
 def steps_of(run: RunSnapshot, usual: Mapping[Phase, float]) -> tuple[Step, ...]:
     """Return the steps of a run as it is now."""
-    times = {each.phase: each for each in run.data.phases}
     place = next(number for number, phases in enumerate(STEPS) if run.phase in phases)
     steps = []
     for number, phases in enumerate(STEPS):
         name = PHASE_NAMES[phases[0]]
-        begun = [times[phase] for phase in phases if phase in times]
+        begun = [each for each in run.data.phases if each.phase in phases]
         if number == place and not (run.finished and run.state is RunState.DONE):
-            steps.append(_current(run, name, usual))
+            steps.append(_current(run, run.phase_label or name, usual))
         elif begun and number <= place:
             end_ms = max((each.ended_ms or each.started_ms) for each in begun)
             words = format_duration((end_ms - begun[0].started_ms) / 1000)

@@ -21,6 +21,8 @@ PHASE_NAMES: Final = {
     Phase.LOAD: tr("Load"),
     Phase.SETTLE: tr("Settle"),
     Phase.WARM_UP: tr("Warm-up"),
+    Phase.MAINTENANCE: tr("Maintenance"),
+    Phase.PART: tr("Measure"),
     Phase.MEASURE: tr("Measure"),
     Phase.COLLECT: tr("Clean up"),
     Phase.TEARDOWN: tr("Clean up"),

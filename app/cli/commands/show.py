@@ -23,6 +23,7 @@ from app.analysis.compression import ratio_words
 from app.analysis.data_set import describe_data_set
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
 from app.analysis.labels import DISK_MARKS, at_least
+from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
@@ -46,6 +47,8 @@ from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of, is_lower_bound, summarise
 from app.runfile.writer import Json, Phase, RunState
 from app.statistics.verdict import run_interval
+
+_MEASURED: Final = frozenset({Phase.PART, Phase.MEASURE})
 
 
 def library_of(arguments: argparse.Namespace) -> Path:
@@ -178,6 +181,7 @@ def _show(run: RunFile, console: Console) -> None:
     _show_limits(run, console)
     _show_configuration(run, console)
     _show_figures(run, console)
+    _show_workload_phases(run, console)
     _show_baseline(run, console)
     _show_phases(run, console)
     _section(console, tr("Commands"))
@@ -270,10 +274,20 @@ def figure_text(value: float) -> str:
     return f"{value:.4g}"
 
 
+def _show_workload_phases(run: RunFile, console: Console) -> None:
+    figures = read_phase_figures(run)
+    if figures:
+        _section(console, tr("Phases of the workload"))
+        print_table(console, PHASE_COLUMNS, figures)
+
+
 def _show_phases(run: RunFile, console: Console) -> None:
+    told = known(run.metadata.phases, ())
+    labels = {each.number: each.label for each in told}
+    own = next((each.number for each in told if each.is_own), 0)
     rows = [
         (
-            times.phase.value,
+            labels.get(times.number or own, times.name.text) if times.phase in _MEASURED else times.name.text,
             "" if times.ended_ms is None else format_duration((times.ended_ms - times.started_ms) / 1000),
         )
         for times in run.phases()

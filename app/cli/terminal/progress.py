@@ -43,6 +43,8 @@ def phase_words(phase: Phase) -> str:
         Phase.LOAD: tr("loading the data"),
         Phase.SETTLE: tr("vacuum and checkpoint"),
         Phase.WARM_UP: tr("warming up"),
+        Phase.MAINTENANCE: tr("maintenance before a phase"),
+        Phase.PART: tr("measuring"),
         Phase.MEASURE: tr("measuring"),
         Phase.COLLECT: tr("collecting"),
         Phase.TEARDOWN: tr("removing server and data"),

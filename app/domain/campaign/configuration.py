@@ -177,6 +177,46 @@ class Script:
         return self.builtin.value if self.builtin else (self.path or "").rsplit("/", 1)[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class RateShare:
+    """A rate as a share of what an earlier phase of the same run reached.
+
+    Attributes:
+        percent: of its TPS.
+        of: name of that phase, which has no rate of its own.
+    """
+
+    percent: float
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadPhase:
+    """One of several phases that a run measures; what is None is as in the workload.
+
+    Attributes:
+        name: what people call it; unique within the workload.
+        times: how often it is run, one after the other, each with figures of its own.
+        counts: its figures are compared; those of a phase that does not count are kept and shown.
+        scripts: as in `Workload`, like the fields after it.
+        rate: transactions per second, or a share of what an earlier phase reached.
+        maintenance: names of what is done before it (`app.domain.maintenance`), once for all times.
+    """
+
+    name: str
+    times: int = 1
+    counts: bool = True
+    scripts: tuple[Script, ...] | None = None
+    clients: int | None = None
+    threads: int | None = None
+    duration_s: int | None = None
+    transactions: int | None = None
+    protocol: Protocol | None = None
+    rate: float | RateShare | None = None
+    latency_limit_ms: float | None = None
+    maintenance: tuple[str, ...] = ()
+
+
 PGBENCH_OPTION: Final = "pgbench option"
 """Metadata of a field of `Workload`: the option of pgbench that says it, with a place for the value."""
 
@@ -207,6 +247,8 @@ class Workload:
             128 KiB of the heap); None for pgbench's own rows, mostly blanks. The same in all configurations
             of a campaign.
         data_set: how it comes onto the storage under test. The same in all configurations of a campaign.
+        phases: what is measured one after the other, the same in all configurations of a campaign
+            (`app.domain.campaign.phases`); empty for one phase that is as the fields above say.
     """
 
     scripts: tuple[Script, ...] = (Script(),)
@@ -223,6 +265,7 @@ class Workload:
     latency_limit_ms: float | None = field(default=None, metadata=_said_by("--latency-limit={:.12g}"))
     compressibility: float | None = None
     data_set: DataSet = DataSet.LOADED
+    phases: tuple[WorkloadPhase, ...] = ()
 
     @property
     def label(self) -> str:

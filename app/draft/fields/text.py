@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from app.campaign_file.kinds import BoolKind, CampaignField, FloatKind, IntKind, ValueKind
 from app.campaign_file.paths import Scripts
+from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError
 from app.campaign_file.settings import Settings, SettingsTable
 from app.domain.campaign.configuration import BuiltinScript, Script
@@ -50,6 +51,8 @@ def raw_value(kind: ValueKind, text: str) -> object:
             return _SWITCH_WORDS.get(text.lower(), text)
         case Scripts():
             return parse_scripts(text)
+        case Phases():
+            return _toml_value(text)
         case _:
             return text
 
@@ -62,10 +65,25 @@ def write_text(field: CampaignField, value: Any) -> str:  # noqa: ANN401
         return format_scripts(value)
     if isinstance(field.kind, SettingsTable):
         return write_settings(value)
+    if isinstance(field.kind, Phases):
+        return field.kind.write(value) if value else ""
     raw = tomllib.loads(f"value = {field.kind.write(value)}")["value"]
     if isinstance(raw, bool):
         return "true" if raw else "false"
     return str(int(raw)) if isinstance(raw, float) and raw.is_integer() else str(raw)
+
+
+def _toml_value(text: str) -> object:
+    """Return what a text of TOML holds.
+
+    Raises:
+        InvalidValueError: it is none.
+    """
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError) as error:
+        sentence = tr("This is not TOML: {reason}.").format(reason=error)
+        raise InvalidValueError(Problem("", sentence)) from error
 
 
 # --- scripts: names and absolute paths with weights, as pgbench's own options spell them

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, assert_never
 
 from app.domain.campaign.configuration import DataSize, Workload
+from app.domain.campaign.phases import most_clients
 from app.domain.errors import CampaignError
 from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.text import tr
@@ -109,8 +110,8 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
     elif workload.size is not None:
         wanted, reason = _wanted(workload.size, ram_bytes)
         scale, field = scale_for(wanted), "workload.size"
-        if scale < workload.clients:
-            scale = workload.clients
+        if scale < most_clients(workload):
+            scale = most_clients(workload)
             reason += " " + tr("(raised: one unit of scale for each client)")
     else:
         raise CampaignError(
@@ -126,4 +127,6 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
             field=field,
             hint=tr("Scale 1 is about 15 MiB of data; pgbench counts scales up to 2147483647."),
         )
-    return ScaleChoice(scale, data_bytes_of(scale, page_bytes), reason, is_contended=scale < workload.clients)
+    return ScaleChoice(
+        scale, data_bytes_of(scale, page_bytes), reason, is_contended=scale < most_clients(workload)
+    )

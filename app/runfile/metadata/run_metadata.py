@@ -14,6 +14,7 @@ from typing import Final
 from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget
 from app.domain.io_baseline import IoBaseline
 from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
 from app.probes.base.fact_tree import Fact
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
 
@@ -294,6 +295,54 @@ class ImportMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceMetadata:
+    """What was done before a phase, by its name in campaign files, and how long it took."""
+
+    name: str = ""
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseMetadata:
+    """One time of one phase of a workload that has several.
+
+    Attributes:
+        number: its place among all of them, from 1.
+        name: of the phase.
+        time: which time of this phase it is, from 1.
+        times: of the phase.
+        counts: its figures are compared.
+        is_own: the figures of the run as a whole are those of this one: it is the phase `measure`.
+        workload: what pgbench did; a rate as the number that it became.
+        rate_percent: of what another phase reached, where the rate was stated so; None where it was not.
+        rate_of: name of that phase; None likewise.
+        transaction_log_one_in: as in `RunMetadata`.
+        maintenance: what was done before it.
+        pgbench: figures as pgbench printed them.
+    """
+
+    number: int = 0
+    name: str = ""
+    time: int = 1
+    times: int = 1
+    counts: bool = True
+    is_own: bool = False
+    workload: WorkloadMetadata = WorkloadMetadata()
+    rate_percent: Known[float | None] = NOT_KNOWN
+    rate_of: Known[str | None] = NOT_KNOWN
+    transaction_log_one_in: Known[float] = NOT_KNOWN
+    maintenance: tuple[MaintenanceMetadata, ...] = ()
+    pgbench: Known[Mapping[str, Fact]] = NOT_KNOWN
+
+    @property
+    def label(self) -> str:
+        """What people call it: the name of the phase, and which time of several it is."""
+        if self.times == 1:
+            return self.name
+        return tr("{name} ({time} of {times})").format(name=self.name, time=self.time, times=self.times)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetadata:
     """Everything that the table `run` of a run file holds.
 
@@ -320,7 +369,8 @@ class RunMetadata:
         program_version: of pgFooting.
         account: whose programs were executed.
         target: where the data lay.
-        workload: what pgbench did.
+        workload: what pgbench did; where it has several phases, in the one that is `measure`.
+        phases: all of them, in order; not told of a run with one phase.
         installation: whose programs ran.
         postgresql: how the server was set up.
         settings: every server setting that was written, with its origin.
@@ -365,6 +415,7 @@ class RunMetadata:
     account: Known[str] = NOT_KNOWN
     target: TargetMetadata = TargetMetadata()
     workload: WorkloadMetadata = WorkloadMetadata()
+    phases: Known[tuple[PhaseMetadata, ...]] = NOT_KNOWN
     installation: InstallationMetadata = InstallationMetadata()
     postgresql: PostgresqlMetadata = PostgresqlMetadata()
     settings: Known[tuple[SettingMetadata, ...]] = NOT_KNOWN
@@ -384,6 +435,24 @@ class RunMetadata:
     pgbench: Known[Mapping[str, Fact]] = NOT_KNOWN
     tags: Known[tuple[str, ...]] = NOT_KNOWN
     note: Known[str] = NOT_KNOWN
+
+    def of_phase(self, number: int) -> RunMetadata:
+        """Return the same with workload and figures of pgbench of another phase than `measure`.
+
+        Args:
+            number: of that phase; 0 for the run as it is.
+        """
+        if not number:
+            return self
+        phases = () if isinstance(self.phases, NotKnown) else self.phases
+        told = next((each for each in phases if each.number == number), PhaseMetadata())
+        return replace(
+            self,
+            workload=told.workload,
+            pgbench=told.pgbench,
+            transaction_log_one_in=told.transaction_log_one_in,
+            tps_one_in=NOT_KNOWN,
+        )
 
     def printed(self, name: str) -> float | None:
         """Return a figure that pgbench printed, by a field of `PgbenchSummary`; None where there is none."""

@@ -354,6 +354,7 @@ TEXTS = {
     "latency_limit": LIMITS,
     "data_set": st.sampled_from(["loaded", "copied", "cloned"]),
     "compressibility": st.sampled_from(["", "2", "1.4", "4", "1", "12", "x"]),
+    "phase": st.sampled_from(["", '[{name = "a", clients = 3}]', '[{name = "a"}, {name = "a"}]', "[", "x"]),
 }
 
 
@@ -418,7 +419,7 @@ def test_every_field_that_a_configuration_may_change_is_tried_above() -> None:
 
 def test_what_all_configurations_have_alike_none_of_them_is_offered_to_change() -> None:
     assert set(OF_PAGES) - set(CHANGEABLE) == ALIKE
-    assert {"workload.compressibility", "workload.data_set"} == ALIKE
+    assert {"workload.compressibility", "workload.data_set", "workload.phase"} == ALIKE
 
 
 def test_a_campaign_whose_configurations_differ_in_everything_goes_through_the_fields_unchanged() -> None:

@@ -1,0 +1,105 @@
+"""The phases of a workload that has several, each with figures of its own: rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.analysis.labels import at_least, format_tps
+from app.domain.columns import CellKind, Column
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.runfile.metadata.run_metadata import PhaseMetadata
+from app.runfile.metadata.typed_json import known, or_none
+from app.runfile.reader import RunFile
+from app.runfile.summary import figures_of, is_lower_bound, summarise, summarise_phases
+from app.runfile.writer import Phase
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseFigures:
+    """One time of one phase.
+
+    Attributes:
+        told: what the run file says of it.
+        figures: as in `app.runfile.figures`; empty where it was not reached, or nothing can be said.
+    """
+
+    told: PhaseMetadata
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+
+
+def read_phase_figures(run: RunFile) -> tuple[PhaseFigures, ...]:
+    """Return the phases of a run that began, in order; none of a run with one phase.
+
+    Raises:
+        CorruptRunFileError: the file is damaged.
+    """
+    told = known(run.metadata.phases, ())
+    if not told:
+        return ()
+    stored, own = run.phase_figures(), figures_of(run)
+    if not stored and not own:  # while it lasts, or nobody could finish it yet
+        stored, own = summarise_phases(run), summarise(run)
+    begun = {times.number for times in run.phases() if times.phase is Phase.PART}
+    if run.phase(Phase.MEASURE) is not None:
+        begun |= {each.number for each in told if each.is_own}
+    return tuple(
+        PhaseFigures(each, own if each.is_own else stored.get(each.number, {}))
+        for each in told
+        if each.number in begun
+    )
+
+
+def mean_tps(phases: tuple[PhaseFigures, ...], name: str) -> float | None:
+    """Return the mean TPS of all times of a phase; None where one of them has none."""
+    found = [each.figures.get("tps") for each in phases if each.told.name == name]
+    known_tps = [tps for tps in found if tps is not None]
+    return sum(known_tps) / len(known_tps) if known_tps and len(known_tps) == len(found) else None
+
+
+def phase_note(told: PhaseMetadata) -> str:
+    """Return what is to be known of a phase beside its figures; empty for nothing."""
+    notes = [] if told.counts else [tr("does not count")]
+    rate, percent, of = or_none(told.workload.rate_tps), or_none(told.rate_percent), or_none(told.rate_of)
+    if rate is not None and percent is not None:
+        words = tr("at {rate:,.0f} per second, {percent:g} % of {of}")
+        notes.append(words.format(rate=rate, percent=percent, of=of))
+    elif rate is not None:
+        notes.append(tr("at {rate:,.0f} per second").format(rate=rate))
+    notes += [
+        tr("after {name} ({seconds})").format(name=each.name, seconds=format_duration(each.duration_s))
+        for each in told.maintenance
+    ]
+    return ", ".join(notes)
+
+
+def _text(each: PhaseFigures, name: str, pattern: str) -> str:
+    value = each.figures.get(name)
+    if value is None:
+        return ""
+    return at_least(pattern.format(value), is_bound=is_lower_bound(each.figures, name))
+
+
+def _seconds(each: PhaseFigures) -> str:
+    seconds = each.figures.get("duration_s")
+    return "" if seconds is None else format_duration(seconds)
+
+
+PHASE_COLUMNS: Final[tuple[Column[PhaseFigures], ...]] = (
+    Column("phase", tr("phase"), lambda each: each.told.label, CellKind.WORDS),
+    Column("workload", tr("transactions"), lambda each: known(each.told.workload.label, ""), CellKind.LABEL),
+    Column(
+        "clients", tr("clients"), lambda each: str(known(each.told.workload.clients, 0) or ""), optional=3
+    ),
+    Column("tps", tr("TPS"), lambda each: format_tps(each.figures.get("tps"))),
+    Column("mean", tr("mean ms"), lambda each: _text(each, "latency_mean_ms", "{:.3g}"), optional=2),
+    Column("p99", tr("p99 ms"), lambda each: _text(each, "latency_p99_ms", "{:.3g}"), optional=1),
+    Column(
+        "written", tr("written / tx"), lambda each: _text(each, "device_write_bytes", "{:,.0f}"), optional=4
+    ),
+    Column("length", tr("length"), _seconds, optional=5),
+    Column("note", tr("note"), lambda each: phase_note(each.told), CellKind.WORDS, optional=6),
+)
+"""Of the table of a run's phases."""

@@ -1,0 +1,213 @@
+"""The phases of a workload in a campaign file: ``[[workload.phase]]``, one table a phase."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from typing_extensions import override
+
+from app.campaign_file.kinds import CampaignField, EnumKind, FloatKind, ValueKind, quote, read_each
+from app.campaign_file.problems import InvalidValueError, printable, unfit
+from app.domain.campaign.configuration import RateShare, WorkloadPhase
+from app.domain.errors import did_you_mean
+from app.domain.problem import Problem
+from app.domain.text import tr
+
+MOST_PHASES: Final = 20
+MOST_TURNS: Final = 100
+"""Of all times of all phases together."""
+
+_SHARE: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?) ?% of (.+)")
+_MOST_PERCENT: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class RateKind(ValueKind):
+    """A rate of transactions, or a share of what an earlier phase reached.
+
+    Attributes:
+        number: what is allowed of a rate that is a number.
+    """
+
+    number: FloatKind
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr('{number}, or a share of what an earlier phase reached, such as "70 % of reads"')
+        return sentence.format(number=self.number.allowed)
+
+    @override
+    def read(self, value: object, folder: Path) -> float | RateShare:
+        if not isinstance(value, str):
+            try:
+                rate: float = self.number.read(value, folder)
+            except InvalidValueError as error:
+                raise unfit(value, self.allowed) from error
+            return rate
+        match = _SHARE.fullmatch(value.strip())
+        if match is None or not 0 < float(match[1]) <= _MOST_PERCENT:
+            raise unfit(value, self.allowed)
+        return RateShare(float(match[1]), match[2])
+
+    @override
+    def write(self, value: float | RateShare) -> str:
+        if isinstance(value, RateShare):
+            return quote(f"{value.percent:.12g} % of {value.of}")
+        return self.number.write(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Names(ValueKind):
+    """A list of names, each at most once.
+
+    Attributes:
+        words: that there are.
+    """
+
+    words: tuple[str, ...]
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a list of {words}").format(words=", ".join(map(quote, self.words)))
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[str, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= len(self.words):
+            raise unfit(value, self.allowed)
+        names = read_each(value, EnumKind(self.words), folder)
+        if len(set(names)) < len(names):
+            raise unfit(value, self.allowed)
+        return names
+
+    @override
+    def write(self, value: tuple[str, ...]) -> str:
+        return f"[{', '.join(map(quote, value))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Phases(ValueKind):
+    """A list of phases.
+
+    Attributes:
+        fields: keys of each; the first is its name.
+    """
+
+    fields: tuple[CampaignField, ...]
+
+    @property
+    @override
+    def allowed(self) -> str:
+        sentence = tr("1 to {most} tables, each beginning with [[workload.phase]]")
+        return sentence.format(most=MOST_PHASES)
+
+    @override
+    def read(self, value: object, folder: Path) -> tuple[WorkloadPhase, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= MOST_PHASES:
+            raise unfit(value, self.allowed)
+        phases = read_each(value, _OnePhase(self.fields), folder)
+        faults = tuple(_faults(phases))
+        if faults:
+            raise InvalidValueError(*faults)
+        return phases
+
+    @override
+    def write(self, value: tuple[WorkloadPhase, ...]) -> str:
+        lines = ("    {" + ", ".join(self._keys(phase)) + "},\n" for phase in value)
+        return "[\n" + "".join(lines) + "]"
+
+    def _keys(self, phase: WorkloadPhase) -> Iterator[str]:
+        usual = WorkloadPhase("")
+        for field in self.fields:
+            given = getattr(phase, field.attribute)
+            if given != getattr(usual, field.attribute):
+                yield f"{field.name} = {field.kind.write(given)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _OnePhase(ValueKind):
+    fields: tuple[CampaignField, ...]
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("a table with the keys {names}").format(names=", ".join(self._names))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    @override
+    def read(self, value: object, folder: Path) -> WorkloadPhase:
+        if not isinstance(value, dict):
+            raise unfit(value, self.allowed)
+        faults = [self._unknown(key) for key in value if key not in self._names]
+        given: dict[str, Any] = {}
+        for field in self.fields:
+            if field.name not in value:
+                continue
+            try:
+                given[field.attribute] = field.kind.read(value[field.name], folder)
+            except InvalidValueError as error:
+                faults += [replace(each, path=f".{field.name}{each.path}") for each in error.problems]
+                given[field.attribute] = None
+        if "name" not in given:
+            faults.append(Problem(".name", tr("is missing: each phase needs a name of its own.")))
+        faults += self._both(given)
+        if faults:
+            raise InvalidValueError(*faults)
+        return WorkloadPhase(**given)
+
+    def _unknown(self, key: str) -> Problem:
+        known = self._names
+        sentence = tr("is not a known key of a phase; allowed are {known}.").format(known=", ".join(known))
+        return Problem(f".{printable(key)}", f"{sentence} {did_you_mean(key[:80], known)}".rstrip())
+
+    def _both(self, given: dict[str, Any]) -> Iterator[Problem]:
+        both = tr("“{one}” and “{other}” exclude each other; give one of them.")
+        names = {field.attribute: field.name for field in self.fields}
+        for field in self.fields:
+            if field.attribute in given and field.instead_of in given:
+                one, other = sorted((field.name, names[field.instead_of]))
+                if field.name == one:  # told once
+                    yield Problem("", both.format(one=one, other=other))
+
+    @override
+    def write(self, value: WorkloadPhase) -> str:
+        raise NotImplementedError  # `Phases` writes them
+
+
+def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:
+    """Yield what is wrong between phases that are right each for itself."""
+    before: dict[str, WorkloadPhase] = {}
+    turns = 0
+    for number, phase in enumerate(phases, start=1):
+        place = f"[{number}]"
+        if phase.name in before:
+            sentence = tr("“{name}” is the name of more than one phase; names tell their figures apart.")
+            yield Problem(f"{place}.name", sentence.format(name=phase.name))
+        if isinstance(phase.rate, RateShare):
+            yield from _share_faults(phase.rate, before, place)
+        before[phase.name] = phase
+        turns += phase.times
+    if turns > MOST_TURNS:
+        sentence = tr("{turns} phases, each of its times counted, are more than the {most} that are allowed.")
+        yield Problem("", sentence.format(turns=turns, most=MOST_TURNS))
+    if not any(phase.counts for phase in before.values()):
+        yield Problem("", tr("none of the phases counts: nothing would be compared."))
+
+
+def _share_faults(share: RateShare, before: dict[str, WorkloadPhase], place: str) -> Iterator[Problem]:
+    named = before.get(share.of)
+    if named is None:
+        sentence = tr("“{name}” is no phase before this one; {known}.")
+        known = tr("there is none") if not before else tr("there are {names}").format(names=", ".join(before))
+        yield Problem(f"{place}.rate", sentence.format(name=printable(share.of), known=known))
+    elif named.rate is not None:
+        sentence = tr("“{name}” has a rate itself: what it reached is not what can be reached.")
+        yield Problem(f"{place}.rate", sentence.format(name=share.of))

@@ -1,0 +1,123 @@
+"""The phases of a run whose workload has several: in which order, and what pgbench does in each. Pure.
+
+The figures of a run as a whole, in every table that shows one line a run, are those of one of its phases:
+the last time of the last one that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+from app.domain.campaign.configuration import RateShare, Script, Workload, WorkloadPhase
+from app.domain.text import tr
+
+_AS_IN_WORKLOAD: Final = frozenset(each.name for each in fields(WorkloadPhase)) & frozenset(
+    each.name for each in fields(Workload)
+)
+"""What a phase may say otherwise than the workload does."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTurn:
+    """One time of one phase.
+
+    Attributes:
+        number: its place among all turns of the run, from 1.
+        phase: as the campaign states it.
+        time: which time of this phase it is, from 1.
+        is_own: the figures of the run as a whole are those of this turn.
+    """
+
+    number: int
+    phase: WorkloadPhase
+    time: int
+    is_own: bool
+
+    @property
+    def label(self) -> str:
+        """What people call it: the name of the phase, and which time of several it is."""
+        if self.phase.times == 1:
+            return self.phase.name
+        words = tr("{name} ({time} of {times})")
+        return words.format(name=self.phase.name, time=self.time, times=self.phase.times)
+
+
+def turns_of(workload: Workload) -> tuple[PhaseTurn, ...]:
+    """Return every time of every phase in the order of a run; none of a workload without phases."""
+    pairs = [(phase, time) for phase in workload.phases for time in range(1, phase.times + 1)]
+    own = max((place for place, (phase, _) in enumerate(pairs) if phase.counts), default=len(pairs) - 1)
+    return tuple(PhaseTurn(place + 1, phase, time, place == own) for place, (phase, time) in enumerate(pairs))
+
+
+def workload_of(
+    workload: Workload, phase: WorkloadPhase, reached: Mapping[str, float] | None = None
+) -> Workload:
+    """Return what pgbench does in a phase: what it leaves out is as the workload says.
+
+    Args:
+        workload: of the configuration.
+        phase: one of its phases.
+        reached: TPS of earlier phases, by name; without, a rate that is a share of one is left out.
+    """
+    said = {name: value for name in _AS_IN_WORKLOAD if (value := getattr(phase, name)) is not None}
+    if phase.transactions is not None:
+        said["duration_s"] = None
+    elif phase.duration_s is not None:
+        said["transactions"] = None
+    rate = phase.rate
+    if isinstance(rate, RateShare):
+        tps = (reached or {}).get(rate.of)
+        said["rate_tps"] = None if tps is None else tps * rate.percent / 100
+    elif rate is not None:
+        said["rate_tps"] = rate
+    if "clients" in said and "threads" not in said and workload.threads is not None:
+        said["threads"] = min(workload.threads, phase.clients or workload.clients)
+    return replace(workload, phases=(), **said)
+
+
+def own_workload(workload: Workload) -> Workload:
+    """Return what the figures of a run as a whole are of: of the turn that gives them, or the workload."""
+    own = next((turn for turn in turns_of(workload) if turn.is_own), None)
+    return workload if own is None else workload_of(workload, own.phase)
+
+
+def warmed_workload(workload: Workload) -> Workload:
+    """Return what a warm-up does: what the first phase does, that nothing else is done before it."""
+    return workload_of(workload, workload.phases[0]) if workload.phases else workload
+
+
+def all_workloads(workload: Workload) -> tuple[Workload, ...]:
+    """Return what pgbench does in each phase; the workload alone where it has none."""
+    return tuple(workload_of(workload, phase) for phase in workload.phases) or (workload,)
+
+
+def all_scripts(workload: Workload) -> tuple[Script, ...]:
+    """Return every script that a run of this workload executes, each once; also one that phases replace."""
+    parts = (workload, *all_workloads(workload))
+    return tuple(dict.fromkeys(script for part in parts for script in part.scripts))
+
+
+def script_files(workload: Workload) -> dict[Script, str]:
+    """Return the user's own scripts with the name of the file that each is in while it runs."""
+    own = (script for script in all_scripts(workload) if script.builtin is None)
+    return {script: f"script{number}.sql" for number, script in enumerate(own, start=1)}
+
+
+def most_clients(workload: Workload) -> int:
+    """Return the clients of the phase that has the most."""
+    return max(part.clients for part in all_workloads(workload))
+
+
+def measured_seconds(workload: Workload) -> int | None:
+    """Return how long all phases take together; None where one ends after a number of transactions."""
+    parts = [(workload_of(workload, phase).duration_s, phase.times) for phase in workload.phases] or [
+        (workload.duration_s, 1)
+    ]
+    total = 0
+    for seconds, times in parts:
+        if seconds is None:
+            return None
+        total += seconds * times
+    return total

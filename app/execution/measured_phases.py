@@ -1,0 +1,217 @@
+"""The measured part of a run: warm-up, then one phase, or the phases of a workload that has several."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, MutableMapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from statistics import fmean
+from typing import Final, Protocol
+
+from app.domain.campaign.configuration import PlannedRun, RateShare, Workload, WorkloadPhase
+from app.domain.campaign.phases import PhaseTurn, turns_of, warmed_workload, workload_of
+from app.domain.errors import PgbenchError, ServerError
+from app.domain.maintenance import Maintenance, maintenance
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.execution.pgbench import PgbenchRuns, PgbenchTurn
+from app.execution.resolve import ResolvedConfiguration
+from app.execution.run_description import describe_workload
+from app.hosts.server_under_test import ServerUnderTest
+from app.postgres.pgbench.argv import warmup_workload
+from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.summary import PgbenchSummary
+from app.recording.recorder import Recorder, printed_values
+from app.runfile.metadata.run_metadata import MaintenanceMetadata, PhaseMetadata, RunMetadata
+from app.runfile.writer import Phase, PhaseName
+
+LogSampling = MutableMapping[int, int]
+"""Sampling of the transaction log, one in how many, by number of the phase; 0 for the only one."""
+
+MAINTAINED: Final = "maintenance"
+"""Kind of the event that says that something was done before a phase."""
+
+
+class Waiting(Protocol):
+    """How work of other programs is waited for, as `app.execution.phases.Runner` does it."""
+
+    def __call__(
+        self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
+    ) -> None:
+        """Do `work` in another thread; `look` is called often and may raise, `cancel` then ends it."""
+
+
+@dataclass(slots=True)
+class MeasuredPhases:
+    """Warms up and measures.
+
+    Attributes:
+        planned: the run.
+        resolved: its configuration on this machine.
+        server: what is measured.
+        pgbench: runs it.
+        recorder: writes the run file.
+        log_one_in: the sampling that the campaign uses; what is not in it is chosen and put there.
+        begin: begins a phase of a known length.
+        wait: for maintenance.
+        look: called often while it is waited for.
+    """
+
+    planned: PlannedRun
+    resolved: ResolvedConfiguration
+    server: ServerUnderTest
+    pgbench: PgbenchRuns
+    recorder: Recorder
+    log_one_in: LogSampling
+    begin: Callable[[PhaseName, float | None], AbstractContextManager[None]]
+    wait: Waiting
+    look: Callable[[], object]
+    _told: list[PhaseMetadata] = field(default_factory=list, init=False)
+    _reached: dict[str, list[float]] = field(default_factory=dict, init=False)
+    _seen: dict[Workload, float] = field(default_factory=dict, init=False)
+
+    @property
+    def _workload(self) -> Workload:
+        return self.planned.configuration.workload
+
+    def measure(self) -> None:
+        """Warm up where that is wanted, and measure everything.
+
+        Raises:
+            PgbenchError: pgbench failed; carries its words.
+            ServerError: the server ended, or maintenance did not.
+        """
+        if self._workload.warmup_s:
+            self._warm_up()
+        if self._workload.phases:
+            self.recorder.set_run(RunMetadata(phases=()))
+            for turn in turns_of(self._workload):
+                self._measure_phase(turn)
+        else:
+            self._measure_whole()
+
+    def _warm_up(self) -> None:
+        workload, name = warmed_workload(self._workload), PhaseName(Phase.WARM_UP)
+        threads = self._threads(next(iter(self._workload.phases), None))
+        with self.begin(name, self._workload.warmup_s):
+            # Another seed than the measured run's: it shall not repeat the same rows in the same order.
+            seed, warming = self.planned.seed + 1, warmup_workload(workload)
+            summary = self.pgbench.run(PgbenchTurn(name, warming, seed, threads))
+        self._see(workload, summary.tps)
+
+    def _measure_whole(self) -> None:
+        name, workload = PhaseName(Phase.MEASURE), self._workload
+        with self.begin(name, workload.duration_s):
+            turn = PgbenchTurn(
+                name, workload, self.planned.seed, self.resolved.threads, self._log(0, workload)
+            )
+            summary = self.pgbench.run(turn)
+            self.recorder.pgbench_summary(summary)
+
+    def _measure_phase(self, turn: PhaseTurn) -> None:
+        phase = turn.phase
+        workload = workload_of(self._workload, phase, self._means())
+        told = self._describe(turn, workload)
+        self._told.append(told)
+        if phase.maintenance and turn.time == 1:
+            self._maintain(turn)
+        name = PhaseName(Phase.MEASURE) if turn.is_own else PhaseName(Phase.PART, turn.number)
+        with self.begin(name, workload.duration_s):
+            self._tell()
+            if turn.is_own:
+                whole = replace(told.workload, warmup_s=self._workload.warmup_s)
+                self.recorder.set_run(RunMetadata(workload=whole))
+            summary = self.pgbench.run(
+                PgbenchTurn(
+                    name,
+                    workload,
+                    self.planned.seed if turn.is_own else self.planned.seed + 1 + turn.number,
+                    self._threads(phase),
+                    self._log(turn.number, workload),
+                )
+            )
+            self._keep(turn, workload, summary)
+
+    def _describe(self, turn: PhaseTurn, workload: Workload) -> PhaseMetadata:
+        phase, rate = turn.phase, turn.phase.rate
+        share = rate if isinstance(rate, RateShare) else None
+        if share is not None and not workload.rate_tps:
+            message = tr("“{name}” has no rate: “{of}” reached nothing that it could be a share of.")
+            raise PgbenchError(message.format(name=phase.name, of=share.of))
+        return PhaseMetadata(
+            number=turn.number,
+            name=phase.name,
+            time=turn.time,
+            times=phase.times,
+            counts=phase.counts,
+            is_own=turn.is_own,
+            workload=replace(describe_workload(workload), threads=self._threads(phase)),
+            rate_percent=None if share is None else share.percent,
+            rate_of=None if share is None else share.of,
+            transaction_log_one_in=self._log(turn.number, workload),
+        )
+
+    def _keep(self, turn: PhaseTurn, workload: Workload, summary: PgbenchSummary) -> None:
+        """Store what pgbench printed of a phase, and remember it for the phases after it."""
+        self._told[-1] = replace(self._told[-1], pgbench=printed_values(summary))
+        self._tell()
+        if turn.is_own:
+            self.recorder.pgbench_summary(summary)
+        else:
+            self.recorder.unknown_lines(summary)
+        self._reached.setdefault(turn.phase.name, []).append(summary.tps)
+        self._see(workload, summary.tps)
+
+    def _tell(self) -> None:
+        self.recorder.set_run(RunMetadata(phases=tuple(self._told)))
+
+    def _means(self) -> dict[str, float]:
+        return {name: fmean(found) for name, found in self._reached.items()}
+
+    def _threads(self, phase: WorkloadPhase | None) -> int:
+        return self.resolved.threads if phase is None else self.resolved.phase_threads[phase.name]
+
+    # --- how much of the transaction log is written
+
+    def _see(self, workload: Workload, tps: float) -> None:
+        self._seen[_alike(workload)] = tps
+
+    def _log(self, number: int, workload: Workload) -> int:
+        """Return the sampling of a phase: that of the campaign, else from what the like of it reached."""
+        if number not in self.log_one_in:
+            self.log_one_in[number] = sampling_rate(workload, self._seen.get(_alike(workload)))
+        return self.log_one_in[number]
+
+    # --- what is done before a phase
+
+    def _maintain(self, turn: PhaseTurn) -> None:
+        done: list[MaintenanceMetadata] = []
+        with self.begin(PhaseName(Phase.MAINTENANCE, turn.number), None):
+            for work in map(maintenance, turn.phase.maintenance):
+                started_s = time.monotonic()
+                self._do(work)
+                done.append(MaintenanceMetadata(name=work.name, duration_s=time.monotonic() - started_s))
+                self._told[-1] = replace(self._told[-1], maintenance=tuple(done))
+                self._tell()
+                told = tr("{label}: {seconds}").format(
+                    label=work.label, seconds=format_duration(done[-1].duration_s)
+                )
+                self.recorder.event(MAINTAINED, told, {"name": work.name, "duration_s": done[-1].duration_s})
+
+    def _do(self, work: Maintenance) -> None:
+        end_s = time.monotonic() + work.limit_s
+
+        def look() -> None:
+            self.look()
+            if time.monotonic() > end_s:
+                message = tr("{label} had not ended after {limit}: it was ended, and the run with it.")
+                raise ServerError(message.format(label=work.label, limit=format_duration(work.limit_s)))
+
+        self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)
+
+
+def _alike(workload: Workload) -> Workload:
+    """Return what tells how many transactions a second to expect: not how long they are measured."""
+    return replace(workload, phases=(), duration_s=None, transactions=1, warmup_s=0)

@@ -1,0 +1,119 @@
+"""Several phases in one run, with a real server: each has its own times, output, log and figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from app.analysis.phase_figures import mean_tps, read_phase_figures
+from app.runfile.metadata.typed_json import known
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase
+from tests.fix_campaign import CampaignBench, campaign_text
+from tests.fix_forked import Command
+
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
+WORKLOAD = """scale = 1
+clients = 2
+warmup = "1s"
+duration = "2s"
+[[workload.phase]]
+name = "reads"
+script = "select-only"
+counts = false
+[[workload.phase]]
+name = "writes"
+times = 2
+duration = "1s"
+maintenance = ["checkpoint", "vacuum"]
+[[workload.phase]]
+name = "half"
+rate = "50 % of writes"
+"""
+
+
+def test_each_phase_has_its_own_times_output_log_and_figures(
+    campaign_bench: CampaignBench, command: Command, tmp_path: Path
+) -> None:
+    ended = campaign_bench.run(campaign_text(memory=True, workload=WORKLOAD))
+    assert ended.returncode == 0, ended.stdout
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        run.check()
+        names = [times.name.text for times in run.phases()]
+        assert names[-8:] == [
+            "warm-up",
+            "phase:1",
+            "maintenance:2",
+            "phase:2",
+            "phase:3",
+            "measure",
+            "collect",
+            "teardown",
+        ]
+        reads, first, second, half = known(run.metadata.phases, ())
+        assert [each.label for each in (reads, first, second, half)] == [
+            "reads",
+            "writes (1 of 2)",
+            "writes (2 of 2)",
+            "half",
+        ]
+        assert [each.name for each in first.maintenance] == ["checkpoint", "vacuum"]
+        assert second.maintenance == ()
+        stems = ("phase1", "phase2", "phase3", "measure")
+        figures = read_phase_figures(run)
+        for stem, each in zip(stems, figures, strict=True):  # each pgbench wrote files of its own
+            printed = known(each.told.pgbench, {})
+            assert f"\ntps = {printed['tps']:f} " in (run.output(f"{stem}.stdout") or "")
+            assert each.figures["tps"] == printed["tps"]
+            assert each.figures["transactions"] == printed["transactions"]
+            assert len(re.findall("^progress: ", run.output(f"{stem}.stderr") or "", re.MULTILINE)) >= 1
+            assert (each.figures["latency_p99_ms"] or 0) > 0
+        assert run.summary()["tps"] == figures[-1].figures["tps"]
+        assert "select only" in (run.output("phase1.stdout") or "")
+        assert "select only" in (run.output("warm-up.stdout") or "")  # as the first phase
+        mean = mean_tps(figures, "writes")
+        assert mean is not None
+        assert half.workload.rate_tps == pytest.approx(mean / 2)
+        assert run.metadata.workload.rate_tps == half.workload.rate_tps
+        assert (figures[-1].figures["tps"] or 0) < 0.8 * mean
+        logged = sum(second.transactions for second in run.latency_seconds())
+        full = [each for each in figures if each.told.transaction_log_one_in == 1]
+        assert logged >= sum(each.figures["transactions"] or 0 for each in full)
+        assert not run.partial_latency_seconds()
+        events = [event.message for event in run.events() if event.kind == "maintenance"]
+        assert len(events) == 2
+    shown = command("show", str(path), environment=campaign_bench.environment).stdout
+    assert re.search(r"writes \(1 of 2\) +tpcb-like .* after checkpoint", shown)
+    assert re.search(r"half +tpcb-like .* 50 % of writes", shown)
+    output = tmp_path / "run.json"
+    command("export", str(path), "-o", str(output), environment=campaign_bench.environment)
+    (exported,) = json.loads(output.read_text())["runs"]
+    assert [each["label"] for each in exported["workload_phases"]][1] == "writes (1 of 2)"
+    assert exported["workload_phases"][0]["summary"]["tps"] == figures[0].figures["tps"]
+
+
+def test_what_was_measured_before_a_phase_that_fails_is_kept(campaign_bench: CampaignBench) -> None:
+    (campaign_bench.folder / "bad.sql").write_text("SELECT no_such_column FROM pgbench_branches;\n")
+    workload = (
+        'scale = 1\nclients = 2\nwarmup = 0\nduration = "1s"\n'
+        '[[workload.phase]]\nname = "good"\n'
+        '[[workload.phase]]\nname = "bad"\nscript = {file = "bad.sql"}\n'
+        '[[workload.phase]]\nname = "after"\n'
+    )
+    ended = campaign_bench.run(campaign_text(memory=True, workload=workload))
+    assert ended.returncode == 1
+    assert "no_such_column" in ended.stdout + ended.stderr
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        assert run.state == "failed"
+        assert run.phase(Phase.MEASURE) is None
+        assert run.summary() == {}
+        good, bad = read_phase_figures(run)
+        assert (good.figures["tps"] or 0) > 0
+        assert bad.told.name == "bad"
+        assert not bad.figures.get("tps")

@@ -1,0 +1,182 @@
+"""Phases of a workload in a campaign file: read, written again, refused with the place and the reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.campaign_file.reader import load_campaign, parse_campaign, parse_stored_campaign
+from app.campaign_file.trust import campaign_digest, find_concerns
+from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
+from app.domain.campaign.configuration import (
+    BuiltinScript,
+    Campaign,
+    Protocol,
+    RateShare,
+    Script,
+    WorkloadPhase,
+)
+from app.domain.errors import CampaignError
+
+BASE = 'name = "x"\n[target.folder]\n'
+READS = (Script(BuiltinScript.SELECT_ONLY),)
+WHOLE = """
+[workload]
+clients = 8
+[[workload.phase]]
+name = "cold start"
+script = "select-only"
+times = 3
+counts = false
+[[workload.phase]]
+name = "reads"
+script = "select-only"
+clients = 16
+threads = 2
+duration = "30s"
+protocol = "simple"
+latency_limit = "50ms"
+[[workload.phase]]
+name = "writes"
+transactions = 1000
+rate = 300
+maintenance = ["checkpoint", "vacuum"]
+[[workload.phase]]
+name = "half"
+rate = "50.5 % of reads"
+"""
+
+
+def read(text: str) -> Campaign:
+    return parse_campaign(text, base_directory="/", source_name="x")
+
+
+def test_phases_are_read_and_written_again() -> None:
+    campaign = read(BASE + WHOLE)
+    assert campaign.configurations[0].workload.phases == (
+        WorkloadPhase("cold start", times=3, counts=False, scripts=READS),
+        WorkloadPhase(
+            "reads",
+            scripts=READS,
+            clients=16,
+            threads=2,
+            duration_s=30,
+            protocol=Protocol.SIMPLE,
+            latency_limit_ms=50,
+        ),
+        WorkloadPhase("writes", transactions=1000, rate=300, maintenance=("checkpoint", "vacuum")),
+        WorkloadPhase("half", rate=RateShare(50.5, "reads")),
+    )
+    assert read(format_campaign(campaign)) == campaign
+
+
+def test_without_phases_a_campaign_is_written_as_it_was() -> None:
+    assert "phase" not in format_campaign(read(BASE + "[workload]\nclients = 8"))
+
+
+def test_own_scripts_of_phases_are_told_and_watched_like_all_others(tmp_path: Path) -> None:
+    script = tmp_path / "own.sql"
+    script.write_text("\\shell touch /tmp/x\n")
+    text = BASE + '[[workload.phase]]\nname = "a"\nscript = {file = "own.sql"}\n'
+    (tmp_path / "c.toml").write_text(text)
+    campaign = load_campaign(tmp_path / "c.toml")
+    assert [concern.text for concern in find_concerns(campaign)] == ["\\shell touch /tmp/x\n"]
+    stated, digest = state_campaign(campaign), campaign_digest(text, campaign)
+    script.write_text("SELECT 1;\n")
+    changed = load_campaign(tmp_path / "c.toml")
+    assert campaign_digest(text, changed) != digest
+    assert changed_scripts(stated, changed) == (str(script),)
+    script.unlink()
+    (stored,) = parse_stored_campaign(format_campaign(campaign)).configurations
+    assert [phase.name for phase in stored.workload.phases] == ["a"]
+
+
+def phases(*tables: str, workload: str = "") -> str:
+    return BASE + f"[workload]\n{workload}\n" + "".join(f"[[workload.phase]]\n{each}\n" for each in tables)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        (BASE + "[workload]\nphase = 3", "workload.phase", "1 to 20 tables"),
+        (BASE + "[workload]\nphase = []", "workload.phase", "1 to 20 tables"),
+        (BASE + '[workload]\nphase = ["a"]', "workload.phase[1]", "a table with the keys name, times"),
+        (phases('name = "a"\n' * 0), "workload.phase[1].name", "is missing"),
+        (phases('name = " "'), "workload.phase[1].name", "no blank at either end"),
+        (phases('name = "a"', 'name = "a"'), "workload.phase[2].name", "of more than one phase"),
+        (phases('name = "a"\ntimes = 0'), "workload.phase[1].times", "from 1 to 100"),
+        (
+            phases('name = "a"\ntimes = 100', 'name = "b"'),
+            "workload.phase",
+            "101 phases, each of its times counted, are more than the 100",
+        ),
+        (phases('name = "a"\ncounts = false'), "workload.phase", "none of the phases counts"),
+        (phases('name = "a"\ncounts = 1'), "workload.phase[1].counts", "true or false"),
+        (phases('name = "a"\nscripts = "select-only"'), "workload.phase[1].scripts", "Did you mean “script”"),
+        (phases('name = "a"\nscale = 3'), "workload.phase[1].scale", "no known key of a phase"),
+        (phases('name = "a"\nwarmup = 3'), "workload.phase[1].warmup", "not a known key of a phase"),
+        (phases('name = "a"\nscript = "select"'), "workload.phase[1].script", "Did you mean “select-only”"),
+        (
+            phases('name = "a"\nduration = 3\ntransactions = 4'),
+            "workload.phase[1]",
+            "“duration” and “transactions” exclude each other",
+        ),
+        (
+            phases('name = "a"\nrate = 0'),
+            "workload.phase[1].rate",
+            "a share of what an earlier phase reached",
+        ),
+        (phases('name = "a"\nrate = "70 %"'), "workload.phase[1].rate", "70 % of reads"),
+        (phases('name = "a"\nrate = "0 % of a"'), "workload.phase[1].rate", "70 % of reads"),
+        (phases('name = "a"\nrate = "1001 % of a"'), "workload.phase[1].rate", "70 % of reads"),
+        (phases('name = "a"\nrate = "70 % of a"'), "workload.phase[1].rate", "“a” is no phase before"),
+        (
+            phases('name = "a"\nrate = "70 % of b"', 'name = "b"'),
+            "workload.phase[1].rate",
+            "“b” is no phase before this one",
+        ),
+        (
+            phases('name = "a"\nrate = 5', 'name = "b"\nrate = "70 % of a"'),
+            "workload.phase[2].rate",
+            "“a” has a rate itself",
+        ),
+        (phases('name = "a"\nmaintenance = ["rm -rf /"]'), "workload.phase[1].maintenance", "one of"),
+        (phases('name = "a"\nmaintenance = "vacuum"'), "workload.phase[1].maintenance", "a list of"),
+        (
+            phases('name = "a"\nmaintenance = ["vacuum", "vacuum"]'),
+            "workload.phase[1].maintenance",
+            "a list of",
+        ),
+        (phases('name = "a"\nclients = 2\nthreads = 3'), "workload.phase[1].threads", "which is 2"),
+        (phases('name = "a"\nthreads = 5'), "workload.phase[1].threads", "which is 4"),
+        (
+            phases('name = "a"\nclients = 70') + "[postgresql.settings]\nmax_connections = 50",
+            "postgresql.settings.max_connections",
+            "at least the number of clients, which is 70",
+        ),
+        (
+            phases('name = "a"', workload='caches = "cold"'),
+            "workload.caches",
+            "only the first of several phases",
+        ),
+        (
+            BASE
+            + '[[configuration]]\nname = "a"\n[[configuration.workload.phase]]\nname = "p"\n'
+            + '[[configuration]]\nname = "b"\n[[configuration.workload.phase]]\nname = "q"\n',
+            "configuration[2].workload.phase",
+            "the same in all configurations",
+        ),
+    ],
+)
+def test_what_is_wrong_with_phases_is_told_with_its_place(text: str, place: str, words: str) -> None:
+    with pytest.raises(CampaignError) as caught:
+        read(text)
+    assert f"{place}: " in caught.value.message or f"{place} (" in caught.value.message
+    assert words.replace("no known", "not a known") in caught.value.message
+
+
+def test_a_phase_with_fewer_clients_takes_no_more_threads_than_those() -> None:
+    workload = "clients = 8\nthreads = 8"
+    campaign = read(phases('name = "few"\nclients = 2', 'name = "all"', workload=workload))
+    assert campaign.configurations[0].workload.phases[0].threads is None
