@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from app.domain.campaign.configuration import DiskTarget, GroupChoice, Script, Workload
+from app.domain.campaign.configuration import DiskTarget, GroupChoice, Script, Workload, WorkloadPhase
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import Sample
@@ -18,7 +18,7 @@ from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan
 from app.domain.units import GIB, KIB, MIB
-from app.execution.run_description import describe_target, describe_workload
+from app.execution.run_description import describe_target, describe_whole_workload, describe_workload
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
@@ -144,6 +144,7 @@ _OTHER_WAYS: Final[dict[str, object]] = {
     "wal": None,
     "zfs_log": (DISKS[8],),
     "size": None,
+    "phases": (WorkloadPhase("a", times=2),),
 }
 """Values that have to make sense together, by field."""
 
@@ -204,7 +205,8 @@ def part_changes() -> Iterator[Change]:
         if field.name == "scale":
             yield Change("scale", replace(WHOLE, scale=11))
             continue
-        workload = describe_workload(_with(WORKLOAD, field.name, _changed(WORKLOAD, field.name)))
+        changed = _with(WORKLOAD, field.name, _changed(WORKLOAD, field.name))
+        workload = describe_whole_workload(changed)
         yield Change(f"workload.{field.name}", replace(WHOLE, workload=workload))
     for name in ("installation", "postgresql"):
         part = getattr(WHOLE, name)

@@ -331,6 +331,10 @@ def _workload(run: RunMetadata) -> Iterator[Property]:
         if each.name == "data_set":
             yield from _data_set(run)
             continue
+        if each.name == "phases":  # one, where a file tells none
+            words = tr("one") if isinstance(value, NotKnown) else value[:MOST_CHARACTERS]
+            yield Property(WORKLOAD, _label(each.name), words, is_shown=not isinstance(value, NotKnown))
+            continue
         if each.name in _LOADS:
             yield from _load(run, each.name, value)
             continue

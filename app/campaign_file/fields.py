@@ -22,7 +22,7 @@ from app.campaign_file.kinds import (
     Seeds,
 )
 from app.campaign_file.paths import Folder, InstallationName, Scripts
-from app.campaign_file.phases import Names, Phases, RateKind
+from app.campaign_file.phases import Phases, RateKind, WorkNames
 from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
@@ -170,13 +170,15 @@ PHASE_FIELDS: Final = (
     CampaignField("counts", BoolKind(), "counts", _COUNTS),
     *(field for field in _ONE_PHASE_FIELDS if field.attribute in WorkloadPhase.__dataclass_fields__),
     CampaignField("rate", RateKind(_RATES), "rate", _RATE),
-    CampaignField("maintenance", Names(_BETWEEN_PHASES), "maintenance", _MAINTENANCE),
+    CampaignField("maintenance", WorkNames(_BETWEEN_PHASES), "maintenance", _MAINTENANCE),
 )
 """Keys of one phase: what it leaves out is as the workload says."""
 
+PHASES: Final = Phases(PHASE_FIELDS)
+
 WORKLOAD_FIELDS: Final = (
     *_ONE_PHASE_FIELDS,
-    CampaignField("phase", Phases(PHASE_FIELDS), "phases", _PHASES),
+    CampaignField("phase", PHASES, "phases", _PHASES),
 )
 
 ALIKE: Final = frozenset({"workload.compressibility", "workload.data_set", "workload.phase"})

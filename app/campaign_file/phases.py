@@ -62,7 +62,7 @@ class RateKind(ValueKind):
 
 
 @dataclass(frozen=True, slots=True)
-class Names(ValueKind):
+class WorkNames(ValueKind):
     """A list of names, each at most once.
 
     Attributes:
@@ -120,6 +120,14 @@ class Phases(ValueKind):
     def write(self, value: tuple[WorkloadPhase, ...]) -> str:
         lines = ("    {" + ", ".join(self._keys(phase)) + "},\n" for phase in value)
         return "[\n" + "".join(lines) + "]"
+
+    def words(self, phases: Iterable[WorkloadPhase]) -> str:
+        """Return everything that phases say in one line for people."""
+        told = []
+        for phase in phases:
+            _, *keys = self._keys(phase)
+            told.append(f"{phase.name}: {', '.join(keys)}" if keys else phase.name)
+        return "; ".join(told)
 
     def _keys(self, phase: WorkloadPhase) -> Iterator[str]:
         usual = WorkloadPhase("")

@@ -18,7 +18,7 @@ from app.domain.text import tr
 from app.domain.units import format_duration
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.resolve import ResolvedConfiguration
-from app.execution.run_description import describe_workload
+from app.execution.run_description import describe_whole_workload, describe_workload
 from app.hosts.server_under_test import ServerUnderTest
 from app.postgres.pgbench.argv import warmup_workload
 from app.postgres.pgbench.log_sampling import sampling_rate
@@ -121,8 +121,11 @@ class MeasuredPhases:
         with self.begin(name, workload.duration_s):
             self._tell()
             if turn.is_own:
-                whole = replace(told.workload, warmup_s=self._workload.warmup_s)
-                self.recorder.set_run(RunMetadata(workload=whole))
+                whole = describe_whole_workload(self._workload)
+                rate_tps, threads = workload.rate_tps, self._threads(phase)
+                self.recorder.set_run(
+                    RunMetadata(workload=replace(whole, rate_tps=rate_tps, threads=threads))
+                )
             summary = self.pgbench.run(
                 PgbenchTurn(
                     name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
+from app.campaign_file.fields import PHASES
 from app.domain.campaign.configuration import (
     Configuration,
     DiskTarget,
@@ -58,7 +59,7 @@ def describe_run(
         target=_describe_target(resolved),
         scale=resolved.scale.scale,
         data_bytes=resolved.scale.data_bytes,
-        workload=replace(describe_workload(own_workload(configuration.workload)), threads=resolved.threads),
+        workload=replace(describe_whole_workload(configuration.workload), threads=resolved.threads),
     )
     if setup is None:
         return told
@@ -92,7 +93,7 @@ def describe_configuration(configuration: Configuration) -> RunMetadata:
     return RunMetadata(
         configuration=configuration.name,
         target=described,
-        workload=describe_workload(own_workload(workload)),
+        workload=describe_whole_workload(workload),
         scale=workload.scale,
         installation=InstallationMetadata(folder=chosen.installation),
         postgresql=PostgresqlMetadata(preset=chosen.preset, checksums=chosen.checksums),
@@ -153,7 +154,7 @@ def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
 def describe_workload(workload: Workload) -> WorkloadMetadata:
     """Return what pgbench is to do, without what depends on the machine."""
     names = {each.name for each in fields(WorkloadMetadata)} & {each.name for each in fields(Workload)}
-    metadata = WorkloadMetadata(**{name: getattr(workload, name) for name in names - {"scripts"}})
+    metadata = WorkloadMetadata(**{name: getattr(workload, name) for name in names - {"scripts", "phases"}})
     return replace(
         metadata,
         label=workload.label,
@@ -167,6 +168,12 @@ def describe_workload(workload: Workload) -> WorkloadMetadata:
         protocol=workload.protocol.value,
         size=None if workload.size is None else str(workload.size),
     )
+
+
+def describe_whole_workload(workload: Workload) -> WorkloadMetadata:
+    """Return what pgbench is to do in the phase whose figures are the run's, and which phases there are."""
+    metadata = describe_workload(own_workload(workload))
+    return replace(metadata, phases=PHASES.words(workload.phases)) if workload.phases else metadata
 
 
 def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:

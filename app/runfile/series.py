@@ -19,7 +19,7 @@ from app.domain.text import tr
 from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
-from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.runfile.series_sources import FileSource, SeriesKey, SeriesSource
@@ -48,11 +48,13 @@ class PhaseRegion:
         label: what people call it.
         start_s: begin, since that of the phase whose figures are the run's.
         end_s: end, or the latest time that is known.
+        counts: its figures are compared.
     """
 
     label: str
     start_s: float
     end_s: float
+    counts: bool = True
 
 
 @dataclass(frozen=True)
@@ -237,14 +239,15 @@ class RunData:
     def regions(self) -> tuple[PhaseRegion, ...]:
         """The phases of a workload with several, in order; none of a run with one phase."""
         told = known(self.metadata.phases, ())
-        labels = {each.number: each.label for each in told}
+        parts = {each.number: each for each in told}
         own = next((each.number for each in told if each.is_own), 0)
         found = []
         for times in self.phases if told else ():
             if times.phase in {Phase.PART, Phase.MEASURE}:
-                label = labels.get(times.number or own, "")
+                part = parts.get(times.number or own, PhaseMetadata())
                 end_ms = self.last_ms if times.ended_ms is None else float(times.ended_ms)
-                found.append(PhaseRegion(label, self._t_s(times.started_ms), self._t_s(end_ms)))
+                start_s, end_s = self._t_s(times.started_ms), self._t_s(end_ms)
+                found.append(PhaseRegion(part.label, start_s, end_s, part.counts))
         return tuple(found)
 
     def _seen(self, t_ms: Array, values: Array) -> tuple[Array, Array]:

@@ -13,7 +13,6 @@ from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text
-from tests.fix_forked import Command
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -37,7 +36,7 @@ rate = "50 % of writes"
 
 
 def test_each_phase_has_its_own_times_output_log_and_figures(
-    campaign_bench: CampaignBench, command: Command, tmp_path: Path
+    campaign_bench: CampaignBench, tmp_path: Path
 ) -> None:
     ended = campaign_bench.run(campaign_text(memory=True, workload=WORKLOAD))
     assert ended.returncode == 0, ended.stdout
@@ -87,11 +86,11 @@ def test_each_phase_has_its_own_times_output_log_and_figures(
         assert not run.partial_latency_seconds()
         events = [event.message for event in run.events() if event.kind == "maintenance"]
         assert len(events) == 2
-    shown = command("show", str(path), environment=campaign_bench.environment).stdout
+    shown = campaign_bench.command("show", str(path)).stdout
     assert re.search(r"writes \(1 of 2\) +tpcb-like .* after checkpoint", shown)
     assert re.search(r"half +tpcb-like .* 50 % of writes", shown)
     output = tmp_path / "run.json"
-    command("export", str(path), "-o", str(output), environment=campaign_bench.environment)
+    campaign_bench.command("export", str(path), "-o", str(output))
     (exported,) = json.loads(output.read_text())["runs"]
     assert [each["label"] for each in exported["workload_phases"]][1] == "writes (1 of 2)"
     assert exported["workload_phases"][0]["summary"]["tps"] == figures[0].figures["tps"]

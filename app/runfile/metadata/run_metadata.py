@@ -103,6 +103,7 @@ class WorkloadMetadata:
         size: class or bytes as the campaign states it; None where it states the scale.
         compressibility: that the loaded rows were to have; None for pgbench's own rows.
         data_set: a `DataSet`, as it was stated; `DataSetMetadata` has what became of it.
+        phases: in words, everything that they say, where it has several; not told of one phase.
     """
 
     label: Known[str] = NOT_KNOWN
@@ -119,6 +120,7 @@ class WorkloadMetadata:
     size: Known[str | None] = NOT_KNOWN
     compressibility: Known[float | None] = NOT_KNOWN
     data_set: Known[str] = NOT_KNOWN
+    phases: Known[str] = NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

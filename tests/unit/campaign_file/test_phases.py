@@ -141,7 +141,7 @@ def phases(*tables: str, workload: str = "") -> str:
             "workload.phase[2].rate",
             "“a” has a rate itself",
         ),
-        (phases('name = "a"\nmaintenance = ["rm -rf /"]'), "workload.phase[1].maintenance", "one of"),
+        (phases('name = "a"\nmaintenance = ["rm -rf /"]'), "workload.phase[1].maintenance[1]", "one of"),
         (phases('name = "a"\nmaintenance = "vacuum"'), "workload.phase[1].maintenance", "a list of"),
         (
             phases('name = "a"\nmaintenance = ["vacuum", "vacuum"]'),

@@ -233,7 +233,7 @@ def test_a_newer_format_is_refused_with_both_versions(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 9")
     connection.close()
-    with pytest.raises(NewerRunFileError, match="format 9; this pgFooting reads formats up to 1"):
+    with pytest.raises(NewerRunFileError, match="format 9; this pgFooting reads formats up to 2"):
         RunFile(path)
 
 

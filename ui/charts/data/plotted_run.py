@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
+from app.runfile.series import PhaseRegion
 
 Array = NDArray[np.float64]
 
@@ -61,12 +62,26 @@ class WithBand(Protocol):
 
 
 @runtime_checkable
+class WithPhases(Protocol):
+    """What may have phases of a workload."""
+
+    @property
+    def regions(self) -> tuple[PhaseRegion, ...]:
+        """Each of them in order; none where there is only one."""
+
+
+@runtime_checkable
 class OnDevices(Protocol):
     """What knows of which devices its operations, bytes and flushes are."""
 
     @property
     def devices(self) -> str:
         """In a few words; empty where unknown."""
+
+
+def phases_of(data: PlotDataset) -> tuple[PhaseRegion, ...]:
+    """Return the phases of a workload with several, in order; none where there is only one."""
+    return data.regions if isinstance(data, WithPhases) else ()
 
 
 def devices_words(runs: Iterable[PlotDataset]) -> str:

@@ -23,6 +23,7 @@ from ui.charts.painting.painting import (
     paint_checkpoints,
     paint_grid,
     paint_lines,
+    paint_phases,
     paint_stalls,
     paint_warm_up,
 )
@@ -185,10 +186,12 @@ class CurvesItem(QGraphicsObject):
         return picture
 
     def _paint_saved(self, painter: QPainter, frame: Frame, ratio: float) -> None:
-        paint_warm_up(painter, frame, self._theme)
+        phased = self._live_ground if self._live_ground.phases else self._saved_ground
+        paint_warm_up(painter, frame, self._theme, phased)
         paint_stalls(painter, frame, self._theme, self._saved_ground)
         paint_grid(painter, frame, self._theme, *self._ticks(frame))
         paint_checkpoints(painter, frame, self._theme, self._saved_ground, ratio)
+        paint_phases(painter, frame, self._theme, self._saved_ground, ratio)
         paint_lines(painter, frame, self._saved, ratio)
         if self._message:
             font = self._theme.font()
@@ -205,6 +208,7 @@ class CurvesItem(QGraphicsObject):
         painter = QPainter(picture)
         paint_stalls(painter, frame, self._theme, self._live_ground)
         paint_checkpoints(painter, frame, self._theme, self._live_ground, ratio)
+        paint_phases(painter, frame, self._theme, self._live_ground, ratio)
         self._frozen_s = self._live_end_s - SETTLED_S
         self._clip_settled(painter, frame)
         paint_lines(painter, frame, self._live, ratio)
@@ -230,9 +234,11 @@ class CurvesItem(QGraphicsObject):
         painter.save()
         for ground in (self._saved_ground, self._live_ground):
             if ground is self._saved_ground:
-                paint_warm_up(painter, frame, self._theme)
+                phased = self._live_ground if self._live_ground.phases else self._saved_ground
+                paint_warm_up(painter, frame, self._theme, phased)
                 paint_grid(painter, frame, self._theme, *self._ticks(frame))
             paint_stalls(painter, frame, self._theme, ground)
             paint_checkpoints(painter, frame, self._theme, ground, 1.0)
+            paint_phases(painter, frame, self._theme, ground, 1.0)
         draw_lines(painter, frame, (*self._saved, *self._live))
         painter.restore()

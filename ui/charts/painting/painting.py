@@ -13,9 +13,9 @@ from typing import Final, cast
 import numpy as np
 from pyqtgraph.functions import arrayToQPolygonF
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QFontInfo, QPainter, QPen, QPolygonF
 
-from app.runfile.series import MEAN_S
+from app.runfile.series import MEAN_S, PhaseRegion
 from ui.charts.data.lines import Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.scale import Array, Frame
@@ -37,6 +37,8 @@ _BESIDE: Final = (
 _BAND_OPACITY: Final = 0.16
 _BAND_PIXELS: Final = 3
 _MOST_MARKED: Final = 40
+_PHASE_FONT: Final = 0.85
+"""Size of the names of phases, of the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +48,26 @@ class ChartBackground:
     Attributes:
         stalls: (start, end).
         checkpoints: (start, end).
+        phases: of a workload with several.
     """
 
     stalls: tuple[tuple[float, float], ...] = ()
     checkpoints: tuple[tuple[float, float], ...] = ()
+    phases: tuple[PhaseRegion, ...] = ()
 
 
-def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme) -> None:
-    """Shade the time before the measured phase, which does not count."""
-    if frame.start_s < 0 and np.isfinite(frame.gap):
-        painter.fillRect(QRectF(0, 0, float(frame.x(0.0)), frame.height), theme.colour("warm_up"))
+def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
+    """Shade what does not count: the time before the measured phase, and phases that are said not to."""
+    if not np.isfinite(frame.gap):
+        return
+    first_s = ground.phases[0].start_s if ground.phases else 0.0
+    for start_s, end_s in (
+        (frame.start_s, first_s),
+        *((region.start_s, region.end_s) for region in ground.phases if not region.counts),
+    ):
+        left, right = max(0.0, float(frame.x(start_s))), float(frame.x(end_s))
+        if right > left:
+            painter.fillRect(QRectF(left, 0, right - left, frame.height), theme.colour("warm_up"))
 
 
 def paint_stalls(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
@@ -96,6 +108,28 @@ def paint_checkpoints(
         painter.drawLine(QLineF(x, 0, x, frame.height))
         height = 3 * unit
         painter.fillRect(QRectF(left, frame.height - height, max(unit, right - left), height), colour)
+
+
+def paint_phases(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground, unit: float) -> None:
+    """Draw where each of several phases begins, and its name at the top where there is room."""
+    if not ground.phases:
+        return
+    font = theme.font()
+    font.setPixelSize(round(QFontInfo(font).pixelSize() * _PHASE_FONT * unit))
+    painter.setFont(font)
+    for region in ground.phases:
+        left, right = max(0.0, float(frame.x(region.start_s))), min(frame.width, float(frame.x(region.end_s)))
+        if right <= 0 or left >= frame.width:
+            continue
+        painter.setPen(QPen(theme.colour("frame"), 0))
+        for x in {round(left) + 0.5, round(right) + 0.5}:
+            painter.drawLine(QLineF(x, 0, x, frame.height))
+        room = right - left - 6 * unit
+        shown = painter.fontMetrics().elidedText(region.label, Qt.TextElideMode.ElideRight, int(room))
+        if len(shown) > 1:
+            painter.setPen(theme.muted)
+            baseline = painter.fontMetrics().ascent() + unit
+            painter.drawText(QPointF(left + 3 * unit, baseline), shown)
 
 
 def paint_lines(

@@ -11,7 +11,7 @@ from app.domain.text import tr
 from app.runfile.reader import RunEvent
 from ui.charts.data.limits import limit_lines
 from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, LiveCurves, curve_data, with_envelope
-from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words
+from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words, phases_of
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range
 from ui.charts.data.x_axis import TIME, XAxisKind
@@ -123,7 +123,9 @@ class ChartModel:
             start_s = min(trace.data.begin_s for trace in traces)
             end_s = max([*ends, start_s + self._kind.shortest])
         if self._kind is TIME:
-            start_s = max(start_s, -_MOST_WARM_UP * end_s)
+            starts = (region.start_s for trace in traces for region in phases_of(trace.data))
+            first_s = min(starts, default=0.0)
+            start_s = max(start_s, first_s - _MOST_WARM_UP * (end_s - first_s))
         while self.live is not None and self.live.data.end_s > end_s:
             end_s = start_s + (end_s - start_s) * _GROWTH
         return start_s, end_s
@@ -187,7 +189,7 @@ class ChartModel:
 
 
 def ground_of(data: PlotDataset | None) -> ChartBackground:
-    """Return the stalls and checkpoints of a run."""
+    """Return the stalls, checkpoints and phases of a run."""
     if data is None:
         return ChartBackground()
     # A checkpoint that lasts is a line only: its bar would be painted anew every second.
@@ -195,7 +197,7 @@ def ground_of(data: PlotDataset | None) -> ChartBackground:
         (start_s, start_s if event.kind == "checkpoint-start" else end_s)
         for start_s, end_s, event in data.checkpoints()
     )
-    return ChartBackground(tuple(data.stalls()), checkpoints)
+    return ChartBackground(tuple(data.stalls()), checkpoints, phases_of(data))
 
 
 def describe_events(data: PlotDataset, t_s: float, reach_s: float) -> list[str]:
