@@ -52,13 +52,6 @@ def read_phase_figures(run: RunFile) -> tuple[PhaseFigures, ...]:
     )
 
 
-def mean_tps(phases: tuple[PhaseFigures, ...], name: str) -> float | None:
-    """Return the mean TPS of all times of a phase; None where one of them has none."""
-    found = [each.figures.get("tps") for each in phases if each.told.name == name]
-    known_tps = [tps for tps in found if tps is not None]
-    return sum(known_tps) / len(known_tps) if known_tps and len(known_tps) == len(found) else None
-
-
 def phase_note(told: PhaseMetadata) -> str:
     """Return what is to be known of a phase beside its figures; empty for nothing."""
     notes = [] if told.counts else [tr("does not count")]
