@@ -17,7 +17,6 @@ from app.domain.campaign.configuration import (
     as_begun,
     interleaved_order,
 )
-from app.domain.campaign.phases import measured_seconds
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.execution.disk_release import DiskEnding, read_disk_ending

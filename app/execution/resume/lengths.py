@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from app.domain.campaign.configuration import Campaign, Configuration
+from app.domain.campaign.phases import measured_seconds
 
 
 def benchmark_seconds(configuration: Configuration) -> float | None:
     """Return the planned length of warm-up and measurement; None where transactions decide."""
     workload = configuration.workload
-    return None if workload.duration_s is None else float(workload.duration_s + workload.warmup_s)
+    measured_s = measured_seconds(workload)
+    return None if measured_s is None else float(measured_s + workload.warmup_s)
 
 
 class RunLengths:
