@@ -48,6 +48,12 @@ def _recipes(arguments: argparse.Namespace) -> int:
     return recipes_command(arguments)
 
 
+def _unfinished(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.unfinished import unfinished_command
+
+    return unfinished_command(arguments)
+
+
 def _list(arguments: argparse.Namespace) -> int:
     from app.cli.commands.show import list_command
 
@@ -217,6 +223,15 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
         help=tr("only tell what would be measured, how long it takes and what it writes; nothing is started"),
     )
     run.add_argument(
+        "--when-done",
+        metavar="COMMAND",
+        default=None,
+        help=tr(
+            "run this command at the end, without a shell and without more privileges than yours; left out: "
+            "when_done of ~/.config/pgfooting/preferences.toml"
+        ),
+    )
+    run.add_argument(
         "--resume",
         action="store_true",
         help=tr("go on with the newest unfinished campaign of this file, or with the one in this folder"),
@@ -274,6 +289,18 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_run(commands)
     _add_recipes(commands)
+
+    unfinished = commands.add_parser(
+        "unfinished", help=tr("campaigns that were interrupted and wait to go on")
+    )
+    unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
+    unfinished.add_argument(
+        "--notify",
+        action="store_true",
+        help=tr("print nothing; let the desktop say that one waits (for the start of a desktop session)"),
+    )
+    _add_library(unfinished)
+    unfinished.set_defaults(command=_unfinished)
 
     listing = commands.add_parser(
         "list",

@@ -223,6 +223,10 @@ def kill_often(kills: int, seed: int, folder: Path) -> Tally:
     del whole
     while tally.kills < kills:
         one_campaign(place, kills, longest_s, draw, tally)
+        print(
+            f"{tally.kills} kills, {tally.campaigns} campaigns: lost {tally.lost}, twice {tally.twice}",
+            flush=True,
+        )
     left = [path.name for path in target.iterdir()]
     if left:
         raise RuntimeError(f"left in the target: {left}")

@@ -21,6 +21,7 @@ from app.cli.commands.plan import plan_command
 from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show_queue, worst_status
 from app.cli.commands.recipes import campaign_to_run
 from app.cli.commands.show import tell_left_over
+from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
 from app.cli.terminal.consent import ErasureQuestion, TrustPrompt
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.progress import BrokenPipeGuard, choose_listener
@@ -46,6 +47,7 @@ from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.execution.disks import DiskConsent
 from app.execution.recovery import sweep_abandoned
 from app.execution.stop import Cancellable
+from app.hosts.preferences import Preferences, read_preferences
 from app.library.entries import CAMPAIGN_NAME, default_library
 from app.recording.events import RunResult
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
@@ -84,8 +86,15 @@ def run_command(arguments: argparse.Namespace) -> int:
     trust: Ask = TrustPrompt(trusted=arguments.trust)
     if arguments.dry_run:
         return _tell_plans(sources, trust)
+    preferences, refusal = read_preferences()
+    if refusal:
+        sys.stderr.write(f"{COMMAND}: {plain(refusal)}\n")
+    when_done = preferences.when_done if arguments.when_done is None else arguments.when_done
     if len(sources) == 1:
-        return _status_of(_run(arguments, sources[0], trust))
+        result = _run(arguments, sources[0], trust)
+        ended = [QueuedEnd(sources[0], result, status=_status_of(result))]
+        _tell_end(ended, preferences, when_done)
+        return worst_status(ended)
     # What is wrong with one, or has to be agreed to, is told before the first: nobody may be there later.
     agreed = agree_to_all(sources, trust)
     ends: list[QueuedEnd] = []
@@ -105,6 +114,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     ends += [QueuedEnd(source) for source in sources[len(ends) :]]
     if arguments.progress == "auto":
         show_queue(ends, Console())
+    _tell_end(ends, preferences, when_done)
     return worst_status(ends)
 
 
@@ -114,6 +124,22 @@ def _tell_plans(sources: Sequence[CampaignSource], trust: Ask) -> int:
         path = source.path / CAMPAIGN_NAME if source.path.is_dir() else source.path
         plan_command(source.given or read_campaign_file(path), trust)
     return ExitStatus.DONE
+
+
+def _tell_end(ends: Sequence[QueuedEnd], preferences: Preferences, when_done: str) -> None:
+    """Tell the desktop and run the command when done; not where a person has stopped it, who is there."""
+    if any(each.result is not None and each.result.stopped for each in ends):
+        return
+    told = [
+        EndedCampaign(
+            each.name, f"{each.runs} {each.end}".strip(), None if each.result is None else each.result.folder
+        )
+        for each in ends
+    ]
+    tell_desktop(told, preferences)
+    sentence = run_when_done(when_done, told, worst_status(ends))
+    if sentence:
+        sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
 
 
 def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:

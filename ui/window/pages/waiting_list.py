@@ -65,6 +65,7 @@ class WaitingList(QFrame):
     def _show(self) -> None:
         while (item := self._layout.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
+                widget.hide()  # at once: it is deleted when Qt comes to it
                 widget.deleteLater()
         self.go_on, self.put_away = {}, {}
         for each in self._found:

@@ -1,0 +1,53 @@
+"""`pgfooting unfinished`: which campaigns were interrupted and wait, for people, programs and the desktop."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+
+from app import COMMAND
+from app.cli.commands.show import print_json
+from app.cli.terminal.tables import print_line, print_sentence
+from app.dbus.desktop.notifications import notify
+from app.domain.errors import ExitStatus
+from app.domain.text import tr
+from app.execution.recovery import sweep_abandoned
+from app.execution.resume.unfinished import UnfinishedCampaign, interrupted_campaigns
+from app.library.entries import default_library
+
+
+def unfinished_command(arguments: argparse.Namespace) -> int:
+    """List interrupted campaigns, or let the desktop say that one waits; nothing goes on by itself."""
+    sweep_abandoned()
+    library = arguments.library if arguments.library is not None else default_library()
+    found = interrupted_campaigns(library)
+    if arguments.notify:
+        tell_waiting(found)
+        return ExitStatus.DONE
+    if arguments.json:
+        print_json([_described(each) for each in found])
+        return ExitStatus.DONE
+    console = Console()
+    if not found:
+        print_line(console, tr("No campaign in {library} was interrupted.").format(library=library))
+    for each in found:
+        print_sentence(console, each.sentence)
+        print_line(console, f"  {COMMAND} run --resume {each.folder}")
+    return ExitStatus.DONE
+
+
+def tell_waiting(found: tuple[UnfinishedCampaign, ...]) -> bool:
+    """Let the desktop say that campaigns wait; return whether it has taken it. Nothing where none waits."""
+    if not found:
+        return False
+    more = len(found) - 1
+    words = [found[0].sentence]
+    if more:
+        words.append(tr("{count} more wait.").format(count=more))
+    words.append(tr("The window of pgFooting offers to go on."))
+    return notify(tr("A campaign waits"), " ".join(words))
+
+
+def _described(each: UnfinishedCampaign) -> dict[str, str | int]:
+    return {"name": each.name, "folder": str(each.folder), "done": each.done, "runs": each.total}
