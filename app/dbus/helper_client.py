@@ -33,6 +33,8 @@ from app.dbus.introspection import load_gio
 from app.domain.disk import DiskIdentity, RootAnswer, refusal_from_wire
 from app.domain.errors import FootingError
 from app.domain.inspection_report import ReadProgress, looked_from_wire
+from app.domain.maintenance import MaintenanceEnd, maintenance
+from app.domain.messages.message import message_from_wire
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
@@ -53,6 +55,8 @@ INSPECT_S: Final = 120.0
 PERSON_S: Final = 660.0
 """Of calls that wait for a person: polkit's two questions may take five minutes each."""
 SYNC_S: Final = 1800.0
+MAINTENANCE_S: Final = 1800.0
+"""How much longer than its own limit the answer of a maintenance may take: the helper ends it first."""
 KERNEL_LOG_S: Final = 2.0
 """Asked once a second while measured: a helper that is slow must not keep the run file from growing."""
 READ_S: Final = 14 * 86400.0
@@ -448,6 +452,25 @@ class HelperSession:
                 _wait(error.wait_s, watch)
             else:
                 return
+
+    def maintain(self, name: str, watch: Watch = _nothing) -> MaintenanceEnd:
+        """Have root do what stands under a name in `app.domain.maintenance`; returns when it has ended.
+
+        May be called in another thread than everything else.
+
+        Raises:
+            CannotError: the storage has no such thing.
+            HelperBusyError: another maintenance is under way.
+        """
+        limit_s = maintenance(name).limit_s * 2 + MAINTENANCE_S  # of data and WAL, one after the other
+        how, said, seconds = self.client.call(
+            "Maintain", "(ss)", self.handle, name, timeout_s=limit_s, watch=watch
+        )
+        return MaintenanceEnd(how, message_from_wire(said), seconds)
+
+    def end_maintenance(self) -> None:
+        """Have a maintenance that is under way end; `maintain` returns then."""
+        self._call("EndMaintenance", "(s)")
 
     def health(self) -> dict[str, dict[str, str]]:
         """Return what each disk tells of itself, by device number."""

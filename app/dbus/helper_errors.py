@@ -184,6 +184,10 @@ _BUSY: Final = {
         tr("The question for the password was closed: another campaign was allowed meanwhile."),
         tr("Start it again when that one has ended: one at a time can use spare disks on a machine."),
     ),
+    "maintained": (
+        tr("Another maintenance of this storage is under way."),
+        tr("One at a time: wait until that one has ended."),
+    ),
 }
 """By the text of Busy; all but the first come before anything is touched."""
 
@@ -193,7 +197,8 @@ _CANNOT: Final = {
     "no-controller": tr("the control groups here have no memory controller"),
     "systemd": tr("systemd refused"),
     "not-counted": tr("the kernel does not count what is written to this disk (queue/iostats, diskseq)"),
-    "no-discard": tr("the filesystem or the disks cannot"),
+    "no-maintenance": tr("the filesystem has no such thing"),
+    "not-mounted": tr("something else is mounted on the storage"),
 }
 
 

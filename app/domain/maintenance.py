@@ -86,6 +86,26 @@ MAINTENANCE: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class MaintenanceEnd:
+    """How one ended that root did.
+
+    Attributes:
+        how: ``done``; ``ended`` where it was called off; ``failed``.
+        message: why it failed; else empty.
+        seconds: how long it took.
+    """
+
+    how: str
+    message: str
+    seconds: float
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was done to its end."""
+        return self.how == "done"
+
+
 def maintenance(name: str) -> Maintenance:
     """Return one.
 

@@ -27,6 +27,7 @@ class Operation(StrEnum):
     RECORD_POOL = "record-pool"
     READ_BACK = "read-back"
     SET_QUEUE = "set-queue"
+    MAINTAIN = "maintain"
 
 
 @dataclass(frozen=True, slots=True)

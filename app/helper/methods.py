@@ -54,7 +54,8 @@ METHODS: Final = (
     Method("Limit", Access.OWNER),
     Method("Adopt", Access.OWNER),
     Method("DropCaches", Access.OWNER, every_s=10.0),
-    Method("Trim", Access.OWNER),
+    Method("Maintain", Access.OWNER),
+    Method("EndMaintenance", Access.OWNER),
     Method("Health", Access.OWNER),
     Method("KernelLog", Access.OWNER),
 )

@@ -16,6 +16,7 @@ from app.dbus.helper_client import HelperClient, HelperSession, HelperSignal
 from app.dbus.helper_errors import HelperBusyError, HelperLostError, expired, lost
 from app.domain.disk import DiskIdentity, UnreleasedItem, unreleased_from_wire
 from app.domain.errors import FootingError, StorageError, restore_error
+from app.domain.maintenance import MaintenanceEnd
 from app.domain.messages.message import message_from_wire
 from app.domain.step_progress import StepProgress, progress_from_wire
 from app.domain.storage_plan.plan import StoragePlan
@@ -177,8 +178,28 @@ class DiskSession:
         self.left = tuple(map(unreleased_from_wire, left))
         return UnmakeOutcome(_error_of(values), self.left)
 
-    def check(self) -> None:
+    def maintain(self, name: str, told: StepListener, watch: Watch = look_at_nothing) -> MaintenanceEnd:
+        """Have root do a maintenance of the storage, and hear what is run; returns when it has ended.
+
+        Raises:
+            CannotError: the storage has no such thing.
+            HelperBusyError: another one is under way.
+            FootingError: the helper is lost, or has unmade the storage.
+        """
+
+        def look() -> None:
+            self.check(told)
+            watch()
+
+        ended = self.session.maintain(name, look)
+        self.check(told)
+        return ended
+
+    def check(self, told: StepListener | None = None) -> None:
         """Do nothing while the storage is there.
+
+        Args:
+            told: hears what root runs beside it, a maintenance.
 
         Raises:
             HelperLostError: the helper has gone, and the storage will.
@@ -192,6 +213,8 @@ class DiskSession:
             if event.name == "Lost":
                 self._made, self.is_lost = False, True
                 raise lost()
+            if told is not None:
+                _TELL.get(event.name, _ignore)(told, event)
             event = self._next_event(0)
 
     def _next_event(self, timeout_s: float) -> HelperSignal | None:

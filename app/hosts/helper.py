@@ -26,6 +26,7 @@ from app.dbus.helper_errors import CannotError
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError, TargetError, TargetLostError
+from app.domain.maintenance import MaintenanceEnd
 from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -224,7 +225,7 @@ class HelperHost:
             TargetLostError: one of them is not.
         """
         try:
-            self.session.check()
+            self.session.check(self)
         except FootingError as error:
             raise TargetLostError(error.message, hint=error.hint) from error
         self._check_members()
@@ -279,6 +280,27 @@ class HelperHost:
         except CannotError as error:
             sentence = tr("The caches of the machine were not emptied after loading. {reason}")
             self.event("note", sentence.format(reason=error.message))
+
+    def maintain(self, name: str, watch: Watch = look_at_nothing) -> MaintenanceEnd:
+        """Have root do a maintenance of the storage by its name; returns when it has ended.
+
+        Raises:
+            CannotError: the storage has no such thing.
+            FootingError: another one is under way, or the helper is lost.
+        """
+        return self.session.maintain(name, self, watch)
+
+    def maintain_beside(self, name: str) -> MaintenanceEnd:
+        """Have it done while something is measured: called in a thread of its own.
+
+        What root runs is heard by whoever looks after the storage meanwhile (`check_alive`). Raises as
+        `maintain`.
+        """
+        return self.session.session.maintain(name)
+
+    def end_maintenance(self) -> None:
+        """Have what is under way end; whoever waits for it is answered then."""
+        self.session.session.end_maintenance()
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
         """Return what the disks tell of themselves now; None where the helper does not answer."""

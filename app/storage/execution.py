@@ -300,18 +300,23 @@ class Execution:
         return gone if gone < {each.disk for each in command.writes} else frozenset()
 
     def _wiper(self) -> Wiper:
-        return Wiper(self.disks, self.hooks, self.facts, self._know, self._begin, self._probe, self._check)
+        return Wiper(self.disks, self.hooks, self.facts, self.know, self._begin, self._probe, self._check)
 
     def _queue(self) -> QueueSettings:
-        return QueueSettings(self.disks, self.hooks, self.facts, self._know, self._begin)
+        return QueueSettings(self.disks, self.hooks, self.facts, self.know, self._begin)
 
     def _mark(self, places: Sequence[str], mark: Mark) -> None:
         if places:
-            self._know({mark_fact(place): mark.value for place in places})
+            self.know({mark_fact(place): mark.value for place in places})
 
-    def _know(self, facts: Mapping[str, str]) -> None:
+    def know(self, facts: Mapping[str, str]) -> None:
+        """Have the journal hold what became known; returns when that is on disk."""
         self.hooks.facts(facts)
         self.facts.update(facts)
+
+    def holds(self, condition: Condition) -> bool:
+        """Return whether a condition holds now."""
+        return self._check(condition).holds
 
     def _begin(self, step: Step) -> None:
         self.hooks.journal(step, step.undo)
@@ -370,7 +375,7 @@ class Execution:
         if guid.isdigit() and self.facts.get(name, guid) != guid:
             raise RefusedError(say("pool-not-ours", pool=step.pool, found=guid, known=self.facts[name]))
         if guid.isdigit():
-            self._know({name: guid})
+            self.know({name: guid})
         elif step.required:
             raise StorageError(say("pool-guid-unreadable", pool=step.pool))
 

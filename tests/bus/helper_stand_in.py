@@ -92,6 +92,20 @@ class StandIn:
             raise MethodError("TooSoon", self.text)
         answer.give()
 
+    def _Maintain(self, call: Call, answer: Reply) -> None:  # noqa: N802
+        _, name = call.arguments
+        if name == "busy":
+            raise MethodError("Busy", "maintained")
+        if name == "none":
+            raise MethodError("Unavailable", "no-maintenance")
+        self._emit(call, "Progress", *progress_to_wire(StepProgress(Operation.MAINTAIN, 1, 1, name, 0.5)))
+        self._emit(call, "Executed", f"{name} /s", 1 if name == "fails" else 0, 1.5, "said")
+        ended = "failed" if name == "fails" else "done"
+        answer.give(ended, message_to_wire("why" if name == "fails" else ""), 1.5)
+
+    def _EndMaintenance(self, _call: Call, answer: Reply) -> None:  # noqa: N802
+        answer.give()
+
     def _Unmake(self, call: Call, answer: Reply) -> None:  # noqa: N802
         answer.give()
         self._emit(call, "Unmade", "", *NO_MESSAGES, [unreleased_to_wire(KEPT)])

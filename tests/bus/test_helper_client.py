@@ -108,6 +108,22 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     assert disks.release().error is None
 
 
+def test_a_maintenance_is_done_by_name_and_what_root_ran_is_told(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    helping("works")
+    disks, heard, looks = opened(), Heard(), []
+    disks.make(PLANS[0], Heard())
+    ended = disks.maintain("fstrim", heard, lambda: looks.append(1))
+    assert (ended.how, ended.is_done, ended.message, ended.seconds) == ("done", True, "", 1.5)
+    ((text, code),) = ((each.text, each.exit_code) for each in heard.steps)
+    assert (text, code) == ("fstrim /s", 0)
+    assert heard.places == [StepProgress(Operation.MAINTAIN, 1, 1, "fstrim", 0.5)]
+    disks.session.end_maintenance()
+    with pytest.raises(KeyError):
+        disks.maintain("no such thing", heard)
+
+
 DISK = PLANS[0].data.disks[0]
 
 

@@ -104,7 +104,8 @@ def test_what_is_asked_at_the_wrong_moment_is_refused(helper: Running, make_loop
         owner = Owner(connection)
         owner.execute(plan_of(disk))
         for method, signature, *values in (
-            ("Unmake", ""), ("Make", "u", 1), ("Make", "u", 2**32 - 1), ("Limit", "t", 0), ("Trim", ""),
+            ("Unmake", ""), ("Make", "u", 1), ("Make", "u", 2**32 - 1), ("Limit", "t", 0),
+            ("Maintain", "s", "fstrim"), ("EndMaintenance", ""),
             ("Adopt", "su", "server", os.getpid()), ("DropCaches", ""),
         ):  # fmt: skip
             assert error_of(partial(owner.call, method, signature, *values))[0] == "Unknown", method
@@ -112,7 +113,12 @@ def test_what_is_asked_at_the_wrong_moment_is_refused(helper: Running, make_loop
         assert error_of(lambda: owner.call("Make", "u", 0))[0] == "Busy"
         assert error_of(lambda: owner.call("Adopt", "su", "other", os.getpid()))[0] == "Unknown"
         owner.call("Release")
-        for method, signature, *values in (("Make", "u", 0), ("Unmake", ""), ("Trim", ""), ("Health", "")):
+        for method, signature, *values in (
+            ("Make", "u", 0),
+            ("Unmake", ""),
+            ("Maintain", "s", "fstrim"),
+            ("Health", ""),
+        ):
             assert error_of(partial(owner.call, method, signature, *values))[0] in {"Busy", "Unknown"}
         owner.wait_for("Ended")
         assert error_of(lambda: owner.call("Release"))[0] == "Unknown"
@@ -301,9 +307,7 @@ def test_a_process_that_has_the_number_of_the_one_to_be_spared_is_ended(system_d
         assert works.wait(LIMIT_S) == -signal.SIGQUIT
 
 
-def test_health_and_trim_and_caches_are_answered_with_values(
-    helper: Running, make_loop: Callable[..., str]
-) -> None:
+def test_health_and_caches_are_answered_with_values(helper: Running, make_loop: Callable[..., str]) -> None:
     disk = make_loop(2 * GIB, partscan=True)
     number = SPARE.identify(disk).device_number
     with client() as connection:
@@ -311,8 +315,6 @@ def test_health_and_trim_and_caches_are_answered_with_values(
         owner.execute(plan_of(disk))
         assert owner.call("Health") == ([(number, {"status": "none", "warnings": ""})],)
         owner.make()
-        (trimmed,) = owner.call("Trim")
-        assert 100 * MIB < trimmed < 512 * MIB
         owner.call("DropCaches")
         assert error_of(partial(owner.call, "DropCaches"))[0] == "TooSoon", "it slows the whole machine"
         assert owner.call("Health")[0][0][0] == number

@@ -107,7 +107,7 @@ def test_a_session_under_systemd_is_counted_limited_and_ended(
             assert owner.call("Adopt", "su", "server", again.pid) == (folder,)
             if number == 0:  # again only after a while
                 owner.call("DropCaches")
-            assert owner.call("Trim")[0] > 0
+            assert owner.call("Maintain", "s", "fstrim")[0] == "done"
             health = dict(owner.call("Health")[0])
             assert len(health) == 3
             assert any("bytes_written" in values for values in health.values()), health
@@ -146,3 +146,25 @@ def connection_lost() -> bool:
 def test_a_group_that_nobody_made_is_ended_without_complaint() -> None:
     assert ControlGroup("feedfeedfeedfeed", NOBODY).end()
     assert units() == []
+
+
+def test_a_pool_is_scrubbed_and_snapshot_and_what_is_under_way_is_ended(
+    installed: None, rig_disks: list[RigBlockDevice]
+) -> None:
+    nodes = [disk.path for disk in rig_disks]
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(plan_of(*nodes[:2], level=Level.MIRROR, filesystem="zfs"))
+        owner.make()
+        pool = output("zpool", "list", "-H", "-o", "name").strip()
+        assert owner.call("Maintain", "s", "zpool-trim")[0] in {"done", "failed"}, "not every disk can"
+        for name in ("zpool-scrub", "snapshot"):
+            how, message, _ = owner.call("Maintain", "s", name)
+            assert (how, message[0]) == ("done", ""), (name, message)
+        assert "scrub repaired" in output("zpool", "status", pool)
+        assert output("zfs", "list", "-H", "-t", "snapshot", "-o", "name").startswith(f"{pool}@pgfooting-")
+        answer = connection.begin("Maintain", "(ss)", owner.session, "zpool-scrub")
+        assert owner.unmake()[2:] == ("", "", "", [])
+        assert answer()[0] in {"ended", "done"}
+        assert owner.release()[2:] == ("", "", "", [])
+    assert leftovers(nodes, RUN) == ["/run/pgfooting/lock"]

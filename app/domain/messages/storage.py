@@ -67,6 +67,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "seen-no-guid": tr("{pool} has GUID none"),
     "seen-btrfs": tr("btrfs {uuid} is mounted"),
     "seen-no-btrfs": tr("btrfs {uuid} is not mounted"),
+    "seen-fact": tr("{name} is “{text}”"),
     "seen-no-gpt": tr("{disk} has no GPT"),
     "seen-gpt": tr("{disk} has GPT {uuid}"),
     "seen-partitions": tr("{disk} has {count} partition(s), the first {first}"),
@@ -166,6 +167,8 @@ STORAGE: Final[Mapping[str, str]] = {
     "user-unseen": tr("The user {user} has something open there that cannot be seen."),
     "processes-hide": tr("These processes hold files that nothing names, perhaps there: {who}."),
     "group-not-ended": tr("{group}: processes of the control group could not be ended."),
+    # helper/storage/maintenance.py
+    "maintenance-not-ended": tr("What is under way on the storage ({name}) does not end: it is not unmade."),
     # helper/session/session.py
     "helper-mistake": tr("The helper made a mistake; its journal says more."),
     # helper/session/inspection.py

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from app.dbus.service import MethodError
+from app.domain.messages.message import message_to_wire
 from app.helper.session.session import Session
+from app.helper.storage.maintenance import MaintenanceResult
 
 Give = Callable[..., None]
 """Answers with the values of the method's out arguments, or with a `MethodError`."""
@@ -50,6 +52,21 @@ def _caches_dropped(session: Session, give: Give) -> None:
     session.drop_caches(_without_value(give))
 
 
+def _maintained(session: Session, give: Give, name: str) -> None:
+    def ended(result: MaintenanceResult | MethodError) -> None:
+        if isinstance(result, MethodError):
+            give(result)
+        else:
+            how, message, seconds = result
+            give(how, message_to_wire(message), seconds)
+
+    session.maintain(ended, name)
+
+
+def _maintenance_ended(session: Session, give: Give) -> None:
+    session.end_maintenance(_without_value(give))
+
+
 REQUESTS: Final[Mapping[str, Callable[..., Any]]] = {
     "Make": _made,
     "Renew": _renewed,
@@ -58,7 +75,8 @@ REQUESTS: Final[Mapping[str, Callable[..., Any]]] = {
     "Limit": _limited,
     "Adopt": Session.adopt,
     "DropCaches": _caches_dropped,
-    "Trim": Session.trim,
+    "Maintain": _maintained,
+    "EndMaintenance": _maintenance_ended,
     "Health": Session.health,
     "KernelLog": Session.kernel_log,
 }

@@ -31,6 +31,7 @@ from app.helper.base import audit
 from app.helper.storage import operations
 from app.helper.storage.disk_locks import DiskLocks
 from app.helper.storage.leftovers import Leftovers
+from app.helper.storage.maintenance import root_maintenance
 from app.helper.storage.ownership import Process
 from app.helper.storage.pending_plans import DescribedPlans, PlannedLayout
 from app.helper.storage.provisioned import ProvisionedStorage
@@ -176,9 +177,22 @@ class Session:
         """Drop the caches of the machine."""
         self._use(done, lambda made: operations.drop_caches(made.folders))
 
-    def trim(self, done: Done) -> None:
-        """Trim the storage; gives bytes."""
-        self._use(done, lambda made: operations.trim(made.folders, self._cancelled.is_set))
+    def maintain(self, done: Done, name: str) -> None:
+        """Begin a maintenance of the storage by its name, in a thread of its own; gives how it ended.
+
+        Raises:
+            MethodError: Unknown: root does nothing of that name; Busy, TooMany.
+        """
+        kind = root_maintenance(name)
+
+        def begin(made: ProvisionedStorage) -> None:
+            made.maintain(kind, done, self._cancelled.is_set)
+
+        self._use(lambda refused: None if refused is None else done(refused), begin)
+
+    def end_maintenance(self, done: Done) -> None:
+        """Have the maintenance that is under way end, if one is; its own answer tells when it has."""
+        self._use(done, lambda made: made.call_off_maintenance())
 
     def health(self, done: Done) -> None:
         """Ask all disks for their health; gives what `operations.health` returns."""

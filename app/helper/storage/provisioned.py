@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import pwd
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from app.dbus.service import MethodError
 from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError, StorageError
+from app.domain.maintenance import Maintenance
 from app.domain.messages.message import joined, say
 from app.helper.base import audit
 from app.helper.base.folders import PRIVATE, RUN, make_private_folder
 from app.helper.storage.control_groups import ControlGroup
 from app.helper.storage.journal import Journal, JournalEntry, Writer
+from app.helper.storage.maintenance import MaintenanceThread, Told, commands_for
 from app.helper.storage.ownership import Process, end_users, hand_over, who_holds
 from app.helper.storage.pending_plans import PlannedLayout
 from app.helper.storage.signals import SessionListener
@@ -45,6 +49,8 @@ class ProvisionedStorage:
         self._steps = layout.steps()
         hooks = replace(hooks, journal=self._begin, facts=self._writer.facts, done=listener.executed)
         self._execution = Execution(layout.disks(), hooks)
+        self._listener = listener
+        self._maintenance: MaintenanceThread | None = None
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -79,6 +85,7 @@ class ProvisionedStorage:
         Raises:
             FootingError: something is still there; the journal keeps it.
         """
+        self._end_maintenance()
         undo = undo_of(self._steps[: self._writer.entry.begun])
         try:
             unmake(self._execution, undo, self.layout.folder, self.group, spared)
@@ -88,6 +95,40 @@ class ProvisionedStorage:
             raise
         self._writer.journal.remove(self.layout.id)
         self._is_gone = True
+
+    def maintain(self, kind: Maintenance, done: Told, is_cancelled: Callable[[], bool]) -> None:
+        """Begin a maintenance in a thread of its own.
+
+        Args:
+            kind: of the registry.
+            done: told how it ended, in that thread.
+            is_cancelled: asked often; ends it.
+
+        Raises:
+            MethodError: Busy: another one is under way; Unavailable: no filesystem of it has that.
+        """
+        if self._maintenance is not None and self._maintenance.is_under_way:
+            raise MethodError("Busy", "maintained")
+        commands = commands_for(kind, self.layout, self._steps)
+        if not commands:
+            raise MethodError("Unavailable", "no-maintenance")
+        thread = MaintenanceThread(commands, self._execution, self._listener, done, is_cancelled)
+        self._maintenance = thread
+        thread.start()
+
+    def call_off_maintenance(self) -> None:
+        """Have what is under way end; returns at once."""
+        if self._maintenance is not None:
+            self._maintenance.call_off()
+
+    def _end_maintenance(self) -> None:
+        """End what is under way.
+
+        Raises:
+            StorageError: it does not end; nothing is unmade below it.
+        """
+        if self._maintenance is not None and not self._maintenance.end():
+            raise StorageError(say("maintenance-not-ended", name=self._maintenance.name))
 
     def _begin(self, step: Step, _undo: tuple[Step, ...]) -> None:
         for number, each in enumerate(self._steps, 1):

@@ -14,6 +14,7 @@ from app.storage.layout.conditions import (
     Condition,
     DeviceFree,
     DeviceGone,
+    FactIs,
     MemberOf,
     MountIs,
     NoArray,
@@ -152,6 +153,9 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
             mounted = state.btrfs_is_mounted(uuid)
             seen = say("seen-btrfs", uuid=uuid) if mounted else say("seen-no-btrfs", uuid=uuid)
             return ConditionResult(not mounted, seen)
+        case FactIs(name, text):
+            found_text = facts.get(name, "")
+            return ConditionResult(found_text == text, say("seen-fact", name=name, text=found_text))
 
 
 def _owned(condition: OwnTable | OwnPartition) -> ConditionResult:

@@ -15,6 +15,7 @@ from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, layout
 from app.domain.storage_plan.plan import Group
+from app.storage.layout.commands_maintenance import ending_steps
 from app.storage.layout.commands_partition import wipe_member
 from app.storage.layout.conditions import (
     ArrayRuns,
@@ -106,6 +107,7 @@ def mount_steps(
         before=(NotMounted(place),),
         after=(MountIs(place, tuple(sources)),),
         undo=(
+            *ending_steps(spec.id, MountIs(place, tuple(sources))),
             Command(
                 ("umount", "--internal-only", place),
                 f"{spec.label} is unmounted",

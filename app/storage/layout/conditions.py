@@ -242,6 +242,14 @@ class NoBtrfs:
     uuid: str
 
 
+@dataclass(frozen=True, slots=True)
+class FactIs:
+    """The journal holds this text under this name."""
+
+    name: str
+    text: str
+
+
 Condition = (
     OwnTable
     | OwnPartition
@@ -262,4 +270,5 @@ Condition = (
     | NoPool
     | PoolNotMounted
     | NoBtrfs
+    | FactIs
 )

@@ -16,7 +16,7 @@ from app.dbus.login import InhibitorUnavailable
 
 def test_errors_keep_their_words() -> None:
     assert str(InhibitorUnavailable("no bus")) == "no bus"
-    assert CannotError("It cannot.", reason="no-discard").message == "It cannot."
+    assert CannotError("It cannot.", reason="no-maintenance").message == "It cannot."
     assert TooSoonError("Later.", wait_s=3).message == "Later."
 
 

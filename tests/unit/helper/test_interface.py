@@ -103,8 +103,8 @@ def test_everyone_may_send_to_the_interface_of_the_helper_and_to_no_other() -> N
     ]
 
 
-TEXTS = {"session", "plan", "digest", "part"}
-"""Arguments that are a text: handles, the digest of what was described, and a word of ours."""
+TEXTS = {"session", "plan", "digest", "part", "name"}
+"""Arguments that are a text: handles, the digest of what was described, and words of ours."""
 
 
 def test_no_method_takes_a_text_but_handles_a_digest_and_a_word_of_ours() -> None:

@@ -17,6 +17,7 @@ from app.storage.layout.conditions import (
     Condition,
     DeviceFree,
     DeviceGone,
+    FactIs,
     MemberOf,
     MountIs,
     NoArray,
@@ -316,3 +317,8 @@ def test_a_btrfs_is_mounted_or_not(state: State) -> None:
     assert holds(NoBtrfs(UUID))
     state.btrfs = True
     assert not holds(NoBtrfs(UUID))
+
+
+def test_a_fact_is_what_the_journal_holds_under_that_name_and_nothing_else() -> None:
+    for facts, holds in (({"a": "b"}, True), ({"a": ""}, False), ({"b": "b"}, False), ({}, False)):
+        assert check(FactIs("a", "b"), facts).holds is holds

@@ -1,0 +1,229 @@
+"""Maintenance of the storage of a session: one program of root's at a time, in a thread, beside all else.
+
+The journal holds its name before it begins and until the kernel does nothing of it any more, so that whoever
+unmakes after a crash ends it first (`app.storage.layout.commands_maintenance`).
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import shlex
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from app.dbus.service import MethodError
+from app.domain.errors import FootingError
+from app.domain.maintenance import DoneBy, Maintenance, maintenance
+from app.domain.messages.message import say
+from app.domain.step_progress import Operation, StepProgress
+from app.domain.storage_plan.plan import Role
+from app.helper.storage.pending_plans import PlannedLayout
+from app.helper.storage.signals import SessionListener
+from app.storage.execution import Execution, StepResult
+from app.storage.layout.commands import MOUNT_NAMES
+from app.storage.layout.commands_maintenance import MaintenanceCommand, fraction_of, maintenance_command
+from app.storage.layout.conditions import MountIs
+from app.storage.layout.names import Names
+from app.storage.layout.steps import QUICK_S, Command, Step
+from app.storage.system.programs import InterruptedProgramError, run_program
+from app.storage.system.time_limits import WITHOUT_END_S
+
+Told = Callable[[Any], None]
+"""Told how it ended: a `MaintenanceResult`, or a `MethodError`."""
+MaintenanceResult = tuple[str, str, float]
+"""How (`DONE`, `ENDED`, `FAILED`), what was said of a failure, seconds."""
+
+DONE: Final = "done"
+ENDED: Final = "ended"
+FAILED: Final = "failed"
+
+STATUS_S: Final = 5.0
+"""How often a program is asked how far it is."""
+LETTING_GO_S: Final = 60.0
+"""How long a program may take to end after the kernel was told to end what it does."""
+WAIT_S: Final = LETTING_GO_S + 2 * QUICK_S
+"""How long unmaking waits for all of it."""
+
+_log = logging.getLogger(__name__)
+
+
+def root_maintenance(name: str) -> Maintenance:
+    """Return what root does under a name.
+
+    Raises:
+        MethodError: Unknown: nothing.
+    """
+    try:
+        kind = maintenance(name)
+    except KeyError:
+        raise MethodError("Unknown") from None
+    if kind.done_by is not DoneBy.ROOT:
+        raise MethodError("Unknown")
+    return kind
+
+
+def commands_for(
+    kind: Maintenance, layout: PlannedLayout, steps: Sequence[Step]
+) -> tuple[MaintenanceCommand, ...]:
+    """Return what does it on each filesystem of a layout that has it; empty where none has."""
+    mounts = {
+        each.folder: each
+        for step in steps
+        if isinstance(step, Command)
+        for each in step.after
+        if isinstance(each, MountIs)
+    }
+    found = []
+    for role, group in ((Role.DATA, layout.plan.data), (Role.WAL, layout.plan.wal)):
+        if group is not None:
+            uuid = Names(layout.id).filesystem(role)
+            snapshot = f"pgfooting-snapshot-{secrets.token_hex(8)}"
+            mounted = mounts[f"{layout.folder}/{MOUNT_NAMES[role]}"]
+            found.append(maintenance_command(kind, group.filesystem, mounted, uuid, snapshot))
+    return tuple(each for each in found if each is not None)
+
+
+class MaintenanceThread:
+    """One maintenance under way.
+
+    Attributes:
+        name: of it.
+    """
+
+    def __init__(
+        self,
+        commands: Sequence[MaintenanceCommand],
+        execution: Execution,
+        listener: SessionListener,
+        done: Told,
+        is_cancelled: Callable[[], bool],
+    ) -> None:
+        """Nothing is begun yet; `execution` is that of the storage, at rest."""
+        self.name = commands[0].name
+        self._commands = commands
+        self._execution = execution
+        self._listener = listener
+        self._done = done
+        self._is_cancelled = is_cancelled
+        self._called_off = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it has not ended."""
+        return self._thread.is_alive()
+
+    def call_off(self) -> None:
+        """Have it end; returns at once."""
+        self._called_off.set()
+
+    def end(self) -> bool:
+        """Have it end, wait for it, and return whether it has."""
+        self.call_off()
+        self._thread.join(WAIT_S)
+        return not self.is_under_way
+
+    def _run(self) -> None:
+        started_s = time.monotonic()
+        try:
+            how, said = self._all()
+        except MethodError as refusal:
+            self._done(refusal)
+        except FootingError as err:
+            self._done((FAILED, err.message, time.monotonic() - started_s))
+        except Exception:  # noqa: BLE001 - the border of this thread
+            _log.exception("maintenance failed")
+            self._done(MethodError("Failed"))
+        else:
+            self._done((how, said, time.monotonic() - started_s))
+
+    def _all(self) -> tuple[str, str]:
+        for command in self._commands:
+            if self._is_off():
+                return ENDED, ""
+            # SECURITY: it would be done to another filesystem that somebody mounted there.
+            if not self._execution.holds(command.mounted):
+                raise MethodError("Unavailable", "not-mounted")
+            how, said = self._one(command)
+            if how != DONE:
+                return how, said
+        return DONE, ""
+
+    def _one(self, command: MaintenanceCommand) -> tuple[str, str]:
+        """Do it on one filesystem; return how it ended, and what was said of a failure."""
+        self._execution.know({command.fact: command.name})
+        watch = _Watch(command, self._is_off, self._listener)
+        is_killed = False
+        try:
+            ended = run_program(command.argv, timeout_s=WITHOUT_END_S, is_cancelled=watch)
+        except InterruptedProgramError as err:
+            ended, is_killed = err.ended, True
+        is_done = ended.exit_code == 0 and not is_killed
+        if is_done or end_work(command):
+            self._execution.know({command.fact: ""})
+        for path in command.leaves:
+            Path(path).unlink(missing_ok=True)
+        said = f"{ended.stdout}{ended.stderr}"
+        text = shlex.join(command.argv)
+        self._listener.executed(StepResult(text, ended.exit_code, ended.seconds, ended.seconds, said))
+        if is_done:
+            return DONE, ""
+        if watch.is_late:
+            return FAILED, say("program-time-up", seconds=command.limit_s, said=ended.complaint())
+        return (ENDED, "") if watch.is_ending else (FAILED, ended.complaint())
+
+    def _is_off(self) -> bool:
+        return self._called_off.is_set() or self._is_cancelled()
+
+
+def end_work(command: MaintenanceCommand) -> bool:
+    """End what the kernel does of it; return whether it does nothing any more."""
+    if not command.end:
+        return True
+    ended = run_program(command.end, timeout_s=QUICK_S)
+    return ended.exit_code == 0 or any(text in ended.stderr for text in command.nothing)
+
+
+class _Watch:
+    """Asked often while a program runs: tells how far it is, and whether it has to be ended by force."""
+
+    def __init__(
+        self, command: MaintenanceCommand, is_off: Callable[[], bool], listener: SessionListener
+    ) -> None:
+        self._command = command
+        self._is_off = is_off
+        self._listener = listener
+        self._began_s = self._looked_s = time.monotonic()
+        self._ended_s = 0.0
+        self.is_late = False
+        """Whether its time was up."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it was called off, or its time was up."""
+        return self._ended_s > 0
+
+    def __call__(self) -> bool:
+        now_s = time.monotonic()
+        if self.is_ending:
+            return now_s > self._ended_s + LETTING_GO_S
+        self.is_late = now_s > self._began_s + self._command.limit_s
+        if self.is_late or self._is_off():
+            self._ended_s = now_s
+            end_work(self._command)
+            return not self._command.end
+        if self._command.status and now_s >= self._looked_s + STATUS_S:
+            self._looked_s = now_s
+            ended = run_program(self._command.status, timeout_s=QUICK_S)
+            fraction = fraction_of(ended.stdout)
+            text = shlex.join(self._command.argv)
+            self._listener.progressed(StepProgress(Operation.MAINTAIN, 1, 1, text, fraction, None))
+        return False

@@ -1,0 +1,305 @@
+"""Maintenance by root: only by name, in the journal while it lasts, and ended before unmaking."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from app.dbus.service import MethodError
+from app.domain.disk import DiskIdentity
+from app.domain.maintenance import MAINTENANCE, DoneBy, maintenance
+from app.domain.options.raid import Level
+from app.domain.step_progress import StepProgress
+from app.domain.storage_plan.plan import Group, StoragePlan
+from app.helper.storage import maintenance as maintenance_module
+from app.helper.storage.maintenance import MaintenanceThread, commands_for, root_maintenance
+from app.helper.storage.pending_plans import PlannedLayout
+from app.storage.checks.conditions import ConditionResult
+from app.storage.execution import Execution, Hooks, StepResult
+from app.storage.layout.commands_maintenance import MaintenanceCommand, fraction_of
+from app.storage.layout.conditions import MountIs
+from app.storage.layout.steps import Command, describe, undo_of
+from app.storage.system import programs
+from tests.unit.storage.plans import devices, disk, disks
+
+LIMIT_S = 60.0
+ID = uuid.UUID("6f1d5a52-0a0c-4c1c-9d57-9d6a2f0e8c11")
+
+
+def layout_of(data: str, wal: str = "") -> PlannedLayout:
+    second = Group((disk(3),), Level.SINGLE, wal) if wal else None
+    plan = StoragePlan(Group(disks(2), Level.MIRROR, data), second)
+    return PlannedLayout(ID, plan, devices(plan))
+
+
+def commands(name: str, data: str, wal: str = "") -> tuple[MaintenanceCommand, ...]:
+    layout = layout_of(data, wal)
+    return commands_for(maintenance(name), layout, layout.steps())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "fstrim /",
+        "../fstrim",
+        "rm",
+        "FSTRIM",
+        *(e.name for e in MAINTENANCE if e.done_by is not DoneBy.ROOT),
+    ],
+)
+def test_root_does_nothing_that_is_no_name_of_its_own(name: str) -> None:
+    with pytest.raises(MethodError) as refused:
+        root_maintenance(name)
+    assert refused.value.code == "Unknown"
+
+
+@pytest.mark.parametrize("kind", [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT], ids=str)
+def test_what_root_runs_is_declared_for_exactly_the_filesystems_of_the_registry(kind: Any) -> None:  # noqa: ANN401
+    for filesystem in ("ext4", "xfs", "btrfs", "zfs", "f2fs", "ext3", "reiserfs"):
+        found = commands(kind.name, filesystem)
+        assert bool(found) == kind.is_on(filesystem), filesystem
+        for each in found:
+            words = [*each.argv, *each.end, *each.status]
+            assert not any("{" in word for word in words)
+            assert any(
+                layout_of(filesystem).folder in word or "pgfooting-data-" in word for word in each.argv
+            )
+            assert each.limit_s == kind.limit_s
+            assert bool(each.end) == kind.name.startswith(("btrfs-", "zpool-"))
+
+
+def test_data_and_wal_are_done_where_they_have_it() -> None:
+    places = [each.mounted.folder.rpartition("/")[2] for each in commands("fstrim", "xfs", "ext4")]
+    assert places == ["storage", "wal"]
+    assert [each.mounted.folder.rpartition("/")[2] for each in commands("btrfs-scrub", "xfs", "btrfs")] == [
+        "wal"
+    ]
+    (scrub,) = commands("btrfs-scrub", "btrfs")
+    assert all(path.startswith("/var/lib/btrfs/scrub.") for path in scrub.leaves)
+    (pool,) = commands("zpool-scrub", "zfs")
+    assert pool.argv == ("zpool", "scrub", "-w", pool.mounted.sources[0])
+
+
+def test_nobody_knows_the_name_of_a_snapshot_before_it_is_there() -> None:
+    names = {commands("snapshot", "btrfs")[0].argv[-1] for _ in range(5)}
+    assert len(names) == 5
+    assert all(len(name.rpartition("-")[2]) == 16 for name in names)
+
+
+@pytest.mark.parametrize("filesystem", ["btrfs", "zfs", "ext4"])
+def test_before_unmounting_what_a_dead_helper_left_is_ended_if_the_journal_says_so(filesystem: str) -> None:
+    layout = layout_of(filesystem)
+    undo = undo_of(layout.steps())
+    lines = [describe(each) for each in undo]
+    place = f"{layout.folder}/storage"
+    unmount = lines.index(f"umount --internal-only {place}")
+    ends = [
+        each
+        for each in undo[:unmount]
+        if isinstance(each, Command) and ("cancel" in each.argv or "-s" in each.argv or "-c" in each.argv)
+    ]
+    assert len(ends) == {"ext4": 0}.get(filesystem, 2)
+    for each in ends:
+        assert [type(condition).__name__ for condition in each.when] == ["FactIs", "MountIs"]
+        assert each.forgives, "nothing to be ended is no failure"
+
+
+@pytest.mark.parametrize(
+    ("text", "fraction"),
+    [
+        ("1 out of about 3 chunks balanced (2 considered),  67% left", 0.33),
+        ("Bytes scrubbed:   1.00GiB  (45.60%)\nRate: 1GiB/s", 0.456),
+        ("  scan: scrub in progress\n\t1G scanned, 0B repaired, 12.50% done, 00:00:10 to go", 0.125),
+        ("No balance found on '/mnt'", None),
+        ("", None),
+        ("999% left", None),
+    ],
+)
+def test_how_far_it_is_is_read_from_what_programs_print(text: str, fraction: float | None) -> None:
+    found = fraction_of(text)
+    assert found == (None if fraction is None else pytest.approx(fraction))
+
+
+class Scene:
+    """Stands for disks and owner: programs are scripts of the test, found in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.mounted = True
+        self.facts: dict[str, str] = {}
+        self.told: list[str] = []
+        self.steps: list[StepResult] = []
+        self.places: SimpleQueue[StepProgress] = SimpleQueue()
+        self.answers: SimpleQueue[Any] = SimpleQueue()
+        self.is_cancelled = threading.Event()
+        hooks = Hooks(lambda _: disk(1), lambda _: {}, facts=self._know)
+        self.execution = Execution(dict[str, DiskIdentity](), hooks)
+
+    def _know(self, facts: Mapping[str, str]) -> None:
+        self.facts.update(facts)
+        self.told += [f"{name.rpartition('/')[2]}: {value}" for name, value in facts.items()]
+
+    def script(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def log(self) -> list[str]:
+        path = self.folder / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def start(self, name: str, filesystem: str = "btrfs", limit_s: float = LIMIT_S) -> MaintenanceThread:
+        found = commands(name, filesystem)
+        limited = [
+            MaintenanceCommand(
+                each.name, each.mounted, each.argv, each.end, each.nothing, each.status, limit_s, each.leaves
+            )
+            for each in found
+        ]
+        thread = MaintenanceThread(limited, self.execution, self, self.answers.put, self.is_cancelled.is_set)
+        thread.start()
+        return thread
+
+    def result(self) -> tuple[str, str]:
+        found = self.answers.get(timeout=LIMIT_S)
+        if isinstance(found, MethodError):
+            return found.code, found.text
+        how, message, seconds = found
+        assert seconds >= 0
+        return how, message
+
+    def executed(self, done: StepResult) -> None:
+        self.steps.append(done)
+
+    def progressed(self, progress: StepProgress) -> None:
+        self.places.put(progress)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        raise AssertionError(name)
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    found = Scene(tmp_path)
+    monkeypatch.setattr(programs.find_program, "__defaults__", ((str(tmp_path),),))
+    monkeypatch.setattr(
+        "app.storage.execution.check",
+        lambda condition, *_: ConditionResult(found.mounted and isinstance(condition, MountIs), ""),
+    )
+    return found
+
+
+def test_a_maintenance_is_in_the_journal_while_it_lasts(scene: Scene) -> None:
+    scene.script("btrfs", f'echo "$@" >>{scene.folder}/log; echo moved')
+    scene.start("btrfs-balance")
+    assert scene.result() == ("done", "")
+    assert scene.told == ["storage: btrfs-balance", "storage: "]
+    place = commands("btrfs-balance", "btrfs")[0].mounted.folder
+    assert scene.log() == [f"balance start --full-balance {place}"], "nothing is to be ended"
+    (step,) = scene.steps
+    assert (step.exit_code, step.output) == (0, "moved\n")
+
+
+def test_what_fails_is_told_with_its_words_and_the_kernel_is_told_to_end_it(scene: Scene) -> None:
+    log = f'echo "$2" >>{scene.folder}/log'
+    fails = 'start) echo "it is full" >&2; exit 3;; *) echo "Not in progress" >&2; exit 2;;'
+    scene.script("btrfs", f"{log}; case $2 in {fails} esac")
+    scene.start("btrfs-balance")
+    assert scene.result() == ("failed", "it is full")
+    assert scene.log() == ["start", "cancel"]
+    assert scene.told[-1] == "storage: "
+
+
+HANGS = """case $2 in
+start) echo begun >>{log}; while [ ! -e {folder}/ended ]; do sleep 0.02; done; exit 1;;
+cancel) echo cancel >>{log}; touch {folder}/ended;;
+esac"""
+
+
+def hang(scene: Scene) -> None:
+    scene.script("btrfs", HANGS.format(log=f"{scene.folder}/log", folder=scene.folder))
+
+
+def wait_begun(scene: Scene) -> None:
+    while "begun" not in scene.log():
+        threading.Event().wait(0.01)
+
+
+@pytest.mark.parametrize("by", ["owner", "session"])
+def test_what_is_called_off_is_ended_by_the_program_that_tells_the_kernel(scene: Scene, by: str) -> None:
+    hang(scene)
+    thread = scene.start("btrfs-scrub")
+    wait_begun(scene)
+    assert scene.facts == {commands("btrfs-scrub", "btrfs")[0].fact: "btrfs-scrub"}
+    if by == "owner":
+        thread.call_off()
+    else:
+        scene.is_cancelled.set()
+    assert scene.result() == ("ended", "")
+    assert thread.end()
+    assert scene.log()[:2] == ["begun", "cancel"]
+    assert scene.told[-1] == "storage: "
+
+
+def test_what_hangs_is_ended_when_its_time_is_up(scene: Scene) -> None:
+    hang(scene)
+    scene.start("btrfs-scrub", limit_s=0.3)
+    how, said = scene.result()
+    assert how == "failed"
+    assert "its time was up" in said
+
+
+def test_a_program_whose_end_is_enough_is_killed(scene: Scene) -> None:
+    scene.script("fstrim", f"echo begun >>{scene.folder}/log; exec sleep 100")
+    thread = scene.start("fstrim", "ext4")
+    wait_begun(scene)
+    assert thread.end()
+    assert scene.result() == ("ended", "")
+
+
+def test_what_does_not_end_stays_in_the_journal_for_whoever_unmakes(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance_module, "LETTING_GO_S", 0.1)
+    scene.script(
+        "btrfs",
+        f"case $2 in start) echo begun >>{scene.folder}/log; exec sleep 100;; *) echo no >&2; exit 1;; esac",
+    )
+    thread = scene.start("btrfs-balance")
+    wait_begun(scene)
+    assert thread.end()
+    assert scene.result()[0] == "ended"
+    assert scene.told == ["storage: btrfs-balance"]
+
+
+def test_another_mount_on_the_folder_is_not_maintained(scene: Scene) -> None:
+    scene.script("btrfs", f"echo begun >>{scene.folder}/log")
+    scene.mounted = False
+    scene.start("btrfs-scrub")
+    assert scene.result() == ("Unavailable", "not-mounted")
+    assert (scene.log(), scene.told) == ([], [])
+
+
+def test_a_program_that_is_not_installed_is_told(scene: Scene) -> None:
+    scene.start("btrfs-scrub")
+    how, said = scene.result()
+    assert how == "failed"
+    assert "btrfs" in said
+
+
+def test_how_far_it_is_is_told_while_it_lasts(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maintenance_module, "STATUS_S", 0.05)
+    hang(scene)
+    text = (scene.folder / "btrfs").read_text().replace("esac", 'status) echo "(25.00%)";; esac')
+    (scene.folder / "btrfs").write_text(text)
+    thread = scene.start("btrfs-scrub")
+    told = scene.places.get(timeout=LIMIT_S)
+    assert (told.operation, told.fraction) == ("maintain", 0.25)
+    assert thread.end()
