@@ -407,6 +407,12 @@ def _settings(run: RunMetadata) -> Iterator[Property]:
             yield Property(SETTING, each.name, words, part=SETTINGS)
 
 
+def _arc_words(most_bytes: int | None) -> str:
+    if most_bytes is None:
+        return ""
+    return format_size(most_bytes) if most_bytes else tr("as ZFS decides (0)")
+
+
 def _machine(environment: EnvironmentFacts) -> Iterator[Property]:
     memory = environment.memory_bytes
     for name, value, is_key in (
@@ -416,6 +422,7 @@ def _machine(environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("CPUs"), environment.cpus, True),
         (tr("governor"), environment.governor, False),
         (tr("memory"), "" if memory is None else format_size(memory), True),
+        (tr("cache of ZFS at most (zfs_arc_max)"), _arc_words(environment.arc_max_bytes), False),
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),

@@ -76,6 +76,8 @@ class EnvironmentFacts:
         virtual_machine: what kind it is; empty on hardware.
         page_bytes: page size of the server; None where unknown.
         machine_id: tells the installed system from every other one; empty where unknown.
+        arc_max_bytes: largest size of ZFS's cache (zfs_arc_max), 0 where ZFS decides; None where data and
+            WAL lie on something else, or unknown.
     """
 
     filesystem: str
@@ -96,6 +98,7 @@ class EnvironmentFacts:
     virtual_machine: str
     page_bytes: int | None = None
     machine_id: str = ""
+    arc_max_bytes: int | None = None
 
 
 def _dict(value: Fact | None) -> Mapping[str, Fact]:
@@ -148,7 +151,17 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         virtual_machine=_text(_dict(facts.get("virtualisation")).get("machine")),
         page_bytes=int(page) if isinstance(page, str) and page.isdecimal() and len(page) < 7 else None,
         machine_id=_text(_dict(facts.get("identity")).get("machine_id")),
+        arc_max_bytes=_arc_max_bytes(storage, _dict(facts.get("wal_storage"))),
     )
+
+
+def _arc_max_bytes(*storages: Mapping[str, Fact]) -> int | None:
+    """Return the parameter as the first of the storages that is on ZFS tells it."""
+    for storage in storages:
+        parameters = _dict(_dict(storage.get("filesystem")).get("parameters"))
+        if (found := _whole(parameters.get("zfs_arc_max"))) is not None:
+            return found
+    return None
 
 
 def _cpus(value: Fact | None) -> str:
