@@ -14,6 +14,7 @@ from typing import Any, Final
 from app.analysis.cold_caches import MOST_CACHED
 from app.campaign_file.reader import parse_stored_campaign
 from app.domain.campaign.configuration import DEFAULT_SEEDS, interleaved_order
+from app.domain.campaign.design import Design
 from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
@@ -31,6 +32,7 @@ SELECT 1 / (CASE WHEN count(*) = :scale THEN 1 ELSE 0 END) FROM pgbench_branches
 """Takes at least 10 ms, and fails where :scale is not that of the tables."""
 CAMPAIGNS_OWN: Final = (
     "repeats",
+    "design",
     "seeds",
     "order",
     "io_baseline",
@@ -146,6 +148,11 @@ def declared(places: Places) -> dict[str, Values]:
     """Return the values of every key that combines, by names; names do not depend on the machine."""
     return {
         "repeats": {str(count): Value(_nothing, {"repeats": str(count)}) for count in (1, 2)},
+        # What a sequential one leaves out: tests/unit/execution/test_sequential_campaign.py.
+        "design": {
+            "left out": Value(_fixed_design),
+            "fixed": Value(_fixed_design, {"design": '"fixed"'}),
+        },
         "seeds": {
             "left out": _seeds(DEFAULT_SEEDS),
             "two": _seeds((11, 12), {"seeds": "[11, 12]"}),
@@ -305,6 +312,12 @@ def _no_budget(back: Back) -> None:
 
 def _an_hour(back: Back) -> None:
     assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s == 3600
+
+
+def _fixed_design(back: Back) -> None:
+    stated = parse_stored_campaign(str(back.run.values["campaign_file"]))
+    assert (stated.design, stated.precision) == (Design.FIXED, None)
+    assert (back.run.values["design"], back.run.values["rivals"]) == ("fixed", [])
 
 
 def _random_order(back: Back) -> None:

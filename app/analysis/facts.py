@@ -56,6 +56,8 @@ class RunFacts:
         number: 1-based place in the order of the campaign; None where it is not told.
         order: how the runs of its campaign follow each other, a `RunOrder`; empty where it is not told.
         order_seed: that this order was drawn with; None where it was not, or is not told.
+        design: how it was settled how often each configuration ran, see `Design`; empty where it is not told.
+        rivals: names of the configurations that it competed with in a sequential campaign, and its own.
         state: how far it came, see `RunState`.
         error: why it failed; empty where it did not.
         started_epoch_s: seconds since the epoch; None where unknown.
@@ -106,6 +108,8 @@ class RunFacts:
     number: int | None = None
     order: str = ""
     order_seed: int | None = None
+    design: str = ""
+    rivals: tuple[str, ...] = ()
     file: Path | None = field(default=None, repr=False, compare=False)
     _known: dict[float, dict[str, float | None]] = field(default_factory=dict, repr=False, compare=False)
     devices: str = ""
@@ -162,6 +166,8 @@ def read_run_facts(path: Path) -> RunFacts:
             number=or_none(told.number),
             order=_text(told.order),
             order_seed=or_none(told.order_seed),
+            design=_text(told.design),
+            rivals=known(told.rivals, ()),
             state=effective_state(path, run.state).value,
             error="" if isinstance(told.error, NotKnown) else told.error.text[:MOST_CHARACTERS],
             started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.domain.campaign.design import LEFT_OUT
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.text import tr
 from app.domain.units import format_size
@@ -31,6 +32,7 @@ MARK_WORDS: Final = {
     "client-bound": tr("client-bound"),
     "disturbed": tr("disturbed"),
     "repeated": tr("measured again"),
+    LEFT_OUT: tr("left out"),
     "missed-seconds": tr("seconds missed"),
     "not-steady": tr("not steady"),
     "no-checkpoint-cycle": tr("no checkpoint cycle"),

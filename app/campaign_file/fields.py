@@ -36,6 +36,7 @@ from app.domain.campaign.configuration import (
     Target,
     WorkloadPhase,
 )
+from app.domain.campaign.design import Design
 from app.domain.campaign.order import RunOrder
 from app.domain.maintenance import MAINTENANCE, DoneBy
 from app.domain.problem import Problem
@@ -76,6 +77,8 @@ class TargetTable:
 
 
 _NAME = tr("What you call this campaign, or this configuration.")
+_DESIGN = tr("Whether all configurations are run as often, or only those that may still be the fastest.")
+_PRECISION = tr("With a sequential design: the difference, in percent, below which nobody needs a winner.")
 _REPEATS = tr("Runs of each configuration, interleaved; from three on there is a verdict.")
 _SEEDS = tr("Random seeds, one per repeat in turn, the same for every configuration.")
 _ORDER = tr(
@@ -111,6 +114,8 @@ _LIMIT = tr("With a rate: what would start later than this is skipped; without: 
 CAMPAIGN_FIELDS: Final = (
     CampaignField("name", Name(), "name", _NAME),
     CampaignField("repeats", IntKind(1, 1000), "repeats", _REPEATS),
+    CampaignField("design", EnumKind(tuple(Design), Design), "design", _DESIGN),
+    CampaignField("precision", FloatKind(0.1, 50), "precision", _PRECISION),
     CampaignField("seeds", Seeds(), "seeds", _SEEDS),
     CampaignField("order", EnumKind(tuple(RunOrder), RunOrder), "order", _ORDER),
     CampaignField("order_seed", IntKind(0, MOST_ORDER_SEED), "order_seed", _ORDER_SEED),

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 
 from typing_extensions import override
 
+from app.campaign_file.design import design_problems
 from app.campaign_file.fields import (
     ALIKE,
     CAMPAIGN_FIELDS,
@@ -49,6 +50,7 @@ from app.domain.campaign.configuration import (
     Workload,
     default_repeats,
 )
+from app.domain.campaign.design import Design
 from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder
 from app.domain.errors import CampaignError
@@ -223,7 +225,9 @@ def build_campaign(
     top: Table, configurations: tuple[Configuration, ...], matrix: Matrix | None = None
 ) -> Campaign:
     """Return a campaign; where the repeats are left out they depend on the number of configurations."""
-    values = {"repeats": default_repeats(len(configurations))} | _values(top)
+    given = _values(top)
+    repeats = default_repeats(len(configurations), given.get("design", Design.FIXED))
+    values = {"repeats": repeats} | given
     return Campaign(configurations=configurations, matrix=matrix, **values)
 
 
@@ -276,6 +280,9 @@ class CampaignReader:
         if "order_seed" in top and order is RunOrder.ALTERNATING:
             sentence = tr("goes with a random order only; of “{order}” nothing is drawn.")
             self.problems.add(KeyPath("order_seed"), sentence.format(order=order))
+        workloads = [build_workload(layer.sections["workload"]) for _, layer in configurations]
+        for breach in design_problems(top, workloads):
+            self.problems.add(*breach)
         repeats = top["repeats"].value if "repeats" in top else None
         if repeats and repeats * len(configurations) > MOST_RUNS:
             sentence = tr("{runs} runs are more than the {most} that are allowed.")

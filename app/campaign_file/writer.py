@@ -19,7 +19,7 @@ from app.domain.campaign.order import RunOrder
 from app.domain.campaign.phases import all_scripts
 
 _SETTINGS = "settings"
-_NONE_REPEATED: Final = "repeat_disturbed = 0"
+_NEVER_SAID: Final = frozenset({"repeat_disturbed = 0", 'design = "fixed"'})
 _WARM: Final = 'caches = "warm"'
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
 _TIME_BUDGET: Final = "time_budget"
@@ -169,7 +169,7 @@ def _without_order(text: str) -> list[str]:
     lines = text.splitlines()
     tables = next((place for place, line in enumerate(lines) if line.startswith("[")), len(lines))
     top = [line for line in lines[:tables] if line.partition(" = ")[0] not in _ORDER_KEYS]
-    top = [line for line in top if line != _NONE_REPEATED and line.partition(" = ")[0] != _TIME_BUDGET]
+    top = [line for line in top if line not in _NEVER_SAID and line.partition(" = ")[0] != _TIME_BUDGET]
     return top + [line for line in lines[tables:] if line != _WARM]
 
 

@@ -27,6 +27,7 @@ from app.comparison.disturbed_runs import (
 )
 from app.comparison.label_shortening import telling_names, unique_names
 from app.comparison.offered_load import common_load
+from app.comparison.overall.sequential import how_it_competed
 from app.comparison.overall.single_runs import (
     campaign_of,
     chance_of_few,
@@ -104,6 +105,8 @@ class ComparedGroup:
         unsafe: whether options of it trade safety for speed.
         not_durable: whether it may lose commits that it acknowledged: it stands apart and is not ranked.
         disturbed: places of its runs that others disturbed and that take part all the same.
+        contest: the same for those that competed in a sequential campaign; empty else.
+        left_out: when and why it was left out before the end, a clause; empty where it was not.
     """
 
     name: str
@@ -112,6 +115,8 @@ class ComparedGroup:
     unsafe: bool
     not_durable: bool = False
     disturbed: tuple[int, ...] = ()
+    contest: str = ""
+    left_out: str = ""
 
     @property
     def warning(self) -> str:
@@ -428,7 +433,10 @@ def _groups(runs: Sequence[RunFacts], *, shorten: bool) -> tuple[ComparedGroup, 
         names = telling_names(names)
     marks = [{kind for at in places for kind, _ in runs[at].marks} for places in members.values()]
     return tuple(
-        ComparedGroup(name, key[0], tuple(places), UNSAFE in kinds, NOT_DURABLE in kinds)
+        ComparedGroup(
+            *(name, key[0], tuple(places), UNSAFE in kinds, NOT_DURABLE in kinds, ()),
+            *how_it_competed(runs, places),
+        )
         for name, (key, places), kinds in zip(names, members.items(), marks, strict=True)
     )
 
@@ -464,6 +472,7 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
         tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),
         group.campaign,
         common_load(run.facts.load for run in members),
+        group.contest,
     )
 
 

@@ -19,8 +19,10 @@ from app.comparison.offered_load import (
     shares_cell,
     speed_comparable,
 )
+from app.comparison.overall.sequential import Contests
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.wording import describe, format_difference, format_interval
+from app.domain.campaign.design import LEFT_OUT
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.runfile.metadata.offered_load import OfferedLoad
@@ -61,6 +63,7 @@ class MeasuredConfiguration:
         marks: kinds such as "unsafe" or "client-bound".
         campaign: the same for what was interleaved; runs are paired only within one.
         load: how it was offered.
+        contest: the same for those that competed in a sequential campaign; empty for those of a fixed design.
     """
 
     name: str
@@ -68,6 +71,7 @@ class MeasuredConfiguration:
     marks: tuple[str, ...] = ()
     campaign: str = ""
     load: OfferedLoad = field(default_factory=OfferedLoad)
+    contest: str = ""
 
     def tps_by_repeat(self) -> dict[int, float]:
         """Return the mean TPS of each complete run."""
@@ -266,9 +270,10 @@ def build_rows(
     """Return the rows of the table, in the order given; each is compared with the first.
 
     Comparisons are paired by repeat where at least three repeats are complete in both, else of independent
-    runs; between campaigns there is no verdict but by a reference that ran in both. Together they err at most
-    as often as one at 95 % would (Holm). Where load was offered at a rate, speed is compared only where that
-    says something (`app.comparison.offered_load`).
+    runs; those of a sequential campaign allow for how it went (`app.statistics.sequential`); between
+    campaigns there is no verdict but by a reference that ran in both. Together they err at most as often as
+    one at 95 % would (Holm). Where load was offered at a rate, speed is compared only where that says
+    something (`app.comparison.offered_load`).
 
     Args:
         measured: configurations with their runs.
@@ -288,8 +293,13 @@ def build_rows(
     fast = [place for place, row in enumerate(after, 1) if speed_comparable(start.load, row.load)]
     found = usable_anchors(anchors or {}, [each.values() for each in values])
     together = [each.campaign == first.campaign for each in measured]
+    contests = Contests(
+        [each.contest for each in measured], values, [LEFT_OUT in each.marks for each in measured]
+    )
     samples = [
-        samples_of(values, place, interleaved=together[place], anchor=found.get(place)) for place in fast
+        contests.samples(0, place)
+        or samples_of(values, place, interleaved=together[place], anchor=found.get(place))
+        for place in fast
     ]
     compared = compare_family(samples, effect=effect)
     judged = sum(comparison.p_value is not None for comparison in compared)

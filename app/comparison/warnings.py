@@ -14,6 +14,7 @@ from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import how_disturbed
+from app.comparison.overall.sequential import describe_design
 from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -58,7 +59,12 @@ _NONE_IS_A_VALUE: Final = frozenset({(_WORKLOAD, tr("rate limit per second"))})
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
     """Return how the comparison was made where that is not as always: what was left out of every run."""
     told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
-    return (*((told,) if told else ()), *_of_closed_loops(comparison), *_of_played_devices(comparison))
+    return (
+        *describe_design(comparison),
+        *((told,) if told else ()),
+        *_of_closed_loops(comparison),
+        *_of_played_devices(comparison),
+    )
 
 
 def _of_closed_loops(comparison: RunComparison) -> Iterator[str]:

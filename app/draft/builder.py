@@ -113,13 +113,12 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
         "name": parts.values["name"].strip() or automatic_name(printable),
         "seeds": list(parts.seeds),
         "order": parts.values["order"],
+        "design": parts.values["design"],
         **({"io_baseline": parts.values["io_baseline"]} if parts.values["io_baseline"] else {}),
         "postgresql": _section(parts, "postgresql"),
         "workload": _workload(parts),
     }
-    if parts.values["repeats"].strip():
-        document["repeats"] = parts.values["repeats"]
-    for key in ("repeat_disturbed", "time_budget"):
+    for key in ("repeats", "precision", "repeat_disturbed", "time_budget"):
         if parts.values[key].strip():
             document[key] = parts.values[key]
     if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:

@@ -69,6 +69,8 @@ def parts_of(campaign: Campaign) -> DraftParts:
     parts.values |= {
         "name": campaign.name,
         "repeats": str(campaign.repeats),
+        "design": campaign.design.value,
+        "precision": write_text(FIELDS["precision"], campaign.precision),
         "order": campaign.order.value,
         "io_baseline": write_text(FIELDS["io_baseline"], campaign.io_baseline),
         "repeat_disturbed": str(campaign.repeat_disturbed) if campaign.repeat_disturbed else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -31,6 +31,7 @@ from app.domain.text import tr
 from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
 from app.execution.control import ControlServer
 from app.execution.data_set import begin_data_sets
+from app.execution.design import follow, tell_round, to_measure
 from app.execution.disk_release import end_disks
 from app.execution.disks import DiskConsent, open_disks
 from app.execution.preflight import PreflightFinding, find_disturbances
@@ -42,6 +43,7 @@ from app.execution.resume.begun import (
     begun_runs,
     check_folder,
     new_folder,
+    nothing_to_do,
     runs_to_repeat,
     unfinished_folder,
 )
@@ -109,9 +111,8 @@ class CampaignResult:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs are done and no disturbed one is to be repeated."""
-        done = {each.planned.number for each in self.results if each.state is RunState.DONE}
-        return len(done) >= self.campaign.total_runs and not runs_to_repeat(self.campaign, self.results)
+        """Whether all runs are done that are needed, and no disturbed one is to be repeated."""
+        return nothing_to_do(self.campaign, self.results)
 
     @property
     def failed(self) -> bool:
@@ -163,7 +164,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         resolved = replace(resolved, campaign=campaign)
         if begun is not None:
             _tell_begun(there, resolved, listener)
-        runs = [run for run in interleaved_order(campaign) if run.number not in there.done]
+        runs = to_measure(campaign, there.results)
         runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), there.results)
         for sentence in request.describe(resolved):
             listener.told("note", sentence)
@@ -290,8 +291,11 @@ def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: Campaign
     done = begun_runs(result.folder, result.campaign).done
     _recall_baselines(execution, resolved, [attempt for attempts in done.values() for attempt in attempts])
     hopeless: set[str] = set()
-    for _, runs in groupby(interleaved_order(result.campaign), key=lambda planned: planned.repeat):
-        block = tuple(runs)
+    for rounds, runs in groupby(interleaved_order(result.campaign), key=lambda planned: planned.repeat):
+        course = follow(result.campaign, _known(result, done), rounds)
+        block = tuple(each for each in runs if each.number in done or course.holds(each))
+        if not block:
+            break
         missing = [each for each in block if each.number not in done]
         if len(missing) == len(block) and _is_over_time(execution, missing, result, is_round=True):
             return result
@@ -302,12 +306,21 @@ def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: Campaign
                 return result
         if not _repeat_disturbed(execution, resolved, result, hopeless):
             return result
+        course = follow(result.campaign, _known(result, done), rounds + 1)
+        tell_round(course, rounds + 1, result.results, execution.listener)
     attempts = -1
     while attempts < len(result.results):  # as long as that measures something
         attempts = len(result.results)
         if not _repeat_disturbed(execution, resolved, result, hopeless):
             return result
     return result
+
+
+def _known(result: CampaignResult, done: Mapping[int, Sequence[RunResult]]) -> list[RunResult]:
+    """Return what there is until now and, of later rounds, what was done before a stop."""
+    numbers = {each.planned.number for each in result.results}
+    later = (found for number, found in done.items() if number not in numbers)
+    return [*result.results, *(each for found in later for each in found)]
 
 
 def _recall_baselines(execution: RunContext, resolved: ResolvedCampaign, done: Sequence[RunResult]) -> None:

@@ -21,6 +21,7 @@ from app.domain.text import tr
 from app.domain.units import MIB
 from app.execution.baseline.storages import CampaignBaselines, StorageBaseline
 from app.execution.data_set import CampaignDataSets
+from app.execution.design import rivals_of
 from app.execution.failures import footing_error
 from app.execution.measured_phases import LogSampling
 from app.execution.phases import Runner, RunOutcome
@@ -300,6 +301,8 @@ def _introduce(
         repeats=execution.campaign.repeats,
         order=execution.campaign.order.value,
         order_seed=execution.campaign.order_seed,
+        design=execution.campaign.design.value,
+        rivals=rivals_of(execution.campaign, planned.configuration),
         state=RunState.RUNNING.value,
         started_epoch_s=time.time(),
         program_version=VERSION,

@@ -86,6 +86,10 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
             for each in found.differences
         ],
         "not_known": [{"topic": each.topic, "name": each.name} for each in found.not_known],
+        "design": {
+            "sequential": any(group.contest for group in comparison.groups),
+            "left_out": {group.name: group.left_out for group in comparison.groups if group.left_out},
+        },
         "runs": [_run(run) for run in comparison.runs],
         "configurations": [
             _configuration(comparison, group, row) | {"bottleneck": bottleneck_as_json(bottleneck)}

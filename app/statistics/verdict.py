@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from app.statistics.chosen import ChoiceAmong
 from app.statistics.sample_size import (
     DEFAULT_ALPHA,
     DEFAULT_EFFECT,
@@ -133,6 +134,8 @@ class Samples:
             identical runs each were told apart, and more runs made it worse.
         reference: what tells how much that is; each of the two is then taken by the reference in its own
             campaign, and compared is the ratio of these ratios. None where nothing ran in both.
+        estimate: of their difference, where more is known than these values say: those of a sequential
+            campaign (`app.statistics.sequential`).
     """
 
     baseline: tuple[float, ...]
@@ -140,6 +143,7 @@ class Samples:
     paired: bool
     together: bool = True
     reference: ReferenceRuns | None = None
+    estimate: Estimate | None = None
 
     def __post_init__(self) -> None:
         if self.paired and len(self.baseline) != len(self.candidate):
@@ -201,15 +205,30 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Estimate:
-    """Difference of mean logarithms with its standard error; `spread` is that of one run or pair."""
+class Estimate:
+    """What is known of the difference of two configurations.
+
+    Attributes:
+        difference: of their mean logarithms, of the second less the first.
+        error: standard error.
+        df: degrees of freedom of that.
+        spread: of one run or pair.
+        choice: where one of the two was chosen as the fastest; None else.
+        is_first: whether that is the first.
+    """
 
     difference: float
     error: float
     df: float
     spread: float
+    choice: ChoiceAmong | None = None
+    is_first: bool = False
 
     def p_value(self) -> float:
+        """Return the two-sided p value of the hypothesis that there is no difference."""
+        if self.choice is not None:
+            seen = -self.difference if self.is_first else self.difference
+            return self.choice.p_value(seen, self.error, self.df)
         if self.error == 0:
             return 1.0 if self.difference == 0 else 0.0
         return min(1.0, 2 * student_t_tail(abs(self.difference) / self.error, self.df))
@@ -221,25 +240,33 @@ class _Estimate:
                 object.__setattr__(self, name, 0.0)
 
     def interval(self, alpha: float) -> Interval:
+        """Return the interval of the ratio at 1 - `alpha`."""
+        if self.choice is not None:
+            sign = -1 if self.is_first else 1
+            ends = self.choice.interval(sign * self.difference, self.error, self.df, alpha)
+            low, high = sorted(sign * end for end in ends)
+            return Interval(_exp(low), _exp(high), 1 - alpha)
         half = student_t_quantile(1 - alpha / 2, self.df) * self.error
         return Interval(_exp(self.difference - half), _exp(self.difference + half), 1 - alpha)
 
 
-def _estimate(samples: Samples) -> _Estimate | None:
+def _estimate(samples: Samples) -> Estimate | None:
     """Return the estimate; None below three runs or where a run was 0."""
+    if samples.estimate is not None:
+        return samples.estimate
     a, b = _checked(samples.baseline), _checked(samples.candidate)
     if min(len(a), len(b)) < RUNS_FOR_A_VERDICT or (a == 0).any() or (b == 0).any():
         return None
     if samples.paired:
         pairs = np.log(b) - np.log(a)
         spread = float(pairs.std(ddof=1))
-        return _Estimate(float(pairs.mean()), spread / math.sqrt(len(pairs)), len(pairs) - 1, spread)
+        return Estimate(float(pairs.mean()), spread / math.sqrt(len(pairs)), len(pairs) - 1, spread)
     if samples.reference is None:
         return _welch(b, a)
     return _welch(b, a, _checked(samples.reference.baseline), _checked(samples.reference.candidate))
 
 
-def _welch(*groups: NDArray[np.float64]) -> _Estimate:
+def _welch(*groups: NDArray[np.float64]) -> Estimate:
     """Return the mean logarithm of the first group less that of the second, plus the third less the fourth.
 
     Each group has a spread of its own; degrees of freedom are those of a sum of any number of variances
@@ -251,7 +278,7 @@ def _welch(*groups: NDArray[np.float64]) -> _Estimate:
     parts = [variance / len(each) for variance, each in zip(variances, logs, strict=True)]
     degrees = sum(part**2 / (len(each) - 1) for part, each in zip(parts, logs, strict=True))
     df = sum(parts) ** 2 / degrees if degrees > 0 else float(sum(len(each) - 1 for each in logs))
-    return _Estimate(difference, math.sqrt(sum(parts)), df, math.sqrt(sum(variances) / 2))
+    return Estimate(difference, math.sqrt(sum(parts)), df, math.sqrt(sum(variances) / 2))
 
 
 def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = DEFAULT_ALPHA) -> Comparison:
@@ -286,7 +313,7 @@ def compare_reference(reference: ReferenceRuns, *, effect: float = DEFAULT_EFFEC
     return _judged(found, _welch(b, a), DEFAULT_ALPHA)
 
 
-def _judged(comparison: Comparison, estimate: _Estimate, alpha: float) -> Comparison:
+def _judged(comparison: Comparison, estimate: Estimate, alpha: float) -> Comparison:
     """Return a comparison with what an estimate allows to be said."""
     effect = comparison.effect
     interval, narrow = estimate.interval(alpha), estimate.interval(2 * alpha)
@@ -303,7 +330,8 @@ def _judged(comparison: Comparison, estimate: _Estimate, alpha: float) -> Compar
     return replace(
         comparison,
         verdict=verdict,
-        ratio=math.exp(estimate.difference),
+        # What was chosen for being the fastest may have been seen faster than it can be.
+        ratio=min(max(_exp(estimate.difference), interval.low), interval.high),
         interval=interval,
         narrow=narrow,
         p_value=estimate.p_value(),

@@ -44,6 +44,7 @@ from app.domain.text import tr
 from app.domain.units import MIB
 from app.draft.review import plan_sentences
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
+from app.execution.design import rivals_of
 from app.execution.disks import DiskConsent
 from app.execution.recovery import sweep_abandoned
 from app.execution.stop import Cancellable
@@ -214,7 +215,11 @@ def measured_configurations(result: CampaignResult) -> tuple[MeasuredConfigurati
     for run in result.results:
         by_name.setdefault(run.planned.configuration.name, []).append(run)
     return tuple(
-        replace(_measured(item.name, by_name.get(item.name, [])), load=_load(item.workload))
+        replace(
+            _measured(item.name, by_name.get(item.name, [])),
+            load=_load(item.workload),
+            contest="\n".join(rivals_of(result.campaign, item)),
+        )
         for item in result.campaign.configurations
     )
 

@@ -8,6 +8,7 @@ from app.analysis.labels import with_warning
 from app.comparison.comparison import ComparedGroup, RunComparison
 from app.comparison.disturbed_runs import could_be_others
 from app.comparison.figures import figure_values
+from app.comparison.overall.sequential import Contests
 from app.comparison.table import pair_samples
 from app.domain.text import tr
 from app.statistics.best import possibly_best
@@ -51,10 +52,14 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
         return None
     groups = [comparison.groups[place] for place in places]
 
+    values = [_by_repeat(comparison, group) for group in groups]
+    contests = Contests(
+        [group.contest for group in groups], values, [bool(group.left_out) for group in groups]
+    )
+
     def samples(one: int, other: int) -> Samples:
-        return pair_samples(
-            _by_repeat(comparison, groups[one]), _by_repeat(comparison, groups[other]), interleaved=True
-        )
+        found = contests.samples(one, other)
+        return found or pair_samples(values[one], values[other], interleaved=True)
 
     def is_real(one: int, other: int, interval: Interval) -> bool:
         runs = [

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
+from app.domain.campaign.design import DEFAULT_CAP, Design
 from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder, alternating_blocks, random_blocks
 from app.domain.storage_plan.plan import GroupOf
@@ -288,8 +289,10 @@ class Configuration:
     workload: Workload = field(default_factory=Workload)
 
 
-def default_repeats(configurations: int) -> int:
-    """Return how often each of so many configurations is run where nobody says."""
+def default_repeats(configurations: int, design: Design = Design.FIXED) -> int:
+    """Return how often each of so many configurations is run, at most, where nobody says."""
+    if design is Design.SEQUENTIAL:
+        return DEFAULT_CAP
     return DEFAULT_REPEATS if configurations < 3 else DEFAULT_REPEATS_OF_SEVERAL
 
 
@@ -300,7 +303,7 @@ class Campaign:
     Attributes:
         name: what the user calls it.
         configurations: at least one; names are unique.
-        repeats: runs of each configuration.
+        repeats: runs of each configuration; of a sequential design at most.
         seeds: pgbench random seeds; repeat r of every configuration uses ``seeds[r % len(seeds)]``.
         order: how the runs follow each other.
         order_seed: of a random order; None as long as it is not drawn, which the start of a campaign does.
@@ -309,6 +312,9 @@ class Campaign:
         repeat_disturbed: at most so many runs that others disturbed are measured again.
         matrix: the dimensions whose cells the configurations are; None where each was stated.
         time_budget_s: from each start on, no run is begun that would not end within it; None for no limit.
+        design: how it is settled how often each configuration is run.
+        precision: of a sequential design: it ends as soon as those that are left differ by less, in percent;
+            None for only when one is left.
     """
 
     name: str
@@ -321,6 +327,8 @@ class Campaign:
     repeat_disturbed: int = 0
     matrix: Matrix | None = None
     time_budget_s: int | None = None
+    design: Design = Design.FIXED
+    precision: float | None = None
 
     @property
     def is_order_known(self) -> bool:
@@ -329,7 +337,7 @@ class Campaign:
 
     @property
     def total_runs(self) -> int:
-        """How many runs it has."""
+        """How many runs it has, at most where some may be left out."""
         return self.repeats * len(self.configurations)
 
     def wants_baseline(self, target: Target) -> bool:

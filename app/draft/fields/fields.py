@@ -57,6 +57,8 @@ def step_of(path: str) -> Step:
         "postgresql": Step.POSTGRESQL,
         "workload": Step.WORKLOAD,
         "repeats": Step.WORKLOAD,
+        "design": Step.WORKLOAD,
+        "precision": Step.WORKLOAD,
         "order": Step.WORKLOAD,
         "order_seed": Step.WORKLOAD,
         "io_baseline": Step.REVIEW,

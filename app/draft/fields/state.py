@@ -13,6 +13,7 @@ from app.domain.campaign.configuration import (
     PostgresChoice,
     Workload,
 )
+from app.domain.campaign.design import Design
 from app.domain.campaign.order import RunOrder
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.fields.text import write_text
@@ -124,6 +125,8 @@ class Length(StrEnum):
 _FIRST_LOOK: Final = {
     "name": "",
     "repeats": "",
+    "design": Design.FIXED.value,
+    "precision": "",
     "order": RunOrder.RANDOM.value,
     "io_baseline": "",
     "repeat_disturbed": "",

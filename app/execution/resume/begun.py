@@ -18,8 +18,10 @@ from typing import Final
 from app.campaign_file.reader import load_campaign
 from app.campaign_file.writer import changed_scripts, state_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun, as_begun, interleaved_order
+from app.domain.campaign.design import LEFT_OUT
 from app.domain.errors import BusyError, FootingError, RefusedError, UsageError
 from app.domain.text import tr
+from app.execution.design import to_measure
 from app.library.entries import CAMPAIGN_NAME, effective_state, is_live
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED, marks_of
@@ -146,8 +148,14 @@ def is_complete(folder: Path, campaign: Campaign) -> bool:
         folder: of a campaign that was begun.
         campaign: as it is asked for now; its limit of repeated runs counts.
     """
-    runs = begun_runs(folder, begun_campaign(folder))
-    return len(runs.done) >= campaign.total_runs and not runs_to_repeat(campaign, runs.results)
+    begun = begun_campaign(folder)
+    runs = begun_runs(folder, begun)
+    return nothing_to_do(replace(begun, repeat_disturbed=campaign.repeat_disturbed), runs.results)
+
+
+def nothing_to_do(campaign: Campaign, results: Sequence[RunResult]) -> bool:
+    """Whether all runs are done that are needed, and none is to be repeated."""
+    return not to_measure(campaign, results) and not runs_to_repeat(campaign, results)
 
 
 def runs_to_repeat(campaign: Campaign, results: Sequence[RunResult]) -> list[PlannedRun]:
@@ -156,13 +164,15 @@ def runs_to_repeat(campaign: Campaign, results: Sequence[RunResult]) -> list[Pla
     An attempt that failed counts towards the limit, and is not made again: it would fail in the same way.
     """
     left = campaign.repeat_disturbed - sum(each.planned.attempt > 1 for each in results)
+    gone = {each.planned.configuration.name for each in results if LEFT_OUT in dict(each.marks)}
     by_number: dict[int, list[RunResult]] = {}
     for each in results:
         by_number.setdefault(each.planned.number, []).append(each)
     found = [
         replace(attempts[-1].planned, attempt=max(each.planned.attempt for each in attempts) + 1)
         for attempts in by_number.values()
-        if all(each.state is RunState.DONE and DISTURBED in dict(each.marks) for each in attempts)
+        if attempts[-1].planned.configuration.name not in gone
+        and all(each.state is RunState.DONE and DISTURBED in dict(each.marks) for each in attempts)
     ]
     return sorted(found, key=lambda planned: planned.number)[: max(0, left)]
 

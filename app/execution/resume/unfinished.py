@@ -11,7 +11,7 @@ from typing import Final
 from app.domain.campaign.configuration import Campaign, DiskTarget
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.execution.resume.begun import begun_campaign, begun_runs, runs_to_repeat
+from app.execution.resume.begun import begun_campaign, begun_runs, nothing_to_do
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME, is_live
 
@@ -60,7 +60,7 @@ def look_at_campaign(folder: Path) -> UnfinishedCampaign | None:
         return None
     campaign = begun_campaign(folder)
     runs = begun_runs(folder, campaign)
-    if len(runs.done) >= campaign.total_runs and not runs_to_repeat(campaign, runs.results):
+    if nothing_to_do(campaign, runs.results):
         return None
     return UnfinishedCampaign(folder, campaign.name, len(runs.done), campaign.total_runs, read_end(folder))
 

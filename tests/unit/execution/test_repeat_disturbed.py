@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
@@ -15,16 +13,14 @@ from app.campaign_file.writer import changed_scripts, format_campaign, state_cam
 from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.domain.campaign.order import RunOrder
 from app.domain.errors import FootingError
-from app.execution import campaign as executed
-from app.execution.campaign import CampaignResult
 from app.execution.resume.begun import is_complete, runs_to_repeat
-from app.execution.stop import StopRequestedError
 from app.library.annotations import mark_ended_run
 from app.library.entries import CAMPAIGN_NAME
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
 from app.runfile.reader import RunFile
 from app.runfile.writer import RunState
+from tests.campaign_bench import Bench
 from tests.fix_window import Trial, write_trial
 
 FILE = 'name = "x"\norder = "AB BA"\nrepeats = 2\nrepeat_disturbed = {limit}\n[target.memory]\n'
@@ -33,69 +29,6 @@ TWO = '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
 
 def campaign_with(limit: int) -> Campaign:
     return parse_campaign(FILE.format(limit=limit) + TWO, base_directory="/", source_name="x")
-
-
-@dataclass
-class Bench:
-    """Runs a campaign's order with runs that are written at once.
-
-    Attributes:
-        folder: of the campaign.
-        fate: of an attempt, by (number, attempt): disturbed, failed, stopped, or nothing of that.
-        order: (number, attempt) as they were executed.
-        told: what the listener heard.
-    """
-
-    folder: Path
-    campaign: Campaign
-    fate: Callable[[int, int], str]
-    order: list[tuple[int, int]] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    stop: bool = False
-
-    def execute(self, _execution: object, planned: PlannedRun, _resolved: object) -> RunResult:
-        self.order.append((planned.number, planned.attempt))
-        fate = self.fate(planned.number, planned.attempt)
-        marks = ((DISTURBED, "they did much"),) if fate == "disturbed" else ()
-        state = {"failed": RunState.FAILED, "stopped": RunState.STOPPED}.get(fate, RunState.DONE)
-        self.stop = fate == "stopped"
-        path = self.folder / f"{planned.number:02}-{planned.configuration.name}-r{planned.repeat + 1}.footing"
-        if path.exists():
-            path = path.with_name(f"{path.stem}-{len(self.order)}{path.suffix}")
-        # Files of a trial hold no CPU of programs: so what is stored is what counts.
-        started = 1.8e9 + len(self.order)
-        name = planned.configuration.name
-        write_trial(path, Trial(name, name, state=state, marks=marks, started=started))
-        return RunResult(planned, state, str(path), {"tps": 1.0}, marks, measured=True)
-
-    def check(self) -> None:
-        if self.stop:
-            raise StopRequestedError(cast("Any", None))
-
-    def run(self, monkeypatch: pytest.MonkeyPatch) -> CampaignResult:
-        monkeypatch.setattr(executed, "execute_run", self.execute)
-        self.stop = False
-        listener = SimpleNamespace(
-            run_finished=lambda _result: None, told=lambda _kind, message: self.told.append(message)
-        )
-        bench = self
-
-        class Switch:
-            check = staticmethod(bench.check)
-
-            @property
-            def requested(self) -> object:
-                return object() if bench.stop else None
-
-        baselines = SimpleNamespace(recall=lambda _configuration, _path: None)
-        execution = SimpleNamespace(switch=Switch(), listener=listener, disks=None, baselines=baselines)
-        configurations = {
-            each.name: SimpleNamespace(target=SimpleNamespace(plan=None))
-            for each in self.campaign.configurations
-        }
-        resolved = SimpleNamespace(campaign=self.campaign, configurations=configurations)
-        result = CampaignResult(self.campaign, self.folder)
-        return executed._run_all(cast("Any", execution), cast("Any", resolved), result)
 
 
 def bench_of(folder: Path, limit: int, fate: Callable[[int, int], str]) -> Bench:

@@ -1,0 +1,111 @@
+"""Runs of sequential campaigns: who competed, what was left out when, and what pairs of them say. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from app.analysis.labels import one_line
+from app.domain.campaign.design import LEFT_OUT, Design
+from app.domain.text import tr
+from app.runfile.metadata.safety import NOT_DURABLE
+from app.statistics.sequential import SequentialRuns
+from app.statistics.verdict import Samples
+
+if TYPE_CHECKING:
+    from app.analysis.facts import RunFacts
+    from app.comparison.comparison import ComparedGroup, RunComparison
+
+_MOST_NAMES: Final = 12
+
+
+class Contests:
+    """Configurations by the contest that they were in."""
+
+    def __init__(
+        self, contests: Sequence[str], values: Sequence[Mapping[int, float]], left_out: Sequence[bool]
+    ) -> None:
+        """Take configurations, in any order.
+
+        Args:
+            contests: the same for those that competed; empty for those of a fixed design.
+            values: TPS of each by round.
+            left_out: whether it was left out before the end.
+        """
+        self._place: dict[int, tuple[SequentialRuns, int]] = {}
+        for contest in dict.fromkeys(filter(None, contests)):
+            places = [place for place, each in enumerate(contests) if each == contest]
+            runs = SequentialRuns([values[at] for at in places], [left_out[at] for at in places])
+            for number, place in enumerate(places):
+                self._place[place] = (runs, number)
+
+    def samples(self, one: int, other: int) -> Samples | None:
+        """Return the second against the first; None where they did not compete, or in too few rounds."""
+        first, second = self._place.get(one), self._place.get(other)
+        if first is None or second is None or first[0] is not second[0]:
+            return None
+        found = first[0].samples(first[1], second[1])
+        return found if found.estimate is not None else None
+
+
+def how_it_competed(runs: Sequence[RunFacts], places: Sequence[int]) -> tuple[str, str]:
+    """Return what is the same for all that a configuration competed with, and why it was left out early.
+
+    Args:
+        runs: of any configurations.
+        places: of those of this one.
+
+    Returns:
+        Both empty for a fixed design; the second a clause, as its last run says it. What may lose commits
+        competes with its like only.
+    """
+    first, marks = runs[places[0]], [mark for at in places for mark in runs[at].marks]
+    if first.design != Design.SEQUENTIAL or not first.rivals:
+        return "", ""
+    apart = ("not durable",) if NOT_DURABLE in dict(marks) else ()
+    reasons = [reason for kind, reason in marks if kind == LEFT_OUT]
+    contest = "\n".join((first.campaign_key, *sorted(first.rivals), *apart))
+    return contest, one_line(reasons[-1]) if reasons else ""
+
+
+def describe_design(comparison: RunComparison) -> Iterator[str]:
+    """Yield that a design was sequential, what was left out when, and what is left, as sentences."""
+    contests = list(dict.fromkeys(group.contest for group in comparison.groups if group.contest))
+    if not contests:
+        return
+    yield tr(
+        "Sequential design: after each round, from the third on, what could hardly win any more was left "
+        "out; only common rounds are compared, and intervals allow for what was left out and for the luck of "
+        "the fastest."
+    )
+    for contest in contests:
+        groups = [group for group in comparison.groups if group.contest == contest]
+        out = [group for group in groups if group.left_out]
+        left = [group for group in groups if not group.left_out]
+        if out:
+            sentence = tr("Left out early: {reasons}.")
+            told = [tr("{name} ({reason})").format(name=each.name, reason=each.left_out) for each in out]
+            more = len(told) - _MOST_NAMES
+            if more > 0:
+                told = [*told[:_MOST_NAMES], tr("and {count} more").format(count=more)]
+            yield sentence.format(reasons="; ".join(told))
+        yield from _what_is_left(comparison, left)
+        rivals = {name for group in groups for name in comparison.runs[group.members[0]].facts.rivals}
+        if len(rivals) > len(groups):
+            sentence = tr(
+                "Of the {all} configurations that competed {count} are compared here: intervals allow for "
+                "these only."
+            )
+            yield sentence.format(all=len(rivals), count=len(groups))
+
+
+def _what_is_left(comparison: RunComparison, left: Sequence[ComparedGroup]) -> Iterator[str]:
+    rounds = max((comparison.runs[at].facts.repeat + 1 for group in left for at in group.members), default=0)
+    names = ", ".join(group.name for group in left[:_MOST_NAMES])
+    if len(left) > _MOST_NAMES:
+        names = tr("{names} and {count} more").format(names=names, count=len(left) - _MOST_NAMES)
+    if len(left) == 1:
+        yield tr("Left after {rounds} rounds: {names}.").format(rounds=rounds, names=names)
+    elif left:
+        sentence = tr("Left after {rounds} rounds, and still in question among themselves: {names}.")
+        yield sentence.format(rounds=rounds, names=names)

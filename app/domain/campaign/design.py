@@ -1,0 +1,46 @@
+"""How it is settled how often each configuration of a campaign is run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from enum import StrEnum
+from typing import Final, Protocol
+
+DEFAULT_CAP: Final = 10
+"""Rounds of a sequential campaign, at most, where nobody says."""
+LEFT_OUT: Final = "left-out"
+"""Kind of the mark of the last run of a configuration that could not win any more."""
+FEWEST_CAP: Final = 4
+"""Nothing is left out before the third round: with fewer it would be the fixed matrix."""
+
+
+class Design(StrEnum):
+    """How it is settled how often each configuration is run.
+
+    FIXED: `Campaign.repeats` times. SEQUENTIAL: after each complete round what cannot win any more is left
+    out (`app.statistics.selection`); the others go on until one is left, `Campaign.repeats` rounds at most.
+    """
+
+    FIXED = "fixed"
+    SEQUENTIAL = "sequential"
+
+
+class _Load(Hashable, Protocol):
+    """A workload, as far as it decides who competes."""
+
+    @property
+    def rate_tps(self) -> float | None:
+        """Transactions per second that arrive; None for as many as go."""
+
+
+def contests(workloads: Sequence[_Load]) -> tuple[tuple[int, ...], ...]:
+    """Return the places of those that can win against each other: with the same workload, and no rate.
+
+    Another scale, another number of clients or other transactions are other conditions, under which nobody
+    wins: all of them are wanted. At a rate all are as fast as that.
+    """
+    alike: dict[Hashable, list[int]] = {}
+    for place, workload in enumerate(workloads):
+        if workload.rate_tps is None:
+            alike.setdefault(workload, []).append(place)
+    return tuple(tuple(places) for places in alike.values() if len(places) > 1)

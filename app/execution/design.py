@@ -1,0 +1,239 @@
+"""A sequential campaign: which configurations go on after a round, from what was measured.
+
+Nothing is remembered but the runs themselves: whoever has the same runs finds the same course, so that
+`--resume` goes on where the campaign stopped. Runs that others disturbed do not decide. What was left out
+says so in its last run file (`LEFT_OUT`) and stays out, also where a run that was measured again since would
+decide otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from app.domain.campaign.configuration import Campaign, Configuration, PlannedRun, interleaved_order
+from app.domain.campaign.design import LEFT_OUT, Design, contests
+from app.domain.errors import RunFileError
+from app.domain.text import tr
+from app.library.annotations import mark_ended_run
+from app.recording.events import CampaignListener, RunResult
+from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.safety import NOT_DURABLE
+from app.runfile.writer import RunState
+from app.statistics.selection import FEWEST_ROUNDS, Array, all_within, judge_round
+
+
+@dataclass(frozen=True, slots=True)
+class LeftEarly:
+    """A configuration that cannot win any more.
+
+    Attributes:
+        name: of it.
+        rounds: after how many it was left out.
+        leader: name of the fastest then.
+        behind: by how much it was slower than that, as a share of its own speed, over their common rounds.
+    """
+
+    name: str
+    rounds: int
+    leader: str
+    behind: float
+
+    @property
+    def sentence(self) -> str:
+        """A clause that says it."""
+        return tr(
+            "left out after round {rounds}: {leader} was {percent:.1f} % faster, and it could hardly win any "
+            "more"
+        ).format(rounds=self.rounds, leader=self.leader, percent=100 * self.behind)
+
+
+@dataclass(slots=True)
+class Course:
+    """What became of the configurations of a campaign.
+
+    Attributes:
+        left_out: by name, in the order in which they were left out.
+        decided: after how many rounds a contest was decided, by the names of those that were left in it.
+    """
+
+    left_out: dict[str, LeftEarly] = field(default_factory=dict)
+    decided: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def ended_after(self, name: str) -> int | None:
+        """Return after how many rounds a configuration is not run any more; None as long as it is."""
+        if name in self.left_out:
+            return self.left_out[name].rounds
+        return next((rounds for names, rounds in self.decided.items() if name in names), None)
+
+    def holds(self, planned: PlannedRun) -> bool:
+        """Whether a run is to be measured, as far as that is known."""
+        ended = self.ended_after(planned.configuration.name)
+        return ended is None or planned.repeat < ended
+
+
+def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> Course:
+    """Return what so many rounds decided.
+
+    Args:
+        campaign: with its order known; of a fixed design nothing is ever left out.
+        results: of its runs, of later rounds too.
+        rounds: that have ended; nothing is decided after the last one of a campaign.
+    """
+    course = Course()
+    if campaign.design is not Design.SEQUENTIAL:
+        return course
+    runs = _Runs(campaign, results)
+    for at in range(1, min(rounds, campaign.repeats - 1) + 1):
+        for names in runs.contests:
+            going = [name for name in names if course.ended_after(name) is None]
+            if len(going) > 1:
+                _judge(course, campaign, runs, names, going, at)
+        is_open = any(sum(course.ended_after(each) is None for each in names) > 1 for names in runs.contests)
+        if (course.decided or course.left_out) and not is_open:
+            others = [each.name for each in campaign.configurations]
+            others = [name for name in others if course.ended_after(name) is None]
+            if others:
+                course.decided[tuple(others)] = at
+            break
+    return course
+
+
+def _judge(
+    course: Course, campaign: Campaign, runs: _Runs, names: Sequence[str], going: Sequence[str], rounds: int
+) -> None:
+    """Leave out of a contest what cannot win any more after a round, and end it where it is decided."""
+    for name in going:
+        if name in runs.marked and runs.last_round(name) <= rounds:
+            course.left_out[name] = LeftEarly(name, rounds, "", math.nan)
+    left = [name for name in going if name not in course.left_out]
+    if rounds >= FEWEST_ROUNDS:
+        active = np.array([name in left and runs.counts(name, rounds) for name in names])
+        if active.sum() > 1:
+            judged = judge_round(runs.logs(names, rounds), active)
+            leader = names[int(judged.leader)]
+            for place, name in enumerate(names):
+                stays = runs.last_round(name) > rounds  # it was measured on, whatever decided that
+                if judged.out[place] and not stays:
+                    behind = math.expm1(float(judged.differences.behind[place]))
+                    course.left_out[name] = LeftEarly(name, rounds, leader, behind)
+            left = [name for name in left if name not in course.left_out]
+            share = (campaign.precision or 0.0) / 100
+            if share and bool(all_within(judged, np.array([name in left for name in names]), share)):
+                course.decided[tuple(left)] = rounds
+                return
+    able = [name for name in left if runs.last_round(name)]  # what never ran to its end wins nothing
+    if len(able) == 1 and rounds >= FEWEST_ROUNDS and all(runs.last_round(name) <= rounds for name in left):
+        course.decided[tuple(left)] = rounds
+
+
+class _Runs:
+    """What was measured, as far as it decides."""
+
+    def __init__(self, campaign: Campaign, results: Sequence[RunResult]) -> None:
+        self.marked: set[str] = set()
+        self._tps: dict[tuple[str, int], float] = {}
+        self._last: dict[str, int] = {}
+        not_durable: set[str] = set()
+        for each in results:
+            name, kinds = each.planned.configuration.name, {kind for kind, _ in each.marks}
+            if each.state is not RunState.DONE:
+                continue
+            self._last[name] = max(self._last.get(name, 0), each.planned.repeat + 1)
+            if LEFT_OUT in kinds:
+                self.marked.add(name)
+            if NOT_DURABLE in kinds:
+                not_durable.add(name)
+            tps = each.summary.get("tps")
+            if tps is not None and 0 < tps < math.inf and DISTURBED not in kinds:
+                self._tps[name, each.planned.repeat] = tps
+        self.contests = tuple(_durability_apart(campaign, not_durable))
+
+    def last_round(self, name: str) -> int:
+        return self._last.get(name, 0)
+
+    def counts(self, name: str, rounds: int) -> bool:
+        """Whether anything that a configuration was measured in so many rounds decides."""
+        return any((name, at) in self._tps for at in range(rounds))
+
+    def logs(self, names: Sequence[str], rounds: int) -> Array:
+        """Return logarithms of TPS by configuration and round, NaN where nothing counts."""
+        found = [[math.log(self._tps.get((name, at), math.nan)) for at in range(rounds)] for name in names]
+        return np.array(found, dtype=np.float64)
+
+
+def rivals_of(campaign: Campaign, configuration: Configuration) -> tuple[str, ...]:
+    """Return the names of those that a configuration competes with, and its own; empty where with none."""
+    if campaign.design is not Design.SEQUENTIAL:
+        return ()
+    for places in contests([each.workload for each in campaign.configurations]):
+        names = tuple(campaign.configurations[place].name for place in places)
+        if configuration.name in names:
+            return names
+    return ()
+
+
+def _durability_apart(campaign: Campaign, not_durable: set[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of those that compete: what may lose commits wins against nothing that may not."""
+    names = [each.name for each in campaign.configurations]
+    for places in contests([each.workload for each in campaign.configurations]):
+        for lossy in (False, True):
+            found = tuple(names[place] for place in places if (names[place] in not_durable) is lossy)
+            if found:
+                yield found
+
+
+def to_measure(campaign: Campaign, results: Sequence[RunResult]) -> list[PlannedRun]:
+    """Return what is not done yet of what is to be run, as far as that is known, in its order.
+
+    Of a sequential design a later round is among it as long as nobody knows that it is not needed.
+    """
+    done = {each.planned.number for each in results if each.state is RunState.DONE}
+    order = interleaved_order(campaign)
+    missing = [planned for planned in order if planned.number not in done]
+    rounds = 0
+    if campaign.design is not Design.SEQUENTIAL:
+        return missing
+    for at in range(1, campaign.repeats + 1):
+        course = follow(campaign, results, at - 1)
+        if any(each.repeat == at - 1 and course.holds(each) for each in missing):
+            break
+        rounds = at
+    course = follow(campaign, results, rounds)
+    return [planned for planned in missing if course.holds(planned)]
+
+
+def tell_round(course: Course, rounds: int, results: list[RunResult], listener: CampaignListener) -> None:
+    """Tell what a round decided, and write into the last run of what was left out that it was.
+
+    Args:
+        course: until the end of the round.
+        rounds: that have ended.
+        results: of the campaign; of what is left out the last one gets its mark.
+        listener: hears it.
+    """
+    marked = {each.planned.configuration.name for each in results if LEFT_OUT in dict(each.marks)}
+    for name, found in course.left_out.items():
+        places = [place for place, each in enumerate(results) if _is_done(each, name)]
+        if name in marked or not places:
+            continue
+        listener.told(LEFT_OUT, tr("{name}: {sentence}.").format(name=name, sentence=found.sentence))
+        last = max(places, key=lambda place: (results[place].planned.repeat, results[place].planned.attempt))
+        run = results[last]
+        results[last] = replace(run, marks=(*run.marks, (LEFT_OUT, found.sentence)))
+        try:
+            mark_ended_run(Path(run.path or ""), LEFT_OUT, found.sentence)
+        except RunFileError as error:  # it was moved, say; whoever has the runs finds the same course
+            listener.told("note", error.message)
+    for names, after in course.decided.items():
+        if after == rounds:
+            sentence = tr("After round {rounds} no further runs are needed of: {names}.")
+            listener.told("note", sentence.format(rounds=rounds, names=", ".join(names)))
+
+
+def _is_done(result: RunResult, name: str) -> bool:
+    return result.planned.configuration.name == name and result.state is RunState.DONE

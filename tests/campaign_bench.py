@@ -1,0 +1,102 @@
+"""Runs a campaign's order with runs that are written at once: nothing is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.domain.campaign.configuration import Campaign, PlannedRun
+from app.execution import campaign as executed
+from app.execution.campaign import CampaignResult
+from app.execution.design import rivals_of
+from app.execution.stop import StopRequestedError
+from app.recording.events import RunResult
+from app.runfile.disturbance import DISTURBED
+from app.runfile.writer import Json, RunState
+from tests.fix_window import Trial, write_trial
+
+
+@dataclass
+class Bench:
+    """Runs a campaign's order with runs that are written at once.
+
+    Attributes:
+        folder: of the campaign.
+        fate: of an attempt, by (number, attempt): disturbed, failed, stopped, or nothing of that.
+        order: (number, attempt) as they were executed.
+        told: what the listener heard.
+        tps: of an attempt.
+    """
+
+    folder: Path
+    campaign: Campaign
+    fate: Callable[[int, int], str]
+    order: list[tuple[int, int]] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    stop: bool = False
+    tps: Callable[[PlannedRun], float] = lambda _planned: 1.0
+
+    def execute(self, _execution: object, planned: PlannedRun, _resolved: object) -> RunResult:
+        self.order.append((planned.number, planned.attempt))
+        fate = self.fate(planned.number, planned.attempt)
+        marks = ((DISTURBED, "they did much"),) if fate == "disturbed" else ()
+        state = {"failed": RunState.FAILED, "stopped": RunState.STOPPED}.get(fate, RunState.DONE)
+        self.stop = fate == "stopped"
+        path = self.folder / f"{planned.number:02}-{planned.configuration.name}-r{planned.repeat + 1}.footing"
+        if path.exists():
+            path = path.with_name(f"{path.stem}-{len(self.order)}{path.suffix}")
+        # Files of a trial hold no CPU of programs: so what is stored is what counts.
+        started = 1.8e9 + len(self.order)
+        name, tps = planned.configuration.name, self.tps(planned)
+        more: dict[str, Json] = {
+            "number": planned.number,
+            "attempt": planned.attempt,
+            "design": self.campaign.design.value,
+            "rivals": list(rivals_of(self.campaign, planned.configuration)),
+        }
+        trial = Trial(
+            f"{name} #{planned.repeat + 1}",
+            name,
+            planned.repeat,
+            tps,
+            state=state,
+            marks=marks,
+            started=started,
+            more=more,
+        )
+        write_trial(path, trial)
+        return RunResult(planned, state, str(path), {"tps": tps}, marks, measured=True)
+
+    def check(self) -> None:
+        if self.stop:
+            raise StopRequestedError(cast("Any", None))
+
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> CampaignResult:
+        monkeypatch.setattr(executed, "execute_run", self.execute)
+        self.stop = False
+        listener = SimpleNamespace(
+            run_finished=lambda _result: None, told=lambda _kind, message: self.told.append(message)
+        )
+        bench = self
+
+        class Switch:
+            check = staticmethod(bench.check)
+
+            @property
+            def requested(self) -> object:
+                return object() if bench.stop else None
+
+        baselines = SimpleNamespace(recall=lambda _configuration, _path: None)
+        execution = SimpleNamespace(switch=Switch(), listener=listener, disks=None, baselines=baselines)
+        configurations = {
+            each.name: SimpleNamespace(target=SimpleNamespace(plan=None))
+            for each in self.campaign.configurations
+        }
+        resolved = SimpleNamespace(campaign=self.campaign, configurations=configurations)
+        result = CampaignResult(self.campaign, self.folder)
+        return executed._run_all(cast("Any", execution), cast("Any", resolved), result)

@@ -1,0 +1,74 @@
+"""The keys of a sequential design: meaning, what they do not go together with, and that they are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
+from app.domain.campaign.configuration import Campaign
+from app.domain.campaign.design import DEFAULT_CAP, Design
+from app.domain.errors import CampaignError
+
+TOP = 'name = "x"\norder = "AB BA"\n{keys}\n[target.memory]\n'
+TWO = '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
+
+
+def campaign_of(keys: str, configurations: str = TWO) -> Campaign:
+    return parse_campaign(TOP.format(keys=keys) + configurations, base_directory="/", source_name="x")
+
+
+def refused(keys: str, configurations: str = TWO) -> str:
+    with pytest.raises(CampaignError) as caught:
+        campaign_of(keys, configurations)
+    return caught.value.message
+
+
+def test_a_fixed_matrix_is_what_is_taken_where_nobody_says() -> None:
+    assert campaign_of("").design is Design.FIXED
+    assert campaign_of('design = "fixed"') == campaign_of("")
+
+
+def test_a_sequential_campaign_has_ten_rounds_at_most_unless_somebody_says_otherwise() -> None:
+    campaign = campaign_of('design = "sequential"')
+    assert (campaign.design, campaign.repeats, campaign.precision) == (Design.SEQUENTIAL, DEFAULT_CAP, None)
+    assert campaign_of('design = "sequential"\nrepeats = 6\nprecision = 2').repeats == 6
+
+
+@pytest.mark.parametrize(
+    ("keys", "configurations", "words"),
+    [
+        ('design = "quick"', TWO, '"fixed", "sequential"'),
+        ("precision = 2", TWO, "“sequential” only"),
+        ('design = "fixed"\nprecision = 2', TWO, "“sequential” only"),
+        ('design = "sequential"\nprecision = 0', TWO, "from 0.1 to 50"),
+        ('design = "sequential"\nprecision = "2 %"', TWO, "from 0.1 to 50"),
+        ('design = "sequential"\nrepeats = 3', TWO, "4 or more"),
+        ('design = "sequential"', "", "nothing can win"),
+        ('design = "sequential"', TWO + "[configuration.workload]\nclients = 9\n", "nothing can win"),
+        ('design = "sequential"', "[workload]\nrate = 100\n" + TWO, "without a rate"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(keys: str, configurations: str, words: str) -> None:
+    assert words in refused(keys, configurations)
+
+
+def test_only_those_of_the_same_workload_compete_and_others_may_stand_beside_them() -> None:
+    more = TWO + '[[configuration]]\nname = "c"\n[configuration.workload]\nrate = 10\n'
+    assert campaign_of('design = "sequential"', more).design is Design.SEQUENTIAL
+
+
+@pytest.mark.parametrize(
+    "keys", ['design = "sequential"', 'design = "sequential"\nprecision = 1.5\nrepeats = 7']
+)
+def test_a_design_is_kept_in_the_file(keys: str) -> None:
+    campaign = campaign_of(keys)
+    assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="x") == campaign
+    assert changed_scripts(state_campaign(campaign), campaign) == ()
+    assert changed_scripts(state_campaign(campaign), campaign_of("repeats = 7")) is None
+
+
+def test_a_campaign_of_before_there_were_designs_can_be_resumed() -> None:
+    fixed = campaign_of("repeats = 5")
+    before = "".join(line for line in state_campaign(fixed).splitlines(keepends=True) if "design" not in line)
+    assert changed_scripts(before, fixed) == ()
