@@ -46,6 +46,8 @@ def describe_data_set(told: DataSetMetadata | None) -> str:
     if told.copy_s is not None and told.size_bytes is not None:
         sentence = tr("{size} in {seconds:.1f} s")
         words.append(sentence.format(size=format_size(told.size_bytes), seconds=told.copy_s))
+    if told.extents is not None:
+        words.append(tr("tables in {count} extents").format(count=told.extents))
     if told.template:
         words.append(tr("template {id}").format(id=told.template[:MOST_CHARACTERS]))
     if told.caches:

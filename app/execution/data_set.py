@@ -6,7 +6,7 @@ told.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.analysis.data_set import CopiedCaches
 from app.domain.campaign.configuration import Caches, DataSet, DiskTarget
@@ -22,6 +22,7 @@ from app.hosts.templates.place import why_no_room, why_not_beside
 from app.hosts.templates.store import Template, TemplateStore
 from app.postgres.pgbench.loading import LoadTimes
 from app.postgres.pgbench.script_wishes import wants_superuser
+from app.probes.facts.stored import StoredBytes
 from app.process.starter import Account, Recorder
 from app.recording.events import CampaignListener
 from app.runfile.metadata.run_metadata import DataSetMetadata
@@ -132,6 +133,17 @@ def order_of(resolved: ResolvedConfiguration) -> DataSetOrder:
         compressibility=workload.compressibility,
         superuser=wants_superuser(workload.scripts),
         data_bytes=resolved.scale.data_bytes,
+    )
+
+
+def with_tables(told: DataSetMetadata, found: StoredBytes) -> DataSetMetadata:
+    """Return what a run file says of a data set, with how its tables lie on the storage."""
+    return replace(
+        told,
+        extents=found.extents,
+        tables_bytes=found.logical_bytes,
+        tables_disk_bytes=found.disk_bytes,
+        tables_encoded_bytes=found.encoded_bytes,
     )
 
 

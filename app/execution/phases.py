@@ -38,7 +38,7 @@ from app.domain.text import tr
 from app.execution.baseline.storages import StorageBaseline
 from app.execution.children import kill_children
 from app.execution.control import Request
-from app.execution.data_set import CampaignDataSets, RunDataSet
+from app.execution.data_set import CampaignDataSets, RunDataSet, with_tables
 from app.execution.failures import crash_of_server, footing_error
 from app.execution.measured_phases import LogSampling, MeasuredPhases
 from app.execution.pgbench import PgbenchRuns
@@ -59,6 +59,7 @@ from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (
     CachedMetadata,
     CompressionSample,
+    DataSetMetadata,
     RunMetadata,
     StoredMetadata,
 )
@@ -170,7 +171,8 @@ class Runner:
                 self._bring(data, data.copy)
             self._start(pgbench, has_bench=data.is_copied)
             took = LoadTimes() if data.is_copied else pgbench.load()
-            self.recorder.set_run(RunMetadata(data_set=data.describe(took)))
+            told = data.describe(took)
+            self.recorder.set_run(RunMetadata(data_set=told))
         with self._phase(Phase.SETTLE):
             # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
             self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
@@ -181,7 +183,7 @@ class Runner:
             self.recorder.server_facts(server.facts())
             for sentence in server.check_loaded():
                 self.recorder.mark(NOT_READ_BACK, sentence)
-            self._record_compression(sampled)
+            self._record_stored(told, sampled)
             if is_cold:
                 self._make_cold(pgbench)
         MeasuredPhases(
@@ -337,15 +339,18 @@ class Runner:
             self.recorder.mark(OTHER_COMPRESSIBILITY, other)
         return sampled
 
-    def _record_compression(self, sampled: CompressionSample) -> None:
-        """Read back what became of the loaded tables where the filesystem is set to compress."""
-        if not self._compression:
-            return
+    def _record_stored(self, data_set: DataSetMetadata, sampled: CompressionSample) -> None:
+        """Read back how the tables lie there, and what a filesystem that is set to compress made of them."""
         try:
-            found = self._settled_sizes()
+            found = self._settled_sizes() if self._compression else self.server.stored()
         except (OSError, ProbeUnavailable, ServerError) as error:
+            if not self._compression:
+                return  # it stays unknown
             sentence = tr("{effect}: what it compressed cannot be read back ({reason})")
             self.recorder.event("note", sentence.format(effect=self._compression, reason=_reason(error)))
+            return
+        self.recorder.set_run(RunMetadata(data_set=with_tables(data_set, found)))
+        if not self._compression:
             return
         stored = StoredMetadata(
             logical_bytes=found.logical_bytes, disk_bytes=found.disk_bytes, encoded_bytes=found.encoded_bytes

@@ -84,6 +84,7 @@ FIGURES: Final = (
     Figure("pgbench_cpu_us", tr("CPU of pgbench per transaction"), "µs"),
     Figure("kernel_cpu_us", tr("CPU of kernel threads per transaction"), "µs", heading=tr("kernel CPU / tx")),
     Figure("pgbench_share", tr("pgbench: share of its threads' CPU"), "%"),
+    Figure("table_extents", tr("extents of the tables"), "", Direction.NEITHER),
     Figure("load_rows_s", tr("loading the rows"), "s", heading=tr("rows s")),
     Figure("load_index_s", tr("building the primary keys"), "s", heading=tr("keys s")),
     Figure("load_vacuum_s", tr("vacuuming after loading"), "s", heading=tr("vacuum s")),

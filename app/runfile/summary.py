@@ -115,11 +115,12 @@ class _Reports:
 
 
 def _loading(told: RunMetadata) -> dict[str, float | None]:
-    """Return what loading took; of data that was copied, or of a file of before, nothing."""
+    """Return what loading took, and in how many extents the tables lie; of a file of before nothing."""
     data_set = or_none(told.data_set)
     if data_set is None:
         return {}
     return {
+        "table_extents": None if data_set.extents is None else float(data_set.extents),
         "load_rows_s": data_set.rows_s,
         "load_index_s": data_set.index_s,
         "load_vacuum_s": data_set.vacuum_s,

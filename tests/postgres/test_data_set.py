@@ -53,6 +53,9 @@ def test_the_first_run_makes_the_template_which_all_copy_and_a_damaged_one_is_ma
         assert told.size_bytes is not None
         assert told.size_bytes > 30 * 2**20
         assert told.copy_s is not None
+        assert told.tables_bytes is not None
+        assert told.tables_bytes > 10 * 2**20
+        assert (told.extents, told.tables_encoded_bytes) == (None, None), "tmpfs tells no extents"
         with RunFile(path) as run:
             assert figures_of(run)["load_rows_s"] is None
             assert figures_of(run)["tps"]
@@ -95,6 +98,7 @@ def test_where_templates_would_lie_on_the_storage_under_test_data_is_loaded_and_
         told = told_of(path)
         assert told.state == "loaded"
         assert "lies on the storage under test" in told.reason
+        assert told.tables_bytes is not None
         with RunFile(path) as run:
             assert figures_of(run)["load_rows_s"] is not None
     assert templates(campaign_bench) == []

@@ -37,11 +37,13 @@ class StoredBytes:
         logical_bytes: as they are read.
         disk_bytes: blocks of stat(2); on btrfs those of the uncompressed data.
         encoded_bytes: of `logical_bytes`, in extents that are stored encoded; None where nothing tells.
+        extents: in which they lie; None likewise.
     """
 
     logical_bytes: int
     disk_bytes: int
     encoded_bytes: int | None
+    extents: int | None = None
 
 
 def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
@@ -51,7 +53,7 @@ def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
         OSError: one cannot be read, or is no regular file.
     """
     logical = disk = 0
-    encoded: int | None = 0
+    mapped: Extents | None = Extents()
     for path in paths:
         # SECURITY: the runner may have other rights than whose files these are: no link is followed.
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -59,24 +61,43 @@ def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode):
                 raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
-            part = encoded_bytes(file, found.st_size)
+            part = extents_of(file, found.st_size)
             os.fsync(file)
             found = os.fstat(file)
         finally:
             os.close(file)
         logical += found.st_size
         disk += found.st_blocks * _STAT_BLOCK_BYTES
-        encoded = None if encoded is None or part is None else encoded + part
-    return StoredBytes(logical, disk, encoded)
+        mapped = None if mapped is None or part is None else mapped.with_those_of(part)
+    if mapped is None:
+        return StoredBytes(logical, disk, None)
+    return StoredBytes(logical, disk, mapped.encoded_bytes, mapped.count)
 
 
-def encoded_bytes(file: int, size: int) -> int | None:
-    """Return how many bytes of a file lie in extents that are stored encoded; None where nothing tells.
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """What FIEMAP tells of a file.
+
+    Attributes:
+        encoded_bytes: of the file, in extents that are stored encoded.
+        count: of extents.
+    """
+
+    encoded_bytes: int = 0
+    count: int = 0
+
+    def with_those_of(self, other: Extents) -> Extents:
+        """Return the extents of two files together."""
+        return Extents(self.encoded_bytes + other.encoded_bytes, self.count + other.count)
+
+
+def extents_of(file: int, size: int) -> Extents | None:
+    """Return in which extents a file lies, and what of it is stored encoded; None where nothing tells.
 
     Raises:
         OSError: of another kind than a filesystem without FIEMAP.
     """
-    start = total = 0
+    start = total = count = 0
     while start < size:
         end = start
         room = array.array("B", bytes(_HEADER.size + _EXTENTS_AT_ONCE * _EXTENT.size))
@@ -95,11 +116,12 @@ def encoded_bytes(file: int, size: int) -> int | None:
                 room, _HEADER.size + number * _EXTENT.size
             )
             end = min(begin + length, size)
+            count += begin >= start  # one that the last answer ended in is told again
             if flags & _ENCODED:
                 total += max(0, end - max(begin, start))
             if flags & _LAST:
-                return total
+                return Extents(total, count)
         if end <= start:
             break
         start = end
-    return total
+    return Extents(total, count)

@@ -185,6 +185,10 @@ class DataSetMetadata:
         files: that were copied.
         size_bytes: of them together.
         copy_s: seconds that reading and writing them took.
+        extents: in which the tables lie; None where the filesystem does not tell.
+        tables_bytes: as they are read; None where nobody looked.
+        tables_disk_bytes: of them on the disk, see `StoredMetadata`.
+        tables_encoded_bytes: of them in compressed extents, likewise.
         rows_s: seconds that loading the rows took; None where they were not loaded, or nobody told.
         vacuum_s: of vacuuming and analysing them.
         index_s: of their primary keys.
@@ -198,6 +202,10 @@ class DataSetMetadata:
     files: int | None = None
     size_bytes: int | None = None
     copy_s: float | None = None
+    extents: int | None = None
+    tables_bytes: int | None = None
+    tables_disk_bytes: int | None = None
+    tables_encoded_bytes: int | None = None
     rows_s: float | None = None
     vacuum_s: float | None = None
     index_s: float | None = None

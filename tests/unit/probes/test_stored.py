@@ -100,7 +100,7 @@ def test_this_machines_filesystem_answers_for_a_real_file(tmp_path: Path) -> Non
     found = stored_bytes([path])
     assert found.logical_bytes == MIB
     assert found.encoded_bytes in {None, 0}, "random data is compressed nowhere"
-    assert stored_bytes([]) == StoredBytes(0, 0, 0)
+    assert stored_bytes([]) == StoredBytes(0, 0, 0, 0)
 
 
 def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> None:
@@ -109,3 +109,24 @@ def test_no_link_is_followed_and_nothing_but_files_is_read(tmp_path: Path) -> No
     for name in ("link", "fifo", "missing"):
         with pytest.raises(OSError):  # noqa: PT011 - each of another kind
             stored_bytes([tmp_path / name])
+
+
+def test_extents_are_counted_once_however_often_the_kernel_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(monkeypatch, list(extents(8, 0)))
+    assert stored_bytes([file_of(tmp_path, "a"), file_of(tmp_path, "b")]).extents == 16
+    # An extent that is told again, because the first answer ended within it.
+    asked = iter([[(0, EXTENT, 0), (EXTENT, MIB, 0)], [(EXTENT, 2 * MIB, LAST)]])
+
+    def ioctl(_file: int, _request: int, room: array.array[int], _change: bool) -> int:  # noqa: FBT001
+        start, length, *_ = stored._HEADER.unpack_from(room, 0)
+        found = next(asked)
+        stored._HEADER.pack_into(room, 0, start, length, 0, len(found), 0, 0)
+        for number, (begin, long, flags) in enumerate(found):
+            place = stored._HEADER.size + number * stored._EXTENT.size
+            stored._EXTENT.pack_into(room, place, begin, 0, long, 0, 0, flags, 0, 0, 0)
+        return 0
+
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    assert stored_bytes([file_of(tmp_path, "c", size=2 * MIB)]).extents == 2
