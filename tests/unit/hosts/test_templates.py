@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app.cli.main import main
 from app.domain.errors import RefusedError, TargetError
 from app.hosts.folders import own_folders
 from app.hosts.folders.as_owner import unrecorded
@@ -354,6 +355,32 @@ def test_what_a_template_says_is_not_read_through_a_link(store: TemplateStore, t
     manifest.unlink()
     os.mkfifo(manifest)
     assert store.find(KEY) is None
+
+
+def test_the_command_shows_what_is_kept_and_removes_it(
+    store: TemplateStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(own_folders.TEMPLATES_VARIABLE, store.folder)
+    monkeypatch.setattr("app.cli.commands.templates.server_account", lambda _: current_account())
+    monkeypatch.setattr("app.cli.commands.templates.sweep_abandoned", lambda: ())
+    template = template_of(Path(store.folder))
+    (Path(store.folder) / f"data-{'0' * 16}").mkdir()
+    assert main(["templates", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["id"] for each in told["templates"]] == [KEY.id]
+    assert told["unknown"] == [f"{store.folder}/data-{'0' * 16}"]
+    assert main(["templates"]) == 0
+    assert KEY.id in capsys.readouterr().out
+    assert main(["templates", "--remove", "f" * 16]) == 2
+    assert "There is no data set ffffffffffffffff" in capsys.readouterr().err
+    with store.locked():
+        assert main(["templates", "--remove", KEY.id]) == 1
+    assert "A campaign uses" in capsys.readouterr().err
+    assert store.find(KEY) == template
+    assert main(["templates", "--remove", KEY.id]) == 0
+    assert store.find(KEY) is None
+    assert main(["templates", "--remove", "all"]) == 0
+    assert list(Path(store.folder).iterdir()) == []
 
 
 def test_only_one_holds_the_folder(store: TemplateStore) -> None:
