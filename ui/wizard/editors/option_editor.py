@@ -139,8 +139,8 @@ _ARRAY: Final = {
     "chunk_size": tr("C&hunk of the array:"),
     "bitmap": tr("Write-&intent bitmap:"),
     "initial_sync": tr("First &synchronisation:"),
-    "scheduler": tr("I/O sc&heduler:"),
-    "read_ahead": tr("Read-ahea&d:"),
+    "scheduler": tr("I/O sched&uler:"),
+    "read_ahead": tr("Read-&ahead:"),
 }
 _EMPTY: Final = {"chunk_size": tr("512 KiB (default)"), "read_ahead": tr("as the machine has it")}
 _WORDS: Final = {
