@@ -20,6 +20,7 @@ from app.domain.campaign.configuration import (
     DiskTarget,
     GroupChoice,
     Workload,
+    WorkloadPhase,
 )
 from app.domain.campaign.disk_target import target_problems
 from app.domain.errors import CampaignError, UsageError, did_you_mean
@@ -166,7 +167,14 @@ def _quick_workload(workload: Workload, quick: QuickVariant) -> Workload:
         warmup_s=0 if workload.caches is Caches.COLD else min(quick.warmup_s, workload.warmup_s),
         clients=clients,
         threads=threads,
+        phases=tuple(_quick_phase(phase, quick) for phase in workload.phases),
     )
+
+
+def _quick_phase(phase: WorkloadPhase, quick: QuickVariant) -> WorkloadPhase:
+    """Return a phase that is as long as the quick variant says, and is run once."""
+    changed = replace(phase, times=1, duration_s=None, transactions=None)
+    return changed if quick.clients is None else replace(changed, clients=None, threads=None)
 
 
 def _names(item: Configuration) -> tuple[str, ...]:

@@ -82,6 +82,9 @@ def test_a_quick_variant_is_over_in_a_quarter_of_an_hour(recipe: Recipe) -> None
         assert item.workload.duration_s is not None
         assert item.workload.duration_s + item.workload.warmup_s <= 2 * MOST_QUICK_SECONDS
         assert item.workload.caches is Caches.WARM or item.workload.warmup_s == 0
+        phases = item.workload.phases
+        assert all((each.times, each.duration_s, each.transactions) == (1, None, None) for each in phases)
+        assert len(phases) * item.workload.duration_s * campaign.total_runs <= 3 * 60
 
 
 @pytest.mark.parametrize("recipe", QUICK)
@@ -201,6 +204,32 @@ def test_a_quick_variant_of_too_many_configurations_is_refused() -> None:
     head = RecipeHead(question="Why?", quick=QuickVariant(cannot_show="much"))
     with pytest.raises(CampaignError, match="keeps 15 configurations; at most 8 are quick"):
         quick_variant(campaign, head)
+
+
+def test_the_phases_of_2009_are_in_their_recipe_and_each_once_in_its_quick_variant() -> None:
+    recipe = find_recipe("lentfer-2009")
+    campaign = of(recipe).campaign
+    (phases,) = {item.workload.phases for item in campaign.configurations}
+    told = [(each.name, each.times, each.counts) for each in phases]
+    assert told == [
+        ("filling the caches", 3, False),
+        ("selects", 1, True),
+        ("TPC-B", 3, True),
+        ("selects again", 1, True),
+    ]
+    (quick,) = {item.workload.phases for item in quick_variant(campaign, recipe.head).configurations}
+    assert [(each.name, each.times) for each in quick] == [(each.name, 1) for each in phases]
+
+
+def test_clients_of_a_quick_variant_hold_for_every_phase() -> None:
+    text = (
+        f'{HEAD}quick = {{ cannot_show = "x", clients = 3 }}\n[workload]\nthreads = 1\n[[workload.phase]]\n'
+    )
+    text += f'name = "one"\nclients = 9\nthreads = 4\n{MEMORY}'
+    campaign = parse_campaign(text, base_directory="/", source_name="x")
+    (item,) = quick_variant(campaign, parse_head(text)).configurations
+    (phase,) = item.workload.phases
+    assert (item.workload.clients, phase.clients, phase.threads) == (3, None, None)
 
 
 def test_a_long_name_keeps_its_mark() -> None:
