@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget, Workload, interleaved_order
+from app.domain.campaign.design import Design
 from app.domain.campaign.disk_target import unsafe_choices
 from app.domain.campaign.matrix import describe_matrix
 from app.domain.campaign.order import RunOrder
@@ -33,6 +34,7 @@ from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, plann
 from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
 from app.process.starter import Account
+from app.statistics.selection import FEWEST_ROUNDS
 from app.storage.layout.disk_target import group_layout
 from app.storage.layout.partition_size import planned_bytes
 
@@ -132,7 +134,7 @@ def make_review(
         ),
         _baseline_sentence(resolved),
         about_s,
-        _with_repeated(_time_sentence(campaign.total_runs, about_s), campaign.repeat_disturbed),
+        _with_repeated(time_sentence(campaign, about_s), campaign.repeat_disturbed),
         written_sentences(resolved),
         effect_sentences(campaign, about_s, spreads),
     )
@@ -142,9 +144,7 @@ def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     """Return what a campaign comes to, in sentences: configurations, time, and what is written to disks."""
     campaign = resolved.campaign
     matrix = describe_matrix(campaign.matrix) if campaign.matrix is not None else ()
-    time = _with_repeated(
-        _time_sentence(campaign.total_runs, _estimated_s(resolved)), campaign.repeat_disturbed
-    )
+    time = _with_repeated(time_sentence(campaign, _estimated_s(resolved)), campaign.repeat_disturbed)
     return (*matrix, time, *written_sentences(resolved))
 
 
@@ -229,7 +229,28 @@ def _turns_sentence(campaign: Campaign) -> str:
     return tr("In turn: {names}{more}").format(names=names, more=more)
 
 
-def _time_sentence(runs: int, about_s: float | None) -> str:
+def time_sentence(campaign: Campaign, about_s: float | None) -> str:
+    """Return how many runs a campaign has, and how long they take.
+
+    Args:
+        campaign: of a sequential one both are told from its third round, the first that may end it, to its
+            last.
+        about_s: how long all rounds take; None where a number of transactions decides.
+    """
+    runs = campaign.total_runs
+    if campaign.design is Design.SEQUENTIAL:
+        share = FEWEST_ROUNDS / campaign.repeats
+        fewest = FEWEST_ROUNDS * len(campaign.configurations)
+        if about_s is None:
+            sentence = tr("{fewest} to {most} runs: what cannot win any more is left out after each round.")
+            return sentence.format(fewest=fewest, most=runs)
+        sentence = tr(
+            "{fewest} to {most} runs, about {short} to {long}: what cannot win any more is left out after "
+            "each round."
+        )
+        return sentence.format(
+            fewest=fewest, most=runs, short=roughly(share * about_s), long=roughly(about_s)
+        )
     count = tr("1 run") if runs == 1 else tr("{runs} runs").format(runs=runs)
     if about_s is None:
         sentence = tr("{count}; how long it takes depends on the speed, because a number ends it.")

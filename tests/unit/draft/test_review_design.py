@@ -1,0 +1,31 @@
+"""What the review says of the time of a sequential campaign: from its third round to its last."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.campaign_file.reader import parse_campaign
+from app.draft.review import time_sentence
+
+TOP = 'name = "x"\nrepeats = 10\n{keys}\n[target.memory]\n'
+FOUR = "".join(f'[[configuration]]\nname = "{name}"\n' for name in "abcd")
+
+
+def told(keys: str, about_s: float | None) -> str:
+    campaign = parse_campaign(TOP.format(keys=keys) + FOUR, base_directory="/", source_name="x")
+    return time_sentence(campaign, about_s)
+
+
+@pytest.mark.parametrize(
+    ("keys", "about_s", "words"),
+    [
+        ("", 6000.0, "40 runs, about 1.7 h in all."),
+        ("", None, "40 runs; how long it takes depends"),
+        ('design = "sequential"', 6000.0, "12 to 40 runs, about 30 min to 1.7 h: what cannot win"),
+        ('design = "sequential"', None, "12 to 40 runs: what cannot win"),
+    ],
+)
+def test_a_sequential_campaign_tells_its_least_and_its_most_time(
+    keys: str, about_s: float | None, words: str
+) -> None:
+    assert told(keys, about_s).startswith(words)
