@@ -69,7 +69,7 @@ def index_path(library: Path) -> Path | None:
     return Path(base) / "pgfooting" / "libraries" / f"{name}.sqlite"
 
 
-def _format() -> int:
+def index_format() -> int:
     """Return a number that changes with what an entry holds and with the code that reads it.
 
     A checkout changes without a new version.
@@ -94,7 +94,7 @@ class LibraryIndex:
             return {}
         try:
             with closing(self._connect()) as connection:
-                if connection.execute("PRAGMA user_version").fetchone()[0] != _format():
+                if connection.execute("PRAGMA user_version").fetchone()[0] != index_format():
                     return {}
                 rows = connection.execute("SELECT path, told FROM run").fetchall()
             return {os.fsdecode(path): _unfold(json.loads(told)) for path, told in rows}
@@ -128,9 +128,9 @@ class LibraryIndex:
         return connection
 
     def _make(self, connection: sqlite3.Connection) -> None:
-        if connection.execute("PRAGMA user_version").fetchone()[0] != _format():
+        if connection.execute("PRAGMA user_version").fetchone()[0] != index_format():
             connection.execute("DROP TABLE IF EXISTS run")
-            connection.execute(f"PRAGMA user_version = {_format()}")
+            connection.execute(f"PRAGMA user_version = {index_format()}")
         connection.execute("CREATE TABLE IF NOT EXISTS run (path BLOB PRIMARY KEY, told TEXT) WITHOUT ROWID")
 
     def _forget(self) -> None:

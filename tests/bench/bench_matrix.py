@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -26,7 +27,11 @@ from app.campaign_file.writer import changed_scripts, state_campaign  # noqa: E4
 from app.cli.commands.plan import plan_command  # noqa: E402
 from app.domain.campaign.configuration import Campaign, interleaved_order, with_drawn_order  # noqa: E402
 from app.domain.errors import CampaignError  # noqa: E402
+from app.execution.resume.begun import begun_runs  # noqa: E402
+from app.execution.resume.known_runs import DoneRun, KnownRuns  # noqa: E402
+from app.runfile.reader import RunFile  # noqa: E402
 from tests.bench._figures import describe_machine  # noqa: E402
+from tests.fix_window import Trial, write_trial  # noqa: E402
 
 TIMES = 5
 
@@ -84,6 +89,26 @@ def refused(text: str) -> None:
     raise AssertionError
 
 
+def resume(folder: Path) -> None:
+    """Find 5,000 runs that are done, of which the cache knows: links to one file stand for them."""
+    folder.mkdir()
+    path = write_trial(folder / "0001-x-r1.footing", Trial(seconds=30))
+    run = DoneRun("", dict.fromkeys(map(str, range(40)), 1.5), ("fresh",), 60.0)
+    with RunFile(path) as file:
+        run = replace(run, configuration=str(file.values["configuration"]))
+    known = KnownRuns.of(folder)
+    for number in range(1, 5001):
+        link = folder / f"{number:04}-x-r1.footing"
+        if number > 1:
+            os.link(path, link)
+        known.keep(link, run)
+    text = f'name = "{run.configuration}"\norder = "AB BA"\nrepeats = {{}}\n[target.folder]\n'
+    campaign = parse_campaign(text.format(1000), base_directory="/", source_name="bench")
+    campaign = replace(campaign, repeats=5000)
+    assert len(begun_runs(folder, campaign).done) == 5000
+    told("done runs found (--resume)", lambda: begun_runs(folder, campaign))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, help="with a folder target that the server's account can use")
@@ -109,6 +134,8 @@ def main() -> None:
                 plan_command(read_campaign_file(path), refuse_concerns)
 
         told("shown (--dry-run)", show)
+        os.environ["XDG_CACHE_HOME"] = str(Path(scratch, "cache"))
+        resume(Path(scratch, "begun"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from app.domain.campaign.design import LEFT_OUT
 from app.domain.errors import BusyError, FootingError, RefusedError, UsageError
 from app.domain.text import tr
 from app.execution.design import to_measure
+from app.execution.resume.known_runs import DoneRun, KnownRuns
 from app.library.entries import CAMPAIGN_NAME, effective_state, is_live
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED, marks_of
@@ -75,12 +77,13 @@ def begun_runs(folder: Path, campaign: Campaign) -> BegunRuns:
     planned = {run.number: run for run in interleaved_order(campaign)}
     found: dict[int, list[tuple[int, RunResult]]] = {}
     unreadable: dict[Path, str] = {}
+    known = KnownRuns.of(folder)
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         run = planned.get(number_of(path))
         if run is None:
             continue
         try:
-            result = _done(path, run)
+            result = _done(path, run, known)
         except FootingError as error:
             unreadable[path] = error.message
             continue
@@ -98,12 +101,34 @@ def _in_order(attempts: Sequence[tuple[int, RunResult]]) -> list[RunResult]:
     ]
 
 
-def _done(path: Path, planned: PlannedRun) -> RunResult | None:
+def _done(path: Path, planned: PlannedRun, known: KnownRuns) -> RunResult | None:
     """Return the result of a run file that is done and of this run; None where it is not.
 
     Raises:
         FootingError: the file is damaged, or may not be read.
     """
+    read = known.find(path)
+    if read is None:
+        read = _read_done(path)
+        if read is not None:
+            known.keep(path, read)
+    if read is None or read.configuration != planned.configuration.name:
+        return None  # or a file of something else was copied here
+    named = tuple((kind, "") for kind in read.marks)
+    return RunResult(
+        planned, RunState.DONE, str(path), read.figures, named, measured=True, length_s=read.length_s
+    )
+
+
+def remember_run(folder: Path, path: Path) -> None:
+    """Keep what a run file says that was just written, so that going on need not read it."""
+    with suppress(FootingError):  # whoever goes on is told
+        read = _read_done(path)
+        if read is not None:
+            KnownRuns.without_entries(folder).keep(path, read)
+
+
+def _read_done(path: Path) -> DoneRun | None:
     try:
         with RunFile(path) as run:
             if effective_state(path, run.state) is not RunState.DONE:
@@ -115,12 +140,8 @@ def _done(path: Path, planned: PlannedRun) -> RunResult | None:
         _log.debug("%s", path, exc_info=error)
         message = tr("The run file {path} is damaged: {reason}.")
         raise UsageError(message.format(path=path, reason=error)) from error
-    if told.configuration != planned.configuration.name:  # a file of something else was copied here
-        return None
-    named = tuple(dict.fromkeys((kind, "") for kind, _ in marks))
-    return RunResult(
-        planned, RunState.DONE, str(path), figures, named, measured=True, length_s=length_of(told)
-    )
+    kinds = tuple(dict.fromkeys(kind for kind, _ in marks))
+    return DoneRun(or_none(told.configuration) or "", figures, kinds, length_of(told))
 
 
 def length_of(told: RunMetadata) -> float | None:
