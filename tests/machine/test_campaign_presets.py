@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.units import KIB
 from tests.disks.layout_proof import digest, fill
 from tests.disks.option_facts import is_refused_here
 from tests.disks.preset_proof import prove_mounted, prove_recorded
@@ -25,6 +26,9 @@ from tests.machine.rig_campaigns import (
     target,
     zfs_properties,
 )
+
+MEASURED = "60s"
+"""Long enough, on an emulated machine, to read back everything several times."""
 
 pytestmark = [pytest.mark.machine, pytest.mark.campaigns, inside]
 
@@ -57,7 +61,7 @@ def test_every_preset_is_measured_as_it_was_chosen_and_another_value_would_have_
         pytest.skip("this kernel has an option of it no more")
     before = fill(rig_disks[SENTINEL].path)
     table = target(disks[:1], name, extra=f'preset = "{chosen}"')
-    running = start(campaign((chosen, table), duration="10s"), *erase(disks[:1]))
+    running = start(campaign((chosen, table), duration=MEASURED), *erase(disks[:1]))
     running.until_phase("measure")
     prove_mounted(spec, preset)
     ratio = float(zfs_properties()["compressratio"].rstrip("x")) if name == "zfs" else None
@@ -72,7 +76,9 @@ def test_every_preset_is_measured_as_it_was_chosen_and_another_value_would_have_
         assert (stored is not None) == compresses
         if stored is not None:
             assert stored.encoded_bytes is None
-            assert stored.logical_bytes > 2 * stored.disk_bytes, "blanks compress well"
-            assert ratio > 1.5
+            # Blanks compress well, but whole sectors are saved only: of a record of 8 KiB one of two.
+            least = 1.5 if preset.options.get("recordsize") == 8 * KIB else 2
+            assert stored.logical_bytes > least * stored.disk_bytes
+            assert ratio > least - 0.5
     assert nothing_left(disks) == []
     assert digest(rig_disks[SENTINEL].path) == before
