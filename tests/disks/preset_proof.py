@@ -93,7 +93,8 @@ def prove_mounted(spec: FilesystemSpec, preset: FilesystemPreset) -> None:
         assert {"C" in each for each in letters} == {in_place}, (preset.id, letters)
     _probe.cache_clear()
     assert not _found_out(spec, preset.options), preset.id
-    assert _overlooked(spec, preset) == []
+    overlooked = _overlooked(spec, preset)
+    assert not overlooked, overlooked
 
 
 def prove_recorded(file: RunFile, spec: FilesystemSpec, preset: FilesystemPreset) -> StoredMetadata | None:
