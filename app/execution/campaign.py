@@ -32,8 +32,8 @@ from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
 from app.execution.control import ControlServer
 from app.execution.data_set import begin_data_sets
 from app.execution.design import follow, tell_round, to_measure
-from app.execution.disk_release import end_disks
-from app.execution.disks import DiskConsent, open_disks
+from app.execution.disks.release import end_disks
+from app.execution.disks.session import DiskConsent, open_disks
 from app.execution.preflight import PreflightFinding, find_disturbances
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, resolve_campaign

@@ -123,7 +123,7 @@ UNREADABLE: Final = "unreadable"
 LOCK_NAME: Final = "lock"
 CAMPAIGN_NAME: Final = "campaign.toml"
 DISKS_NAME: Final = "disks.json"
-"""What became of its spare disks (`app.execution.disk_release`)."""
+"""What became of its spare disks (`app.execution.disks.release`)."""
 END_NAME: Final = "ended.json"
 """How the campaign ended (`app.library.campaign_end`)."""
 

@@ -19,7 +19,7 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
-from app.execution.disk_release import DiskEnding, read_disk_ending
+from app.execution.disks.release import DiskEnding, read_disk_ending
 from app.execution.resume.begun import attempt_of
 from app.execution.resume.lengths import RunLengths
 from app.library.entries import CAMPAIGN_NAME, is_live

@@ -45,7 +45,7 @@ from app.domain.units import MIB
 from app.draft.review import plan_sentences
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.execution.design import rivals_of
-from app.execution.disks import DiskConsent
+from app.execution.disks.session import DiskConsent
 from app.execution.recovery import sweep_abandoned
 from app.execution.stop import Cancellable
 from app.hosts.preferences import Preferences, read_preferences

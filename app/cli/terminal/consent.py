@@ -20,7 +20,7 @@ from app.domain.disk import Disk
 from app.domain.errors import CancelledError, RefusedError, UsageError
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.execution.disks import ErasePrompt
+from app.execution.disks.session import ErasePrompt
 from app.storage.inspect.sampling import looked_before
 from app.storage.layout.disk_target import find_disks
 

@@ -10,7 +10,7 @@ import pytest
 from app.cli.terminal.consent import ErasureQuestion
 from app.domain.errors import CancelledError, ExitStatus, RefusedError, UsageError
 from app.domain.inspection_report import InspectionReport
-from app.execution.disks import DiskConsent, ErasePrompt, refuse_erasure
+from app.execution.disks.session import DiskConsent, ErasePrompt, refuse_erasure
 from tests.unit.storage.test_disk_target import machine
 
 DISKS = tuple(machine(10**12, 2 * 10**12))

@@ -24,6 +24,9 @@ from app.runfile.schema import SCHEMAS
 from app.runfile.writer import Json
 
 EXAMPLES: Final = Path(__file__).resolve().parents[3] / "resources" / "examples"
+PHASES: Final = Path(__file__).resolve().parents[2] / "data" / "runfile" / "format-2-of-ce3bb2d.footing"
+"""A run with several phases."""
+
 WORD: Final = "Zanzarella"
 """No word of the program's."""
 
@@ -31,6 +34,7 @@ STRUCTURE: Final = {
     ("series", "metric"): "planted in one series: a report needs the others to draw anything",
     ("phase", "name"): "an enumeration: another name is damage",
     ("summary", "name"): "a figure of ours: what is unknown is not read by name",
+    ("phase_figure", "name"): "likewise",
     ("output", "name"): "not exported",
     ("output", "text"): "not exported",
     ("command", "stdout"): "not exported",
@@ -90,7 +94,10 @@ def whole_run(folder: Path) -> Path:
     with closing(sqlite3.connect(path)) as connection:
         kernel = json.loads(connection.execute("SELECT value FROM fact WHERE name = 'kernel'").fetchone()[0])
     kernel["command_line"] = "BOOT_IMAGE=/vmlinuz root=ZFS=tank/acme ro quiet ip=10.9.8.7 mitigations=off"
+    with closing(sqlite3.connect(PHASES)) as connection:
+        (phases,) = connection.execute("SELECT value FROM run WHERE key = 'phases'").fetchone()
     more = {
+        "phases": json.loads(phases),
         "note": "a note",
         "tags": ["a tag"],
         "error": {"code": "failed", "message": "it failed", "hint": "none"},

@@ -1,0 +1,1 @@
+"""Spare disks of a campaign: asked for, held, and given back."""
