@@ -44,6 +44,13 @@ def describe_order(comparison: RunComparison) -> tuple[str, ...]:
 def _how(comparison: RunComparison) -> str:
     told = {(run.facts.order, run.facts.order_seed) for run in comparison.runs}
     order, seed = told.pop() if len(told) == 1 else ("", None)
+    if order == RunOrder.RANDOM and any(group.contest for group in comparison.groups):
+        sentence = tr(
+            "The runs were interleaved: every round held each configuration that was still in question once, "
+            "in random order (drawn with {seed}), so that neither a slow change of the machine nor what "
+            "comes round regularly falls on some configurations more than on others."
+        )
+        return sentence.format(seed=tr("not known") if seed is None else seed)
     if order == RunOrder.RANDOM:
         sentence = tr(
             "The runs were interleaved: every round held each configuration once, in random order (drawn "

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.campaign.configuration import Campaign
+from app.domain.campaign.design import Design
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
 from app.statistics.sample_size import (
@@ -78,6 +79,13 @@ def effect_sentences(
     told = [_first(campaign, plan, source), _for_differences(plan, per_repeat_s)]
     if per_repeat_s:
         told.append(_for_times(plan, per_repeat_s))
+    if campaign.design is Design.SEQUENTIAL:
+        told.append(
+            tr(
+                "That is so for what stays in to the last round: of what a sequential design leaves out "
+                "before, little more is known than that it cannot win."
+            )
+        )
     return tuple(sentence for sentence in told if sentence)
 
 

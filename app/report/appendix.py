@@ -27,6 +27,7 @@ from app.report.run_tables import SharedValue, shared_value_table
 from app.report.words import moment, property_of, state_cell
 from app.runfile.metadata.offered_load import LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
+from app.statistics.selection import PRIOR_DF
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 _UNKNOWN: Final = tr("not known: {reason}").partition("{")[0]
@@ -253,6 +254,13 @@ def _comparing(found: Findings) -> Iterator[str]:
             "every factor errs in 5 % for itself: of many factors without an effect one in twenty may seem "
             "to have one."
         )
+    if any(group.contest for group in comparison.groups):
+        yield tr(
+            "Runs of a sequential design are paired by the rounds that both were in. There the spread of a "
+            "comparison is drawn towards that of all that competed, as if it had {df} degrees of freedom "
+            "more, and the interval of whatever is fastest allows for its having been chosen (hybrid "
+            "intervals of Andrews, Kitagawa and McCloskey, with Student's t)."
+        ).format(df=PRIOR_DF)
     if comparison.anchors.by_group:
         yield tr(
             "Between campaigns each configuration is taken by the reference that ran in its own, at least "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from app.domain.campaign.configuration import Campaign, Configuration, FolderTarget, MemoryTarget
+from app.domain.campaign.design import Design
 from app.draft.planning import NOISY_SPREAD, Plan, effect_sentences
 from app.library.spreads import KnownSpread
 
@@ -55,6 +57,12 @@ def test_it_answers_both_ways_with_the_time() -> None:
     assert f"in 1 h 6 repeats show {100 * (plan.detectable(6) or 0):.2g}\u00a0%" in times
     assert "in 8 h 48 repeats show" in times
     assert "in 48 h 288 repeats show" in times
+
+
+def test_of_a_sequential_design_it_says_for_what_its_repeats_are_the_last() -> None:
+    sequential = replace(campaign(3, 10), design=Design.SEQUENTIAL)
+    assert effect_sentences(sequential)[:-1] == effect_sentences(campaign(3, 10))
+    assert "what stays in to the last round" in effect_sentences(sequential)[-1]
 
 
 def test_repeats_that_are_said_to_be_needed_show_the_difference() -> None:

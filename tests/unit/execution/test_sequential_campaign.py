@@ -14,6 +14,7 @@ from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import state_campaign
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.fastest import find_fastest
+from app.comparison.run_order import describe_order
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
 from app.domain.campaign.design import LEFT_OUT, Design
@@ -22,8 +23,10 @@ from app.execution.design import follow, rivals_of, to_measure
 from app.execution.resume.begun import is_complete
 from app.export.comparison import comparison_as_json
 from app.library.entries import CAMPAIGN_NAME
+from app.report.report import read_report
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.reader import RunFile
+from app.statistics.selection import PRIOR_DF
 from app.statistics.verdict import Verdict
 from tests.campaign_bench import Bench
 
@@ -253,6 +256,26 @@ def test_the_comparison_says_what_was_left_out_and_allows_for_it(
     assert told["sequential"] is True
     assert isinstance(told["left_out"], dict)
     assert told["left_out"].keys() == {"a", "c"}
+
+
+def test_the_method_of_a_sequential_report_says_which_rounds_held_whom_and_whose_spread_it_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaigns = {
+        "sequential": campaign_of(),
+        "fixed": replace(campaign_of(names="ab"), design=Design.FIXED, repeats=3),
+    }
+    order, method = {}, {}
+    for name, campaign in campaigns.items():
+        result = bench_of(tmp_path / name, campaign).run(monkeypatch)
+        paths = [Path(each.path) for each in result.results if each.path is not None]
+        runs = [replace(read_run_facts(path), order="random", order_seed=7) for path in paths]
+        order[name] = describe_order(compare_runs(runs))[0]
+        method[name] = str(read_report(paths).blocks)
+    assert "every round held each configuration that was still in question once" in order["sequential"]
+    assert "every round held each configuration once" in order["fixed"]
+    added = f"as if it had {PRIOR_DF} degrees of freedom more"
+    assert [added in method[name] for name in campaigns] == [True, False]
 
 
 def test_a_part_of_those_that_competed_is_called_that(

@@ -76,7 +76,7 @@ def test_the_ratio_that_is_told_lies_within_its_interval() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "cv"), [("5 %", 0.025), ("spread", 0.04), ("equal", 0.025)])
-def test_intervals_of_the_fastest_hold_the_truth_in_93_to_97_of_100_campaigns(kind: str, cv: float) -> None:
+def test_intervals_of_the_fastest_hold_the_truth_in_92_to_99_of_100_campaigns(kind: str, cv: float) -> None:
     """Student's intervals of those that are equal hold it in 86: see what `alone` counts."""
     random = np.random.default_rng(21)
     truth = truths(kind, 6, 250, random)
