@@ -158,8 +158,13 @@ ATIME: Final = OptionSpec(
     spelling=Spelling(
         values=(("noatime", "atime=off"), ("relatime", "relatime=on"), ("strictatime", "relatime=off"))
     ),
+    # With atime=off neither value of relatime has any effect, and either may be there.
     shown=Spelling(
-        values=(("noatime", "atime=off"), ("relatime", "relatime=on"), ("strictatime", "relatime=off"))
+        values=(
+            ("noatime", "atime=off"),
+            ("relatime", "atime=on relatime=on"),
+            ("strictatime", "atime=on relatime=off"),
+        )
     ),
     shown_by=ShownBy.PROPERTIES,
 )

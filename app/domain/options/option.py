@@ -189,7 +189,8 @@ class OptionSpec:
             return None
         token = self.shown.token(value)
         if self.shown_by is ShownBy.PROPERTIES and token is not None:
-            return ReadbackToken((token,))  # a property has one value: nothing else has to be absent
+            # A property has one value: nothing else has to be absent. Several are told with blanks between.
+            return ReadbackToken(tuple(token.split()))
         if isinstance(self.kind, Integer):
             prefix = self.shown.template.partition("{value}")[0]
             return ReadbackToken(absent=(prefix,)) if token is None else ReadbackToken(present=(token,))

@@ -176,6 +176,25 @@ def test_what_is_not_as_it_was_asked_is_named_with_what_was_found(
     assert differences(Machine(monkeypatch, tmp_path, EXT4), step("ext4", options)).items() >= found.items()
 
 
+def test_access_times_of_zfs_are_those_of_both_of_its_properties() -> None:
+    """Where atime is off relatime has no effect, whatever it is: the recommended preset on ZFS 2.1."""
+    option = filesystem("zfs").option("atime")
+
+    def shown_as(value: str, *tokens: str) -> bool:
+        seen = option.seen(value)
+        assert seen is not None
+        return seen.contradictions(tokens) == ()
+
+    for relatime in ("relatime=on", "relatime=off"):
+        assert shown_as("noatime", "atime=off", relatime)
+        assert not shown_as("relatime", "atime=off", relatime)
+        assert not shown_as("strictatime", "atime=off", relatime)
+        assert not shown_as("noatime", "atime=on", relatime)
+    assert shown_as("relatime", "atime=on", "relatime=on")
+    assert shown_as("strictatime", "atime=on", "relatime=off")
+    assert not shown_as("relatime", "atime=on", "relatime=off")
+
+
 def test_a_lost_protection_is_a_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine = Machine(monkeypatch, tmp_path, EXT4.replace("nosuid,", "").replace("errors=remount-ro,", ""))
     assert set(differences(machine, step("ext4", {}))) == {"nosuid", "errors=remount-ro"}
