@@ -22,6 +22,7 @@ from app.domain.campaign.configuration import (
     Workload,
     WorkloadPhase,
 )
+from app.domain.campaign.design import Design
 from app.domain.campaign.disk_target import target_problems
 from app.domain.errors import CampaignError, UsageError, did_you_mean
 from app.domain.text import tr
@@ -124,6 +125,8 @@ def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
         configurations=tuple(replace(item, workload=_quick_workload(item.workload, quick)) for item in kept),
         matrix=None,  # of a part of its cells nothing is a matrix
         repeats=quick.repeats,
+        design=Design.FIXED,  # so few repeats leave nothing out
+        precision=None,
         io_baseline=False,
         repeat_disturbed=0,
     )

@@ -188,6 +188,7 @@ def test_every_field_of_a_workload_reaches_pgbench_or_is_named_here_with_what_sa
         "scale": "of the tables, as loaded",
         "size": "made into a scale",
         "threads": "--jobs, as resolved on the machine",
+        "phases": "a run of pgbench for each time of each",
         "warmup_s": "a run of its own",
         "compressibility": "another script that loads",
         "data_set": "copied, or loaded by pgbench --initialize",
