@@ -256,5 +256,5 @@ class Header(QWidget):
         missing = 0 if status is None else missing_runs(status)
         self.go_on.setVisible(has_ended and missing > 0)
         tip = tr("Measures what is missing: {count} of {total} runs, in this campaign's folder and order.")
-        self.go_on.setToolTip(tip.format(count=missing, total=0 if status is None else status.total))
+        self.go_on.setToolTip(tooltip(tip.format(count=missing, total=0 if status is None else status.total)))
         self.talk.setVisible(run is not None)
