@@ -29,7 +29,7 @@ from app.helper.storage.pending_plans import (
     digest_of,
     layout_steps,
 )
-from app.storage.layout.conditions import MountIs, NotMounted
+from app.storage.layout.conditions import FactIs, MountIs, NotMounted
 from app.storage.layout.names import PlannedDevice
 from app.storage.layout.steps import Command, MakeFolder
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, plan_of
@@ -195,8 +195,12 @@ def test_every_mount_is_in_a_new_folder_with_nothing_on_it_and_only_that_mount_i
         assert (flag, said["--target"]) == ("--internal-only", folder)
         assert {"nodev", "nosuid"} <= set(said["--options"].split(","))
         assert NotMounted(folder) in step.before
-        (mounted,), (unmount,) = step.after, step.undo
+        (mounted,), (*ended, unmount) = step.after, step.undo
         assert isinstance(mounted, MountIs)
+        for each in ended:  # what a helper that died left under way there
+            assert isinstance(each, Command)
+            assert FactIs in map(type, each.when)
+            assert mounted in each.when
         assert isinstance(unmount, Command)
         assert (mounted.folder, said["--source"] in mounted.sources) == (folder, True)
         assert (unmount.argv, unmount.when) == (("umount", "--internal-only", folder), (mounted,))
