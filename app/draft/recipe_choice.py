@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.campaign_file.reader import read_campaign_file
-from app.campaign_file.recipes.adapt import Adapted
+from app.campaign_file.recipes.adapt import Adapted, left_out_sentences
 from app.campaign_file.recipes.find import Recipe
 from app.campaign_file.recipes.left_out import adapt_recipe
 from app.domain.text import tr
@@ -75,4 +75,4 @@ def draft_of_recipe(choice: RecipeChoice, account: Account) -> tuple[CampaignDra
     refuse_programs(file)
     disks = choice.disks if choice.recipe.head.disks else ()
     adapted: Adapted = adapt_recipe(file, disks, quick=choice.quick, account=account, most_used=True)
-    return CampaignDraft.of(adapted.campaign), tuple(each.sentence for each in adapted.left_out)
+    return CampaignDraft.of(adapted.campaign), left_out_sentences(adapted.left_out)

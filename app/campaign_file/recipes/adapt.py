@@ -29,6 +29,7 @@ from app.domain.text import tr
 
 _PLACEHOLDER: Final = re.compile(r"SERIAL-OF-DISK-([1-9]\d?)", re.ASCII)
 _LONGEST_NAME: Final = 80
+_MOST_NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,23 @@ class LeftOut:
     name: str
     reason: str
 
-    @property
-    def sentence(self) -> str:
-        """Name and reason in a sentence."""
-        return tr("“{name}” is left out. {reason}").format(name=self.name, reason=self.reason)
+
+def left_out_sentences(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
+    """Return what is left out, one sentence for each reason."""
+    names: dict[str, list[str]] = {}
+    for each in left_out:
+        names.setdefault(each.reason, []).append(each.name)
+    return tuple(_left_out_sentence(found, reason) for reason, found in names.items())
+
+
+def _left_out_sentence(names: Sequence[str], reason: str) -> str:
+    if len(names) == 1:
+        return tr("“{name}” is left out. {reason}").format(name=names[0], reason=reason)
+    shown = ", ".join(names[:_MOST_NAMED])
+    if len(names) > _MOST_NAMED:
+        shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
+    sentence = tr("{count} configurations are left out ({names}). {reason}")
+    return sentence.format(count=len(names), names=shown, reason=reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from app.campaign_file.reader import CampaignFile, parse_campaign, read_campaign_file
-from app.campaign_file.recipes.adapt import fill_disks, keep, placeholders, quick_variant
+from app.campaign_file.recipes.adapt import (
+    LeftOut,
+    fill_disks,
+    keep,
+    left_out_sentences,
+    placeholders,
+    quick_variant,
+)
 from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
 from app.campaign_file.recipes.head import (
     MOST_QUICK_CONFIGURATIONS,
@@ -341,3 +348,12 @@ def test_an_older_server_than_a_recipe_is_for_is_told() -> None:
     assert "is for PostgreSQL 18 and later; here is" in too_old(head, Installation("/b", "15.18", 15))
     assert too_old(head, Installation("/b", "18.1", 18)) == ""
     assert too_old(head, Installation("/b", "19.0", 19)) == ""
+
+
+def test_what_is_left_out_for_one_reason_is_told_at_once() -> None:
+    names = ("stripe", "mirror", "raid10", "raid5", "raid6", "raidz3")
+    sentences = left_out_sentences([*(LeftOut(name, "No md.") for name in names), LeftOut("XFS", "Lost it.")])
+    assert sentences == (
+        "6 configurations are left out (stripe, mirror, raid10, raid5 and 2 more). No md.",
+        "“XFS” is left out. Lost it.",
+    )
