@@ -7,7 +7,7 @@
 MARKERS=(machine disks postgres bus gui)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
-REFUSALS="" GUEST_BUILD="" GUEST_STATUS=0 BESIDE="" COMMAND_PREFIX=() PYTEST_CACHE=""
+REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=() PYTEST_CACHE=""
 
 # Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
 # tests send them.
@@ -141,14 +141,12 @@ end_background() {
 }
 
 # Waits for the guest, shows what its build has said, and tells the tests its folder: their cache is not the user's.
-# Asked again it returns the same status.
 wait_for_guest() {
-  [[ -n $GUEST_BUILD ]] || return "$GUEST_STATUS"
-  GUEST_STATUS=0
-  wait "$GUEST_BUILD" || GUEST_STATUS=$?
+  local status=0
+  wait "$GUEST_BUILD" || status=$?
   GUEST_BUILD=""
   cat -- "$SCRATCH/build-guest.log"
-  ((GUEST_STATUS == 0)) || return "$GUEST_STATUS"
+  ((status == 0)) || return "$status"
   PGFOOTING_GUEST_FOLDER=$(<"$SCRATCH/guest-folder")
   export PGFOOTING_GUEST_FOLDER
 }

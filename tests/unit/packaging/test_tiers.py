@@ -183,19 +183,6 @@ def test_a_guest_that_cannot_be_built_is_a_failure(scripts: Scripts) -> None:
     assert not (scripts.fake / "pytest.calls").exists()
 
 
-@pytest.mark.parametrize(("status", "counted"), [(0, "6 passed, 0 failed"), (1, "3 passed, 1 failed")])
-def test_the_machine_tier_runs_beside_another_once_the_guest_is_built(
-    scripts: Scripts, status: int, counted: str
-) -> None:
-    write_pytest(scripts, status=0, report=suite(3))
-    write_guest_build(scripts, f"echo the build speaks >&2; exit {status}")
-    tier = "run_device_tier machine --machine short"
-    beside = f"wait_for_guest || true\nbegin_beside machine {tier}\nrun_tier postgres\nend_beside machine"
-    lines = summary(scripts, MACHINE.replace(tier, beside))
-    assert lines.count("the build speaks") == 1
-    assert lines[-1] == counted
-
-
 def test_tests_of_disks_run_in_namespaces_and_others_do_not(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
     program = scripts.checkout / "tests" / "system" / "in-namespace"
