@@ -17,6 +17,7 @@ from app.analysis.bottleneck_evidence import read_bottleneck
 from app.analysis.cannot_show import Unshown, find_unshown
 from app.analysis.compression import compression_in_effect
 from app.analysis.io_baseline import UsedShare, read_used_shares
+from app.analysis.phase_figures import PhaseFigures, read_phase_figures
 from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.io_baseline import IoBaseline
@@ -83,6 +84,7 @@ class RunFacts:
         compressibility: that the loaded rows were to have; None for pgbench's own and where unknown.
         baseline: what the storage can do by itself; None where nobody asked it.
         used: how much of that the run used.
+        phases: with figures of their own, where it measured several.
     """
 
     path: str
@@ -123,6 +125,7 @@ class RunFacts:
     baseline: IoBaseline | None = field(default=None, repr=False, compare=False)
     used: tuple[UsedShare, ...] = field(default=(), repr=False, compare=False)
     load: OfferedLoad = field(default_factory=OfferedLoad)
+    phases: tuple[PhaseFigures, ...] = field(default=(), repr=False)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
         """Return the figures without the first seconds of the measured phase; `summary` where nothing is cut.
@@ -178,6 +181,7 @@ def read_run_facts(path: Path) -> RunFacts:
             properties=tuple(item for item in found if item.is_shown),
             others=tuple(item for item in found if not item.is_shown),
             summary=figures_of(run),
+            phases=read_phase_figures(run),
             load=offered_load(told),
             commands=_executed(run),
             environment=tuple(_flat(facts)),

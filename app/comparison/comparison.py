@@ -229,7 +229,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     )
     groups = tuple(replace(group, disturbed=_disturbed(group, compared)) for group in groups)
     anchors = find_anchors([_anchored(group, compared) for group in groups])
-    measured = [_measured(group, compared) for group in groups]
+    measured = [measured_configuration(group, compared) for group in groups]
     rows = build_rows(measured, effect=effect, anchors=anchors.by_group)
     comparison = RunComparison(compared, groups, rows, cut, effect, anchors=anchors)
     if disturbed is DisturbedRuns.WHERE_NEEDED:
@@ -243,7 +243,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         )
     told = zip(groups, _with_chance(comparison, spreads or {}), strict=True)
     rows = tuple(
-        replace(row, verdict=_with_safety(row.verdict, groups[0], group, is_ranked=is_ranked))
+        replace(row, verdict=with_safety(row.verdict, groups[0], group, is_ranked=is_ranked))
         for (group, row), is_ranked in zip(told, _ranked(groups), strict=True)
     )
     return replace(comparison, rows=rows)
@@ -274,7 +274,7 @@ def _both_ways(
     """
     comparison = replace(
         comparison,
-        rows=tuple(_without_what_others_took(comparison, place) for place in range(len(comparison.rows))),
+        rows=tuple(without_what_others_took(comparison, place) for place in range(len(comparison.rows))),
     )
     aside = any(run.set_aside for run in comparison.runs)
     used = any(group.disturbed for group in comparison.groups)
@@ -283,7 +283,7 @@ def _both_ways(
     with_them = again(DisturbedRuns.ALL)
     without = again(DisturbedRuns.NONE)
     rows = [
-        _with_disturbed_rate(comparison, place)
+        with_disturbed_rate(comparison, place)
         if row.comparison is None
         else _told_both_ways(comparison, place, with_them, without)
         for place, row in enumerate(comparison.rows)
@@ -291,7 +291,7 @@ def _both_ways(
     return replace(comparison, rows=tuple(rows), with_disturbed=with_them, without_disturbed=without)
 
 
-def _without_what_others_took(comparison: RunComparison, place: int) -> ComparisonRow:
+def without_what_others_took(comparison: RunComparison, place: int) -> ComparisonRow:
     """Take back a verdict on a difference that others may have made, although no run is marked for them."""
     row, group = comparison.rows[place], comparison.groups[place]
     found = row.comparison
@@ -304,10 +304,10 @@ def _without_what_others_took(comparison: RunComparison, place: int) -> Comparis
     because = could_be_others(runs, found.interval)
     if not because or comparison.why_indicative(group):
         return row
-    return _taken_back(comparison, place, because)
+    return taken_back(comparison, place, because)
 
 
-def _taken_back(comparison: RunComparison, place: int, because: str) -> ComparisonRow:
+def taken_back(comparison: RunComparison, place: int, because: str) -> ComparisonRow:
     """Return a row whose verdict is none, with the reason."""
     row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
     assert row.comparison is not None  # noqa: S101 - the callers looked
@@ -331,10 +331,10 @@ def _told_both_ways(
     row, ways = comparison.rows[place], (with_them[place].comparison, without[place].comparison)
     because = comparison.why_indicative(comparison.groups[place])
     if because:
-        taken_back = _taken_back(comparison, place, because)
-        told = "; ".join(filter(None, (told_rate(row), taken_back.verdict)))
+        back = taken_back(comparison, place, because)
+        told = "; ".join(filter(None, (told_rate(row), back.verdict)))
         told = tr("{verdict}; without them {other}").format(verdict=told, other=_briefly(ways[1]))
-        return replace(taken_back, verdict=told)
+        return replace(back, verdict=told)
     members = {place for each in comparison.rests_on(place) for place in each.members}
     aside = [run.facts for at, run in enumerate(comparison.runs) if at in members and run.set_aside]
     if not aside:
@@ -380,7 +380,7 @@ def _briefly(comparison: Comparison | None) -> str:
     return tr("speed is not compared") if comparison is None else describe_briefly(comparison)
 
 
-def _with_disturbed_rate(comparison: RunComparison, place: int) -> ComparisonRow:
+def with_disturbed_rate(comparison: RunComparison, place: int) -> ComparisonRow:
     """Say beside a rate which of the runs that kept it or not were disturbed."""
     row, group = comparison.rows[place], comparison.groups[place]
     disturbed = [comparison.runs[each].facts for each in group.disturbed]
@@ -457,7 +457,8 @@ def _in_order(groups: tuple[ComparedGroup, ...], baseline: str) -> tuple[Compare
     return tuple(sorted(groups, key=lambda group: (group.not_durable, group.name != baseline)))
 
 
-def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:
+def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:
+    """Return what the table needs of a configuration."""
     members = [runs[place] for place in group.members]
     repeats = [run.facts.repeat for run in members]
     # Somebody else's file may number its repeats as it likes: what stands twice is no pair.
@@ -467,7 +468,8 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
     return MeasuredConfiguration(
         group.name,
         tuple(
-            MeasuredRun(number, run.tps, run.figures) for run, number in zip(members, numbers, strict=True)
+            MeasuredRun(number, run.tps, run.figures, run.facts.load if run.facts.load.share else None)
+            for run, number in zip(members, numbers, strict=True)
         ),
         tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),
         group.campaign,
@@ -476,7 +478,7 @@ def _measured(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConf
     )
 
 
-def _with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup, *, is_ranked: bool) -> str:
+def with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup, *, is_ranked: bool) -> str:
     """Say in the sentence itself which of the two trades safety for speed: it may be quoted alone."""
     if not verdict:
         return verdict

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.analysis.labels import at_least, format_number, format_tps
+from app.analysis.labels import at_least, format_number, format_tps, one_line
 from app.domain.text import tr
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.summary import is_lower_bound
@@ -59,24 +59,29 @@ class KeptRate:
 def common_load(loads: Iterable[OfferedLoad]) -> OfferedLoad:
     """Return how load was offered in the runs of a configuration.
 
-    Where they differ it counts as a rate that nobody tells: nothing is said about speed then.
+    Where they differ it counts as a rate that nobody tells: nothing is said about speed then. A rate that was
+    a share is another one in every run, and the same share in all.
     """
-    found = set(loads)
+    found = {each if each.share is None else replace(each, rate_tps=None) for each in loads}
     if len(found) == 1:
         return found.pop()
     return OfferedLoad(LoadKind.RATE) if any(each.kind is LoadKind.RATE for each in found) else OfferedLoad()
 
 
-def kept_rate(load: OfferedLoad, runs: Sequence[Figures]) -> KeptRate:
+def kept_rate(
+    load: OfferedLoad, runs: Sequence[Figures], loads: Sequence[OfferedLoad] | None = None
+) -> KeptRate:
     """Return what became of the offered load.
 
     Args:
         load: how it was offered.
         runs: figures of each complete run.
+        loads: of each of these runs, where its rate was a share of what that run reached itself; None where
+            `load` is that of all.
     """
     if load.kind is not LoadKind.RATE or not runs:
         return KeptRate(load)
-    each = [run_kept_rate(load, run) for run in runs]
+    each = [run_kept_rate(own, run) for own, run in zip(loads or [load] * len(runs), runs, strict=True)]
     kept = False if False in each else None if None in each else True
     offered = math.fsum(_done(run) + (run.get("skipped") or 0.0) for run in runs)
 
@@ -142,9 +147,19 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
 
 
 def _rate_words(load: OfferedLoad) -> str:
+    share = _share_words(load)
     if load.rate_tps is None:
-        return tr(", which is not told")
-    return tr(" of {rate} per second").format(rate=format_number(load.rate_tps))
+        return tr(" of {share}").format(share=share) if share else tr(", which is not told")
+    told = tr(" of {rate} per second").format(rate=format_number(load.rate_tps))
+    return tr("{rate}, {share}").format(rate=told, share=share) if share else told
+
+
+def _share_words(load: OfferedLoad) -> str:
+    """Return of what a rate was a share; empty where it was none."""
+    if load.share is None:
+        return ""
+    words = tr("{percent:g} % of what each run reached in “{phase}”")
+    return words.format(percent=load.share.percent, phase=one_line(load.share.of))
 
 
 def _capacity_words(mean: RunInterval) -> str:
@@ -182,6 +197,8 @@ def describe_loads(first_name: str, first: KeptRate, other_name: str, other: Kep
         return ""
     sentence = tr("speed is not compared, another load was offered: {first}; {other}")
     if first.load == other.load:
+        if first.load.share is not None:
+            return tr("speed is not compared: the rate of each is a share of what it reached itself")
         return tr("speed is not compared: which rates they had is not told")
     return sentence.format(
         first=f"{first_name} {_load_words(first.load)}", other=f"{other_name} {_load_words(other.load)}"
@@ -194,7 +211,9 @@ def _load_words(load: OfferedLoad) -> str:
     if load.kind is LoadKind.NOT_KNOWN:
         return tr("not told")
     told = tr("at a rate that is not told")
-    if load.rate_tps is not None:
+    if share := _share_words(load):
+        told = tr("at {share}").format(share=share)
+    elif load.rate_tps is not None:
         told = tr("at {rate} per second").format(rate=format_number(load.rate_tps))
     if load.limit_ms is None:
         return told

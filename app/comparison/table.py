@@ -46,11 +46,13 @@ class MeasuredRun:
         repeat: 0-based; runs of the same repeat were neighbours and are compared as a pair.
         tps: mean of the measured phase; None for a run that failed or is incomplete.
         figures: all it has, by their names in `app.runfile.figures.FIGURES`; None or no entry where unknown.
+        load: how it was offered in this run, where its rate was a share; None for as in all runs.
     """
 
     repeat: int
     tps: float | None
     figures: Mapping[str, float | None] = field(default_factory=dict)
+    load: OfferedLoad | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,22 @@ def _interval_cell(mean: RunInterval) -> str:
     return tr("indicative only") if 0 < mean.runs < RUNS_FOR_A_VERDICT else ""
 
 
+def latency_column(column: str, heading: str, figure: str, *, optional: int) -> Column[ComparisonRow]:
+    """Return a column of geometric means of a latency.
+
+    Args:
+        column: its id.
+        heading: what people read above it.
+        figure: name of the latency, in milliseconds.
+        optional: as in `Column`.
+    """
+
+    def cell(row: ComparisonRow) -> str:
+        return at_least(_latency_cell(row.values(figure)), is_bound=row.is_lower_bound(figure))
+
+    return Column(column, heading, cell, optional=optional, figure=figure)
+
+
 class ComparisonColumn(StrEnum):
     """Ids of `COMPARISON_COLUMNS`."""
 
@@ -190,15 +208,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
     Column(ComparisonColumn.RUNS, tr("Runs"), _runs_cell),
     Column(ComparisonColumn.TPS, tr("TPS"), lambda row: format_tps(row.mean.mean)),
     Column(ComparisonColumn.INTERVAL, tr("95 % interval"), lambda row: _interval_cell(row.mean)),
-    Column(
-        ComparisonColumn.P99,
-        tr("p99 ms"),
-        lambda row: at_least(
-            _latency_cell(row.values("latency_p99_ms")), is_bound=row.is_lower_bound("latency_p99_ms")
-        ),
-        optional=3,
-        figure="latency_p99_ms",
-    ),
+    latency_column(ComparisonColumn.P99, tr("p99 ms"), "latency_p99_ms", optional=3),
     Column(
         ComparisonColumn.JITTER,
         tr("Jitter"),
@@ -374,5 +384,7 @@ def _row(measured: MeasuredConfiguration, comparison: Comparison | None, verdict
         comparison=comparison,
         verdict=verdict,
         marks=measured.marks,
-        load=kept_rate(measured.load, [run.figures for run in complete]),
+        load=kept_rate(
+            measured.load, [run.figures for run in complete], [run.load or measured.load for run in complete]
+        ),
     )

@@ -24,7 +24,12 @@ and the like, ``over_cells`` (the same with every cell counted for itself), ``le
 cells), ``over`` and ``goes_with`` (names of properties), ``unpaired`` (cells of the first and of the second
 level only), ``runs`` (fewest and most in a cell) and ``sentence``; ``in_no_cell`` how many configurations are
 in none, by reason. A configuration of too few runs has ``chance``: ``needed_spread``, ``known_spread``,
-``probability``. What does not exist is null.
+``probability``. Where runs measured several phases, ``phases``: those that count, in order, each with
+``label``, ``name``, ``time`` (which of several), ``transactions`` and ``configurations``: name, number of
+``complete`` runs, ``mean``, ``low``, ``high``, ``latency_p95_ms`` and ``latency_p99_ms`` (geometric means of
+the whole phase, with ``at_least`` the names of those that are lower bounds), ``rate`` (with ``percent`` and
+``of`` where it was a share of another phase), ``sentence``, and, but for the first, ``verdict`` and what goes
+with it as above. What does not exist is null.
 """
 
 from __future__ import annotations
@@ -50,6 +55,7 @@ from app.comparison.offered_load import KeptRate
 from app.comparison.overall.factor_verdicts import FactorVerdict, judge_factors
 from app.comparison.overall.factor_wording import describe_factor
 from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.storages import StorageRow, storage_rows
 from app.comparison.table import ComparisonRow, samples_of
@@ -59,7 +65,7 @@ from app.export.runs import bottleneck_as_json
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import Json
 from app.statistics.exact_tests import exact_tests
-from app.statistics.verdict import Comparison, Interval, Samples
+from app.statistics.verdict import Comparison, Interval, Samples, run_interval
 
 VERSION: Final = 1
 
@@ -102,7 +108,47 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         "factors": [_factor(each) for each in factors.verdicts],
         "in_no_cell": dict(factors.not_counted),
         "storages": [_storage(row) for row in storage_rows(comparison)],
+        **_phases(comparison),
     }
+
+
+def _phases(comparison: RunComparison) -> dict[str, Json]:
+    """Return what is said of each phase; nothing where no run has several."""
+    phases = compare_phases(comparison)
+    return {"phases": [_phase(each) for each in phases]} if phases else {}
+
+
+def _phase(phase: ComparedPhase) -> dict[str, Json]:
+    return {
+        "label": phase.label,
+        "name": phase.name,
+        "time": phase.time,
+        "transactions": phase.transactions or None,
+        "configurations": [_in_phase(phase.comparison.rows[place]) for place in phase.groups],
+    }
+
+
+def _in_phase(row: ComparisonRow) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "name": row.name,
+        "complete": row.runs,
+        "mean": row.mean.mean,
+        "low": row.mean.low,
+        "high": row.mean.high,
+        **{name: run_interval(row.values(name)).mean for name in _PHASE_LATENCIES},
+        "at_least": [name for name in _PHASE_LATENCIES if row.is_lower_bound(name)],
+    }
+    if row.load.at_a_rate:
+        found["rate"] = _rate(row.load)
+    if row.verdict:
+        found["sentence"] = row.verdict
+    if row.comparison is not None:
+        found |= {"verdict": row.comparison.verdict.value, "paired": row.comparison.paired}
+        found |= _ratio(row.comparison)
+    return found
+
+
+_PHASE_LATENCIES: Final = ("latency_p95_ms", "latency_p99_ms")
 
 
 def _fastest(comparison: RunComparison) -> Json:
@@ -221,12 +267,14 @@ def _way(rows: Sequence[ComparisonRow], name: str) -> Json:
 
 
 def _rate(found: KeptRate) -> dict[str, Json]:
+    share = found.load.share
     return {
         "rate_tps": found.load.rate_tps,
         "limit_ms": found.load.limit_ms,
         "kept": found.kept,
         "late": found.late,
         "skipped": found.skipped,
+        **({} if share is None else {"percent": share.percent, "of": share.of}),
     }
 
 

@@ -19,6 +19,7 @@ from app.report.blocks import Bar, BarFigure, Block, Facts, Report, Text, TextRo
 from app.report.figures import MOST_LINES, charts_of, details, has_chart, key_of, overlay, sources
 from app.report.findings import Findings, find
 from app.report.first_page import first_page, told_first, warned_first
+from app.report.phase_pages import phase_pages
 from app.report.report_data import ReportedConfiguration, ReportedRun, clip, read_runs
 from app.report.run_tables import (
     SharedValue,
@@ -56,6 +57,7 @@ def _blocks(found: Findings) -> Iterable[Block]:
     yield from first_page(found)
     yield from difference_pages(found)
     yield from verdict_pages(found)
+    yield from phase_pages(found)
     yield from overlay_pages(found)
     yield from figure_pages(found)
     yield from checkpoint_figure(found.configurations)

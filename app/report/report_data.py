@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -15,7 +15,10 @@ from app.comparison.table import ComparisonRow
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.runs import describe_run
+from app.runfile.metadata.offered_load import OfferedLoad
+from app.runfile.metadata.run_metadata import PhaseMetadata
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
 from app.runfile.summary import summarise
@@ -158,6 +161,26 @@ def _disguised(facts: RunFacts, disguise: Anonymizer) -> RunFacts:
         ),
         unavailable=tuple((text(source), text(reason)) for source, reason in facts.unavailable),
         unshown=tuple(replace(each, words=text(each.words)) for each in facts.unshown),
+        load=_with_share_of(facts.load, text),
+        phases=tuple(replace(each, told=_with_names(each.told, text)) for each in facts.phases),
+    )
+
+
+def _with_share_of(load: OfferedLoad, text: Callable[[str], str]) -> OfferedLoad:
+    """Return the same load with another name of the phase that its rate is a share of."""
+    if load.share is None:
+        return load
+    return replace(load, share=replace(load.share, of=text(load.share.of)))
+
+
+def _with_names(told: PhaseMetadata, text: Callable[[str], str]) -> PhaseMetadata:
+    """Return the same phase with other names of people's."""
+    label, of = or_none(told.workload.label), or_none(told.rate_of)
+    return replace(
+        told,
+        name=text(told.name),
+        rate_of=None if of is None else text(of),
+        workload=told.workload if label is None else replace(told.workload, label=text(label)),
     )
 
 
@@ -182,6 +205,8 @@ MOST_ENTRIES: Final = 400
 """Of commands, marks, properties and what was not measured."""
 
 MOST_FACTS: Final = 3000
+MOST_PHASES: Final = 100
+"""As many as a campaign file may ask for."""
 
 Item = TypeVar("Item")
 
@@ -191,6 +216,10 @@ def clip(text: str, most: int = MOST_LETTERS) -> str:
     if len(text) <= most:
         return text
     return text[:most] + tr("… ({count} more letters in the run file)").format(count=len(text) - most)
+
+
+def _bounded_name(text: str) -> str:
+    return clip(text, MOST_NAME)
 
 
 def _few(items: Sequence[Item], most: int = MOST_ENTRIES) -> tuple[Item, ...]:
@@ -212,6 +241,11 @@ def bounded(facts: RunFacts) -> RunFacts:
         },
         marks=tuple((clip(kind, MOST_NAME), clip(reason)) for kind, reason in _few(facts.marks)),
         properties=tuple(replace(item, name=clip(item.name, MOST_NAME)) for item in _few(facts.properties)),
+        load=_with_share_of(facts.load, _bounded_name),
+        phases=tuple(
+            replace(each, told=_with_names(each.told, _bounded_name))
+            for each in _few(facts.phases, MOST_PHASES)
+        ),
         commands=tuple(map(_bounded_command, _few(facts.commands))) + _rest_of_commands(facts.commands),
         environment=tuple(
             (clip(name, MOST_NAME), clip(value)) for name, value in _few(facts.environment, MOST_FACTS)

@@ -38,6 +38,14 @@ from app.comparison.overall.factor_wording import (
     describe_not_counted,
 )
 from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.phases import (
+    EXPLANATION as PHASES_EXPLANATION,
+)
+from app.comparison.overall.phases import (
+    compare_phases,
+    phase_columns,
+    phase_rows,
+)
 from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
@@ -152,12 +160,24 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
         print_sentence(console, told)
     console.print()
     print_table(console, columns_for(COMPARISON_COLUMNS, comparison.rows), comparison.rows)
+    _print_phases(comparison, console)
     _print_factors(comparison, console)
     _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
     _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
     _print_figures(console, tr("Loading"), comparison, compare_figures(comparison, LOADING))
     _print_storages(comparison, console)
     _print_runs(comparison, console, all_runs=all_runs)
+
+
+def _print_phases(comparison: RunComparison, console: Console) -> None:
+    phases = compare_phases(comparison)
+    rows = phase_rows(phases)
+    if not rows:
+        return
+    _title(console, tr("Each phase for itself"))
+    print_table(console, phase_columns(rows), rows)
+    for sentence in (*(told for phase in phases for told in phase.verdicts), PHASES_EXPLANATION):
+        print_sentence(console, sentence)
 
 
 def _print_factors(comparison: RunComparison, console: Console) -> None:

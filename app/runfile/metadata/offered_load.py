@@ -7,11 +7,12 @@ as of imported runs, follows from that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from app.runfile.metadata.run_metadata import RunMetadata
-from app.runfile.metadata.typed_json import NotKnown
+from app.domain.campaign.configuration import RateShare
+from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
+from app.runfile.metadata.typed_json import NotKnown, known, or_none
 
 
 class LoadKind(StrEnum):
@@ -33,16 +34,33 @@ class OfferedLoad:
         rate_tps: transactions offered a second; None without a rate, and where it is not told.
         limit_ms: latency limit; None for none, and where it is not told.
         limit_is_known: whether None means that there was none.
+        share: of what the rate was a share, so that it is another one in every run; None for none.
     """
 
     kind: LoadKind = LoadKind.NOT_KNOWN
     rate_tps: float | None = None
     limit_ms: float | None = None
     limit_is_known: bool = False
+    share: RateShare | None = None
 
 
 def offered_load(run: RunMetadata) -> OfferedLoad:
-    """Return how load was offered in a run."""
+    """Return how load was offered in a run; where it has several phases, in that of its own figures."""
+    own = next((each for each in known(run.phases, ()) if each.is_own), None)
+    return _offered(run) if own is None else replace(_offered(run), share=_share(own))
+
+
+def phase_load(told: PhaseMetadata) -> OfferedLoad:
+    """Return how load was offered in one of several phases of a run."""
+    return replace(_offered(RunMetadata(workload=told.workload, pgbench=told.pgbench)), share=_share(told))
+
+
+def _share(told: PhaseMetadata) -> RateShare | None:
+    percent, of = or_none(told.rate_percent), or_none(told.rate_of)
+    return None if percent is None or of is None else RateShare(percent, of)
+
+
+def _offered(run: RunMetadata) -> OfferedLoad:
     rate, limit = run.workload.rate_tps, run.workload.latency_limit_ms
     is_printed = bool(run.printed("transactions")) and run.printed("latency_ms") is not None
     if isinstance(limit, NotKnown):

@@ -1,0 +1,261 @@
+"""Each phase of runs that measured several: every configuration compared with the first, phase by phase.
+
+A phase is compared as the runs are (`app.comparison.comparison`): its figures take the place of those of the
+run, so that runs that take no part, disturbed ones and what is not durable count the same. The errors of all
+comparisons within a phase are shared (Holm); different phases are different questions. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.analysis.labels import mark_words, one_line
+from app.analysis.phase_figures import PhaseFigures
+from app.comparison.comparison import (
+    ComparedGroup,
+    ComparedRun,
+    RunComparison,
+    measured_configuration,
+    taken_back,
+    with_disturbed_rate,
+    with_safety,
+    without_what_others_took,
+)
+from app.comparison.offered_load import common_load
+from app.comparison.table import (
+    COMPARISON_COLUMNS,
+    ComparisonColumn,
+    ComparisonRow,
+    build_rows,
+    latency_column,
+    told_rate,
+)
+from app.domain.columns import CellKind, Column, choose, with_cells
+from app.domain.text import tr
+from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.offered_load import phase_load
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+from app.runfile.metadata.typed_json import known
+
+_OF_ALL_PHASES: Final = frozenset({UNSAFE, NOT_DURABLE, DISTURBED})
+"""Marks that are true of every phase of a run; others are of that whose figures are the run's."""
+
+_Key = tuple[str, int, str]
+"""What is the same phase in every run: its name, which time of it, and what is executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPhase:
+    """One phase, or one of several times of it.
+
+    Attributes:
+        label: what people call it, in one line.
+        name: of the phase.
+        time: which time of it, from 1.
+        transactions: what was executed; empty where unknown.
+        comparison: the same runs with the figures of this phase in the place of theirs.
+        groups: places of the configurations that have it.
+    """
+
+    label: str
+    name: str
+    time: int
+    transactions: str
+    comparison: RunComparison
+    groups: tuple[int, ...]
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """What may be said of each configuration in it, sentences with a full stop."""
+        rows = (self.comparison.rows[place] for place in self.groups)
+        return tuple(f"{self.label}: {row.verdict}." for row in rows if row.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """A configuration in a phase.
+
+    Attributes:
+        phase: where its figures are from.
+        group: place of the configuration.
+        is_first: whether it is the first row of its phase.
+    """
+
+    phase: ComparedPhase
+    group: int
+    is_first: bool
+
+    @property
+    def row(self) -> ComparisonRow:
+        """Its row of the comparison."""
+        return self.phase.comparison.rows[self.group]
+
+
+def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
+    """Return every phase that counts in any of the runs, in order; none where no run has several.
+
+    Args:
+        comparison: of whole runs.
+    """
+    phases = [{_key(each): each for each in run.facts.phases if each.told.counts} for run in comparison.runs]
+    members = [place for group in comparison.groups for place in group.members]
+    keys = dict.fromkeys(key for place in members for key in phases[place])
+    return tuple(_compared(comparison, [each.get(key) for each in phases]) for key in keys)
+
+
+def phase_rows(phases: Sequence[ComparedPhase]) -> tuple[PhaseRow, ...]:
+    """Return the rows of the table: those of each phase, in order."""
+    return tuple(
+        PhaseRow(phase, place, is_first=number == 0)
+        for phase in phases
+        for number, place in enumerate(phase.groups)
+    )
+
+
+def _key(each: PhaseFigures) -> _Key:
+    return each.told.name, each.told.time, known(each.told.workload.label, "")
+
+
+def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -> ComparedPhase:
+    """Return the comparison of one phase.
+
+    Args:
+        comparison: of whole runs.
+        found: the phase of each run; None where it was not reached.
+    """
+    groups = comparison.groups
+    runs = list(comparison.runs)
+    for group in groups:
+        for place, run in _runs_of(group, comparison.runs, found).items():
+            runs[place] = run
+    told = next(each.told for each in found if each is not None)
+    measured = [measured_configuration(group, runs) for group in groups]
+    if not told.is_own:  # who was left out when was settled by the other phase
+        measured = [replace(each, contest="") for each in measured]
+    rows = build_rows(measured, effect=comparison.effect, anchors=comparison.anchors.by_group)
+    phase = replace(comparison, runs=tuple(runs), rows=rows, with_disturbed=(), without_disturbed=())
+    having = tuple(
+        place
+        for place, group in enumerate(groups)
+        if any(found[member] is not None for member in group.members)
+    )
+    judged = tuple(
+        _judged(phase, place, is_own=told.is_own, first_has_it=0 in having) for place in range(len(groups))
+    )
+    return ComparedPhase(
+        one_line(told.label),
+        one_line(told.name),
+        told.time,
+        one_line(known(told.workload.label, "")),
+        replace(phase, rows=judged),
+        having,
+    )
+
+
+def _runs_of(
+    group: ComparedGroup, runs: Sequence[ComparedRun], found: Sequence[PhaseFigures | None]
+) -> Mapping[int, ComparedRun]:
+    """Return the runs of a configuration, by their places, with figures and load of a phase of theirs."""
+    loads = {place: phase_load(each.told) for place in group.members if (each := found[place]) is not None}
+    common = common_load(loads.values())
+    told: dict[int, ComparedRun] = {}
+    for place in group.members:
+        run, each = runs[place], found[place]
+        figures = {} if each is None else each.figures
+        tps = figures.get("tps")
+        if run.tps is None or tps is None or not math.isfinite(tps) or tps < 0:
+            tps = None
+        facts = replace(run.facts, load=loads.get(place, common))
+        told[place] = replace(run, facts=facts, tps=tps, figures=figures, shape=None)
+    return told
+
+
+def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: bool) -> ComparisonRow:
+    """Return a row with what may be said, as the table of whole runs says it."""
+    row, first, group = phase.rows[place], phase.groups[0], phase.groups[place]
+    if place and not first_has_it:
+        told = tr("{name} has no such phase: nothing is compared with it").format(name=first.name)
+        row = replace(row, comparison=None, verdict="; ".join(filter(None, (told_rate(row), told))))
+    elif row.comparison is None:
+        row = with_disturbed_rate(phase, place)
+    elif because := _why_no_verdict(phase, group, is_own=is_own):
+        row = taken_back(phase, place, because)
+        row = replace(row, verdict="; ".join(filter(None, (told_rate(row), row.verdict))))
+    else:
+        row = without_what_others_took(phase, place)
+    return replace(row, verdict=with_safety(row.verdict, first, group, is_ranked=phase.ranked[place]))
+
+
+def _why_no_verdict(phase: RunComparison, group: ComparedGroup, *, is_own: bool) -> str:
+    """Return why nothing about a configuration and the first one is a verdict; empty where it may be one."""
+    if group.contest and not is_own:
+        return tr("another phase settled how often each ran")
+    return phase.why_indicative(group)
+
+
+EXPLANATION: Final = tr(
+    "Each phase with the figures that are stored of it: of the whole of it, nothing is left out of its "
+    "beginning. Intervals allow for all comparisons within a phase. What others did on the machine was "
+    "looked at in the last phase that counts; a run that was disturbed there counts as disturbed in all."
+)
+
+_COLUMNS: Final[tuple[Column[PhaseRow], ...]] = (
+    Column("phase", tr("Phase"), lambda each: each.phase.label if each.is_first else "", CellKind.WORDS),
+    Column(
+        "transactions",
+        tr("Transactions"),
+        lambda each: each.phase.transactions if each.is_first else "",
+        CellKind.LABEL,
+        optional=4,
+    ),
+    *(
+        column.of(lambda each: each.row)
+        for column in (
+            *choose(
+                COMPARISON_COLUMNS,
+                (
+                    ComparisonColumn.CONFIGURATION,
+                    ComparisonColumn.RUNS,
+                    ComparisonColumn.TPS,
+                    ComparisonColumn.INTERVAL,
+                ),
+            ),
+            latency_column("p95", tr("p95 ms"), "latency_p95_ms", optional=2),
+            *choose(
+                COMPARISON_COLUMNS,
+                (
+                    ComparisonColumn.P99,
+                    ComparisonColumn.RATE,
+                    ComparisonColumn.SHARES,
+                    ComparisonColumn.DIFFERENCE,
+                    ComparisonColumn.DIFFERENCE_INTERVAL,
+                    ComparisonColumn.MARKS,
+                ),
+            ),
+        )
+    ),
+)
+
+COMPARED_PHASE_COLUMNS: Final = with_cells(
+    _COLUMNS,
+    {
+        ComparisonColumn.MARKS: lambda each: ", ".join(
+            mark_words(kind) for kind in each.row.marks if kind in _OF_ALL_PHASES
+        )
+    },
+)
+"""Of the table of phases and configurations."""
+
+_WHERE_NEEDED: Final = frozenset({ComparisonColumn.RATE, ComparisonColumn.SHARES, ComparisonColumn.MARKS})
+
+
+def phase_columns(rows: Sequence[PhaseRow]) -> tuple[Column[PhaseRow], ...]:
+    """Return the columns without those about rates and marks where there are none."""
+    return tuple(
+        column
+        for column in COMPARED_PHASE_COLUMNS
+        if column.id not in _WHERE_NEEDED or any(map(column.cell, rows))
+    )

@@ -1,0 +1,357 @@
+"""Phases compared one by one: real run files of several phases, read, compared, told in every form."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.cli import main as command
+from app.comparison.comparison import compare_runs
+from app.comparison.overall.phases import (
+    EXPLANATION,
+    ComparedPhase,
+    compare_phases,
+    phase_columns,
+    phase_rows,
+)
+from app.domain.campaign.configuration import RateShare
+from app.domain.columns import texts
+from app.export.comparison import comparison_as_json
+from app.report.blocks import Report, ReportTable, Text, TextRole
+from app.report.report import read_report
+from app.report.report_data import MOST_NAME, MOST_PHASES, bounded
+from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+from app.runfile.writer import RunState
+from app.statistics.verdict import Verdict
+from tests.fix_phases import (
+    PhasedRun,
+    PhaseShape,
+    ext4_and_xfs,
+    reads_and_writes,
+    write_phased_campaign,
+)
+from tests.fix_window import write_campaign
+
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "runfile" / "format-2-of-ce3bb2d.footing"
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATA", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / "xdg" / name))
+
+
+def facts_of(folder: Path, runs: Sequence[PhasedRun]) -> list[RunFacts]:
+    return [read_run_facts(path) for path in write_phased_campaign(folder, runs)]
+
+
+def phases_of(folder: Path, runs: Sequence[PhasedRun]) -> tuple[ComparedPhase, ...]:
+    return compare_phases(compare_runs(facts_of(folder, runs)))
+
+
+def verdict_of(phase: ComparedPhase, place: int = 1) -> Verdict:
+    found = phase.comparison.rows[place].comparison
+    assert found is not None
+    return found.verdict
+
+
+def at_a_share(repeat: int, percent: float = 90, kept: float = 1.0) -> tuple[PhaseShape, ...]:
+    reached = 800.0 + 7 * repeat
+    rate = reached * percent / 100
+    return (
+        PhaseShape("most", reached),
+        PhaseShape("rate", rate * kept, rate_tps=rate, share=RateShare(percent, "most")),
+    )
+
+
+# --- verdicts ---------------------------------------------------------------------------------------
+
+
+def test_one_phase_differs_and_the_other_does_not(tmp_path: Path) -> None:
+    first, second, writes = phases_of(tmp_path, ext4_and_xfs())
+    assert [each.label for each in (first, second, writes)] == ["reads (1 of 2)", "reads (2 of 2)", "writes"]
+    assert [verdict_of(each) for each in (first, second, writes)] == [
+        Verdict.EQUAL,
+        Verdict.EQUAL,
+        Verdict.HIGHER,
+    ]
+    (sentence,) = writes.verdicts
+    assert sentence.startswith("writes: xfs is 20.0 % faster than ext4 (95 % interval")
+    assert first.verdicts[0].startswith("reads (1 of 2): ext4 and xfs are practically equal")
+
+
+def test_the_phase_that_gives_the_figures_of_the_run_says_what_the_table_of_runs_says(tmp_path: Path) -> None:
+    whole = compare_runs(facts_of(tmp_path, ext4_and_xfs()), cut_s=0)
+    writes = compare_phases(whole)[-1]
+    assert [(row.mean, row.comparison, row.verdict) for row in writes.comparison.rows] == [
+        (row.mean, row.comparison, row.verdict) for row in whole.rows
+    ]
+
+
+def test_means_are_geometric_and_latencies_are_those_that_are_stored(tmp_path: Path) -> None:
+    found = phases_of(tmp_path, ext4_and_xfs())
+    rows = phase_rows(found)
+    cells = [texts(phase_columns(rows), row) for row in rows]
+    assert [(each["phase"], each["configuration"], each["runs"]) for each in cells] == [
+        ("reads (1 of 2)", "ext4", "3"),
+        ("", "xfs", "3"),
+        ("reads (2 of 2)", "ext4", "3"),
+        ("", "xfs", "3"),
+        ("writes", "ext4", "3"),
+        ("", "xfs", "3"),
+    ]
+    assert (cells[4]["tps"], cells[5]["tps"]) == ("801", "961")
+    assert float(cells[4]["p95"]) == pytest.approx(5.0, rel=0.03)
+    assert float(cells[5]["p99"]) == pytest.approx(4.16, rel=0.03)
+    assert (cells[4]["difference"], cells[5]["difference"]) == ("", "+20.0 %")
+    assert "rate" not in cells[0]
+    assert "marks" not in cells[0]
+
+
+def test_errors_are_shared_within_a_phase(tmp_path: Path) -> None:
+    runs = [
+        PhasedRun(name, repeat, reads_and_writes(repeat, reads=1.5 if name == "zfs" else 1, writes=factor))
+        for repeat in range(3)
+        for name, factor in (("ext4", 1.0), ("xfs", 1.2), ("zfs", 0.5))
+    ]
+    writes = phases_of(tmp_path, runs)[-1]
+    assert len(writes.verdicts) == 2
+    assert all("allowing for 2 comparisons" in each for each in writes.verdicts)
+
+
+def test_below_three_runs_a_phase_is_indicative_only(tmp_path: Path) -> None:
+    for phase in phases_of(tmp_path, ext4_and_xfs(2)):
+        assert verdict_of(phase) is Verdict.INDICATIVE
+        assert "indicative only" in phase.verdicts[0]
+
+
+# --- which runs take part ----------------------------------------------------------------------------
+
+
+def test_a_run_that_failed_takes_no_part_in_the_phases_that_it_ended(tmp_path: Path) -> None:
+    runs = ext4_and_xfs()
+    runs[5] = replace(runs[5], state=RunState.FAILED)
+    for phase in phases_of(tmp_path, runs):
+        assert [(row.runs, row.failed) for row in phase.comparison.rows] == [(3, 0), (2, 1)]
+        assert verdict_of(phase) is Verdict.INDICATIVE
+
+
+def test_disturbed_runs_make_no_verdict_in_any_phase(tmp_path: Path) -> None:
+    facts = [
+        replace(each, marks=((DISTURBED, "by others"),)) if each.configuration == "xfs" else each
+        for each in facts_of(tmp_path, ext4_and_xfs())
+    ]
+    for phase in compare_phases(compare_runs(facts)):
+        assert verdict_of(phase) in {Verdict.INDICATIVE, Verdict.INCONCLUSIVE}
+        assert "because 3 of 6 runs were disturbed" in phase.verdicts[0]
+
+
+def test_what_trades_safety_for_speed_is_named_and_what_is_not_durable_is_not_ranked(tmp_path: Path) -> None:
+    runs = ext4_and_xfs()
+    unsafe = [replace(each, marks=((UNSAFE, "x"),)) if each.configuration == "xfs" else each for each in runs]
+    assert all("; UNSAFE options: xfs." in each.verdicts[0] for each in phases_of(tmp_path / "a", unsafe))
+    lost = [
+        replace(each, marks=((NOT_DURABLE, "x"),)) if each.configuration == "xfs" else each for each in runs
+    ]
+    for phase in phases_of(tmp_path / "b", lost):
+        assert "not ranked, xfs is NOT DURABLE" in phase.verdicts[0]
+
+
+def test_a_phase_that_the_first_configuration_has_not_is_compared_with_nothing(tmp_path: Path) -> None:
+    runs = [
+        replace(each, phases=each.phases[-1:]) if each.configuration == "ext4" else each
+        for each in ext4_and_xfs()
+    ]
+    writes, reads, _ = phases_of(tmp_path, runs)
+    assert (writes.groups, reads.groups) == ((0, 1), (1,))
+    assert verdict_of(writes) is Verdict.HIGHER
+    assert reads.comparison.rows[1].comparison is None
+    told = "reads (1 of 2): ext4 has no such phase: nothing is compared with it."
+    assert reads.verdicts == (told,)
+
+
+def test_phases_of_one_name_that_execute_something_else_are_not_compared(tmp_path: Path) -> None:
+    runs = [
+        PhasedRun(name, repeat, (PhaseShape("one", 900, label=label), PhaseShape("two", 500 + repeat)))
+        for repeat in range(3)
+        for name, label in (("ext4", "select-only"), ("xfs", "tpcb-like"))
+    ]
+    assert [(each.name, each.transactions, each.groups) for each in phases_of(tmp_path, runs)] == [
+        ("one", "select-only", (0,)),
+        ("two", "tpcb-like", (0, 1)),
+        ("one", "tpcb-like", (1,)),
+    ]
+
+
+def test_runs_of_a_sequential_campaign_are_judged_in_the_phase_that_settled_how_many_there_are(
+    tmp_path: Path,
+) -> None:
+    facts = [
+        replace(each, design="sequential", rivals=("ext4", "xfs"))
+        for each in facts_of(tmp_path, ext4_and_xfs())
+    ]
+    reads, _, writes = compare_phases(compare_runs(facts))
+    assert "another phase settled how often each ran" in reads.verdicts[0]
+    assert "another phase" not in writes.verdicts[0]
+
+
+# --- load at a rate -----------------------------------------------------------------------------------
+
+
+def test_a_rate_that_was_a_share_has_no_speed_verdict_but_whether_each_kept_it(tmp_path: Path) -> None:
+    runs = [
+        PhasedRun(name, repeat, at_a_share(repeat, kept=kept))
+        for repeat in range(3)
+        for name, kept in (("ext4", 1.0), ("xfs", 0.7))
+    ]
+    most, rate = phases_of(tmp_path, runs)
+    assert verdict_of(most) is Verdict.EQUAL
+    assert [row.comparison for row in rate.comparison.rows] == [None, None]
+    kept, lost = rate.verdicts
+    assert kept.startswith("rate: ext4 kept its rate of 90 % of what each run reached in “most”")
+    assert "xfs did not keep its rate of 90 % of what each run reached in “most”: its capacity is" in lost
+    assert lost.endswith("speed is not compared: the rate of each is a share of what it reached itself.")
+    rows = phase_rows([rate])
+    assert [texts(phase_columns(rows), row)["rate"] for row in rows] == ["kept", "NOT KEPT"]
+
+
+def test_the_table_of_runs_tells_of_a_share_whether_it_was_kept_too(tmp_path: Path) -> None:
+    runs = [PhasedRun("ext4", repeat, at_a_share(repeat)) for repeat in range(3)]
+    row = compare_runs(facts_of(tmp_path, runs)).rows[0]
+    assert row.load.kept is True
+    assert row.verdict.startswith("ext4 kept its rate of 90 % of what each run reached in “most”")
+
+
+def test_other_shares_are_another_load(tmp_path: Path) -> None:
+    runs = [
+        PhasedRun(name, repeat, at_a_share(repeat, percent))
+        for repeat in range(3)
+        for name, percent in (("ext4", 90.0), ("xfs", 50.0))
+    ]
+    told = phases_of(tmp_path, runs)[1].verdicts[1]
+    assert "another load was offered: ext4 at 90 % of what each run reached in “most”; xfs at 50 %" in told
+
+
+# --- where it is told ----------------------------------------------------------------------------------
+
+
+def test_runs_without_phases_are_told_as_ever(tmp_path: Path, capsys: Capture) -> None:
+    paths = write_campaign(tmp_path)
+    found = compare_runs([read_run_facts(path) for path in paths])
+    assert compare_phases(found) == ()
+    assert "phases" not in comparison_as_json(found)
+    assert command.main(["compare", *map(str, paths)]) == 0
+    assert "phase for itself" not in capsys.readouterr().out
+    assert all("phase for itself" not in text for text in headings(read_report(paths)))
+
+
+def test_the_command_tells_phases_in_a_table_and_in_sentences(tmp_path: Path, capsys: Capture) -> None:
+    paths = write_phased_campaign(tmp_path, ext4_and_xfs())
+    assert command.main(["compare", *map(str, paths)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.index("Verdict") < told.index("Each phase for itself") < told.index("Each run for itself")
+    assert "reads (1 of 2): ext4 and xfs are practically equal" in told
+    assert "writes: xfs is 20.0 % faster than ext4" in told
+    assert EXPLANATION in told
+    assert "fill" not in told[told.index("Each phase for itself") : told.index("Each run for itself")]
+
+
+def test_json_tells_each_phase_under_a_key_of_its_own(tmp_path: Path, capsys: Capture) -> None:
+    runs = [PhasedRun(name, repeat, at_a_share(repeat)) for repeat in range(3) for name in ("ext4", "xfs")]
+    paths = write_phased_campaign(tmp_path, runs)
+    assert command.main(["compare", *map(str, paths), "--json"]) == 0
+    most, rate = json.loads(capsys.readouterr().out)["phases"]
+    assert (most["label"], most["time"], most["transactions"]) == ("most", 1, "tpcb-like")
+    first, second = most["configurations"]
+    assert "verdict" not in first
+    assert (second["verdict"], second["complete"], second["ratio"]) == ("practically-equal", 3, 1.0)
+    assert second["latency_p95_ms"] == pytest.approx(4.95, rel=0.03)
+    kept = rate["configurations"][1]["rate"]
+    assert (kept["percent"], kept["of"], kept["kept"], kept["rate_tps"]) == (90, "most", True, None)
+
+
+def headings(report: Report) -> list[str]:
+    return [each.text for each in report.blocks if isinstance(each, Text) and each.role is TextRole.HEADING]
+
+
+def test_a_report_has_a_table_of_phases_behind_the_verdicts(tmp_path: Path) -> None:
+    marks = ((UNSAFE, "fsync = off"),)
+    runs = [replace(each, marks=marks) if each.configuration == "xfs" else each for each in ext4_and_xfs()]
+    report = read_report(write_phased_campaign(tmp_path, runs))
+    place = report.blocks.index(heading_of(report))
+    answers = [
+        at for at, each in enumerate(report.blocks) if isinstance(each, Text) and each.role is TextRole.ANSWER
+    ]
+    assert max(answers) < place < report.blocks.index(heading_of(report, "All runs over time"))
+    table = report.blocks[place + 1]
+    assert isinstance(table, ReportTable)
+    assert len(table.rows) == 6
+    assert table.columns[0].id == "configuration"  # the tag stands before its first cell
+    assert [row.cells["phase"] for row in table.rows[-2:]] == ["writes", "writes"]
+    looks = [row.look for row in table.rows]
+    assert sorted(map(str, looks)) == ["0", "0", "0", "1", "1", "1"]
+    assert [bool(row.warned) for row in table.rows] == [False, True] * 3
+    told = [each.text for each in report.blocks[place:] if isinstance(each, Text)]
+    assert any(each.startswith("writes: xfs is 20.0 % faster than ext4") for each in told)
+    assert any(each.startswith(EXPLANATION) for each in told)
+
+
+def heading_of(report: Report, title: str = "Each phase for itself") -> Text:
+    return next(each for each in report.blocks if isinstance(each, Text) and each.text == title)
+
+
+def test_a_recorded_run_is_compared_phase_by_phase(tmp_path: Path) -> None:
+    path = shutil.copyfile(RECORDED, tmp_path / "recorded.footing")
+    run = read_run_facts(path)
+    other = replace(run, id="another", name="other #1", configuration="other")
+    found = compare_phases(compare_runs([run, other]))
+    assert [each.label for each in found] == ["writes", "half"]
+    writes, half = found
+    assert writes.comparison.rows[0].mean.mean == pytest.approx(278.041194)
+    assert verdict_of(writes) is Verdict.INDICATIVE
+    assert half.comparison.rows[1].comparison is None
+    assert "its rate of 50 % of what each run reached in “writes”" in half.verdicts[0]
+
+
+# --- files of others ------------------------------------------------------------------------------------
+
+
+def test_hostile_names_of_phases_are_one_line_of_plain_text(tmp_path: Path, capsys: Capture) -> None:
+    name = "[red]x[/red]\n\x1b]0;owned\x07<b>"
+    runs = [PhasedRun(each, 0, (PhaseShape(name, 900), PhaseShape("two", 800))) for each in ("ext4", "xfs")]
+    paths = write_phased_campaign(tmp_path, runs)
+    assert command.main(["compare", *map(str, paths)]) == 0
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert "[red]x[/red]" in told
+
+
+@pytest.mark.parametrize("tps", [-5.0, float("inf"), float("nan"), None])
+def test_a_phase_with_an_impossible_figure_takes_no_part(tmp_path: Path, tps: float | None) -> None:
+    facts = facts_of(tmp_path, ext4_and_xfs())
+    reads = next(each for each in facts[0].phases if each.told.name == "reads")
+    bad = replace(reads, figures={"tps": tps})
+    facts[0] = replace(facts[0], phases=tuple(bad if each is reads else each for each in facts[0].phases))
+    first, second, _ = compare_phases(compare_runs(facts))
+    assert [row.runs for row in first.comparison.rows] == [2, 3]
+    assert [row.runs for row in second.comparison.rows] == [3, 3]
+
+
+def test_a_report_bounds_how_many_phases_a_file_may_tell_and_how_long_their_names_are(tmp_path: Path) -> None:
+    name = "x" * 5000
+    share = RateShare(90, name)
+    phases = (PhaseShape(name, 900), PhaseShape("two", 810, rate_tps=810, share=share))
+    (run,) = facts_of(tmp_path, [PhasedRun("ext4", 0, phases)])
+    found = bounded(replace(run, phases=run.phases * 100))
+    assert len(found.phases) == MOST_PHASES
+    assert found.load.share is not None
+    names = (found.phases[0].told.name, str(found.phases[1].told.rate_of), found.load.share.of)
+    assert all(MOST_NAME < len(each) < MOST_NAME + 50 for each in names)
