@@ -21,6 +21,7 @@ from app.library.scan import LibraryScan, ListedRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import Json, Phase, RunState
 from tests.fix_main_window import open_comparison
+from tests.fix_phases import ext4_and_xfs, write_phased_campaign
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape, begin_run, tps_of, write_run
 from tests.fix_window import (
@@ -104,6 +105,20 @@ def test_what_differs_comes_first_and_the_verdict_is_that_of_the_statistics(
     assert told.index("What differs") < told.index("Verdict") < told.index("Each run for itself")
     assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
     assert "Target: filesystem" in told
+    assert "phase for itself" not in told
+
+
+def test_phases_stand_behind_the_configurations_each_with_its_figures_and_verdict(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_phased_campaign(tmp_path, ext4_and_xfs()))
+    told = words(page)
+    assert told.index("Configurations") < told.index("Each phase for itself") < told.index("Each run for")
+    phases = told[told.index("Each phase for itself") : told.index("Each run for itself")]
+    assert "reads (1 of 2)  select-only" in phases
+    assert "5,000 TPS  (4,975 to 5,025)  runs: 3  p95 ms 0.80  p99 ms 0.80" in phases
+    assert "writes: xfs is 20.0 % faster than ext4" in phases
+    assert "fill" not in phases
 
 
 def test_single_runs_of_a_matrix_have_a_verdict_on_their_factor(

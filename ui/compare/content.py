@@ -12,6 +12,7 @@ from app.comparison.factors import Dimension, find_dimensions
 from app.comparison.label_shortening import short_names
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
 from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
 from app.runfile.metadata.safety import NOT_DURABLE
@@ -49,6 +50,7 @@ class Content:
         comparison: None until the facts are read.
         dimensions: in what the configurations differ.
         factors: verdicts over the cells of a matrix.
+        phases: each of them compared, where runs measured several.
         fastest: which configurations may be the fastest, a sentence; empty where that cannot be said.
         focus: path of the run in focus, empty for none.
     """
@@ -58,6 +60,7 @@ class Content:
     dimensions: tuple[Dimension, ...] = ()
     focus: str = ""
     factors: FactorVerdicts = field(default_factory=FactorVerdicts)
+    phases: tuple[ComparedPhase, ...] = ()
     fastest: str = ""
 
     @property
@@ -137,6 +140,7 @@ def compare_content(
         comparison=comparison,
         dimensions=dimensions,
         factors=judge_factors(comparison, dimensions),
+        phases=compare_phases(comparison),
         fastest=describe_fastest(comparison, find_fastest(comparison)),
     )
 

@@ -9,13 +9,22 @@ from PySide6.QtGui import QColor, QTextDocument
 
 from app.analysis.labels import format_tps, one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
+from app.comparison.comparison import ComparedGroup
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
+from app.comparison.overall.phases import (
+    COMPARED_PHASE_COLUMNS,
+    ComparedPhase,
+    phase_rows,
+)
+from app.comparison.overall.phases import (
+    EXPLANATION as PHASES_EXPLANATION,
+)
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
-from app.domain.columns import column_of
+from app.domain.columns import choose, column_of
 from app.domain.text import tr
 from ui.compare.content import NOT_YET, Content
 from ui.theme import Theme
@@ -25,6 +34,9 @@ SWATCH: Final = "■"
 _LONGEST: Final = 300
 _MOST_SWATCHES: Final = 8
 _MOST_NAMES: Final = 6
+
+
+_PHASE_LATENCIES: Final = choose(COMPARED_PHASE_COLUMNS, ("p95", ComparisonColumn.P99))
 
 
 class ComparisonWriter(PlainWriter):
@@ -49,6 +61,7 @@ class ComparisonWriter(PlainWriter):
         self._write_factors(content)  # of a matrix of single runs the only verdicts
         self._write_verdicts(content)
         self._write_configurations(content)
+        self._write_phases(content)
         self._write_runs(content)
 
     def _write_warnings(self, content: Content) -> None:
@@ -108,13 +121,36 @@ class ComparisonWriter(PlainWriter):
             return
         self._heading(tr("Configurations"))
         for group, row in zip(content.comparison.groups, content.comparison.rows, strict=True):
-            self._begin()
-            self._put(SWATCH + " ", colour=self._colour(content.group_colour(group)))
-            self._put(group.name)
-            if group.warning:
-                self._put(f"  {group.warning}", colour=self._ink.warning, bold=True, small=True)
-            self._begin(indent=True)
-            self._put(_row_words(row), colour=self._ink.quiet)
+            self._write_configuration(content, group, row)
+
+    def _write_configuration(self, content: Content, group: ComparedGroup, row: ComparisonRow) -> None:
+        self._begin()
+        self._put(SWATCH + " ", colour=self._colour(content.group_colour(group)))
+        self._put(group.name)
+        if group.warning:
+            self._put(f"  {group.warning}", colour=self._ink.warning, bold=True, small=True)
+        self._begin(indent=True)
+        self._put(_row_words(row), colour=self._ink.quiet)
+
+    def _write_phases(self, content: Content) -> None:
+        if not content.phases:
+            return
+        self._heading(tr("Each phase for itself"))
+        self._line(PHASES_EXPLANATION, colour=self._ink.quiet, small=True)
+        for phase in content.phases:
+            self._write_phase(content, phase)
+
+    def _write_phase(self, content: Content, phase: ComparedPhase) -> None:
+        self._begin()
+        self._put(phase.label, bold=True)
+        self._put(f"  {phase.transactions}", colour=self._ink.quiet, small=True)
+        for each in phase_rows([phase]):
+            self._write_configuration(content, phase.comparison.groups[each.group], each.row)
+            for column in _PHASE_LATENCIES:
+                if cell := column.cell(each):
+                    self._put(f"  {column.heading} {cell}", colour=self._ink.quiet)
+        for verdict in phase.verdicts:
+            self._line(verdict)
 
     def _write_runs(self, content: Content) -> None:
         if content.comparison is None:
