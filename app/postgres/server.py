@@ -70,6 +70,8 @@ START_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 10.0
 SHUTDOWN_TIMEOUT_S: Final = 300.0
 """A shutdown that waits for a checkpoint, after one that left little to write."""
+SMART_S: Final = 3.0
+"""How long sessions may take to end by themselves before those that are left are ended."""
 FAST_SHARE: Final = 0.3
 IMMEDIATE_SHARE: Final = 0.55
 """Of the time to stop: fast shutdown, then immediate, then SIGKILL. Immediate gets the most, because the
@@ -416,9 +418,13 @@ class Server:
         """
         process = self._process
         if process is not None:
-            process.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout_s)
+            # Sessions that were just closed may still be ending: smart shutdown lets them, fast shutdown
+            # would have each log a fatal error (pg_ctl(1)).
+            for number, share_s in ((signal.SIGTERM, min(SMART_S, timeout_s)), (signal.SIGINT, timeout_s)):
+                process.send_signal(number)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(share_s)
+                    break
             if process.returncode == 0:
                 self._forget(process)
                 return

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from app.analysis.cold_caches import MOST_CACHED, STILL_CACHED
 from app.domain.errors import ServerError
 from app.execution.control import Request, send_request
+from app.postgres.connection import connect
 from app.postgres.server import StopMode
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
@@ -99,6 +101,23 @@ def test_a_server_that_was_shut_down_finds_its_data_again_without_recovery(workb
     assert server.pid not in {None, first}
     assert "not properly shut down" not in server.log_text()
     server.checkpoint()
+
+
+def test_sessions_that_were_closed_before_a_shutdown_log_no_error_and_one_that_stays_is_ended(
+    workbench: Workbench,
+) -> None:
+    server = workbench.server()
+    server.start()
+    for _ in range(8):
+        connect(server.conninfo).close()
+    server.shut_down()
+    assert "administrator command" not in Path(server.log_path).read_text()
+    server.start()
+    with connect(server.conninfo) as session:
+        server.shut_down()
+        with pytest.raises(psycopg.OperationalError):
+            session.execute("SELECT 1")
+    assert "terminating connection due to administrator command" in Path(server.log_path).read_text()
 
 
 def test_a_server_that_does_not_shut_down_in_order_is_an_error(workbench: Workbench) -> None:
