@@ -118,23 +118,16 @@ class Phases(ValueKind):
 
     @override
     def write(self, value: tuple[WorkloadPhase, ...]) -> str:
-        lines = ("    {" + ", ".join(self._keys(phase)) + "},\n" for phase in value)
-        return "[\n" + "".join(lines) + "]"
+        kind = _OnePhase(self.fields)
+        return "[\n" + "".join(f"    {kind.write(phase)},\n" for phase in value) + "]"
 
     def words(self, phases: Iterable[WorkloadPhase]) -> str:
         """Return everything that phases say in one line for people."""
         told = []
         for phase in phases:
-            _, *keys = self._keys(phase)
+            _, *keys = _OnePhase(self.fields).keys_of(phase)
             told.append(f"{phase.name}: {', '.join(keys)}" if keys else phase.name)
         return "; ".join(told)
-
-    def _keys(self, phase: WorkloadPhase) -> Iterator[str]:
-        usual = WorkloadPhase("")
-        for field in self.fields:
-            given = getattr(phase, field.attribute)
-            if given != getattr(usual, field.attribute):
-                yield f"{field.name} = {field.kind.write(given)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +180,15 @@ class _OnePhase(ValueKind):
 
     @override
     def write(self, value: WorkloadPhase) -> str:
-        raise NotImplementedError  # `Phases` writes them
+        return "{" + ", ".join(self.keys_of(value)) + "}"
+
+    def keys_of(self, phase: WorkloadPhase) -> Iterator[str]:
+        """Yield what a phase says with its keys, without what is usual."""
+        usual = WorkloadPhase("")
+        for field in self.fields:
+            given = getattr(phase, field.attribute)
+            if given != getattr(usual, field.attribute):
+                yield f"{field.name} = {field.kind.write(given)}"
 
 
 def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:

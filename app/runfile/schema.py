@@ -12,10 +12,7 @@ from functools import cache
 from typing import Final
 
 from app.domain.text import tr
-from app.runfile.writer import FORMAT, ONE_PHASE_FORMAT, PHASES_SCHEMA, SCHEMA
-
-SCHEMAS: Final = {ONE_PHASE_FORMAT: SCHEMA, FORMAT: PHASES_SCHEMA}
-"""The file that makes a run file, by format. A new format gets a file of its own; the old ones stay."""
+from app.runfile.writer import SCHEMAS, schema_script
 
 SchemaObject = tuple[str, str, str, str | None]
 """Type, name, table and SQL text, as in SQLite's table `sqlite_schema`."""
@@ -31,7 +28,7 @@ def schema_of(version: int) -> frozenset[SchemaObject]:
         KeyError: there is no such format.
     """
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(SCHEMAS[version].read_text(encoding="utf-8"))
+        connection.executescript(schema_script(version))
         return frozenset(connection.execute(_OBJECTS).fetchall())
 
 

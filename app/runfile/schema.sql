@@ -25,8 +25,9 @@ PRAGMA user_version = 1;
 -- are counted in that log), imported (what a run of others was read from), running_command (pgbench or a
 -- program of root while it runs: phase and argv), storage_step (how far root was last), pgbench (figures as it
 -- printed them), figure_definitions (number of what some figures of the table summary mean; files of before have
--- none); phases (of a workload with several: format 2, schema_phases.sql); and what people wrote later: tags, note, measured_name and measured_campaign (what name and
--- campaign were before they were renamed). Described by app/runfile/metadata/run_metadata.py.
+-- none); phases (of a workload with several: format 2, schema_phases.sql); and what people wrote later: tags, note,
+-- measured_name and measured_campaign (what name and campaign were before they were renamed). Described by
+-- app/runfile/metadata/run_metadata.py.
 CREATE TABLE run (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL

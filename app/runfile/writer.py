@@ -30,6 +30,8 @@ ONE_PHASE_FORMAT: Final = 1
 SUFFIX: Final = ".footing"
 SCHEMA: Final = Path(__file__).with_name("schema.sql")
 PHASES_SCHEMA: Final = Path(__file__).with_name("schema_phases.sql")
+SCHEMAS: Final = {ONE_PHASE_FORMAT: (SCHEMA,), FORMAT: (SCHEMA, PHASES_SCHEMA)}
+"""The files that make a run file, by format, one after the other. Those of old formats stay."""
 
 _MOST_DIGITS: Final = 4
 
@@ -127,6 +129,15 @@ class LatencySecond:
     buckets: bytes
 
 
+def schema_script(version: int) -> str:
+    """Return the statements that make an empty run file of a format.
+
+    Raises:
+        KeyError: there is no such format.
+    """
+    return "".join(path.read_text(encoding="utf-8") for path in SCHEMAS[version])
+
+
 @contextmanager
 def write_errors_told(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into one sentence with the path."""
@@ -173,17 +184,17 @@ class RunFileWriter:
             path.touch(mode=0o600, exist_ok=False)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
             try:
-                self._begin(PHASES_SCHEMA if has_phases else SCHEMA, is_durable=is_durable)
+                self._begin(FORMAT if has_phases else ONE_PHASE_FORMAT, is_durable=is_durable)
             except BaseException:  # the disk is full, say
                 self._connection.close()
                 raise
 
-    def _begin(self, schema: Path, *, is_durable: bool) -> None:
+    def _begin(self, version: int, *, is_durable: bool) -> None:
         if not is_durable:
             self._connection.execute("PRAGMA synchronous=OFF")
         # Before WAL mode, so that the header with the application id is in the file from the start. In one
         # transaction: else the disk is waited for at every statement.
-        self._connection.executescript(f"BEGIN;{schema.read_text(encoding='utf-8')}COMMIT;")
+        self._connection.executescript(f"BEGIN;{schema_script(version)}COMMIT;")
         # SQLite's manual, "PRAGMA synchronous": in WAL mode FULL syncs the WAL at every commit, so a
         # second that was committed survives a power cut.
         synchronous = "FULL" if is_durable else "OFF"

@@ -20,8 +20,7 @@ from pypdf import PdfReader
 from app.export.anonymize import KEPT, Anonymizer, is_known, known_words
 from app.export.runs import export_runs
 from app.report.report import read_picture, read_report
-from app.runfile.schema import SCHEMAS
-from app.runfile.writer import Json
+from app.runfile.writer import FORMAT, Json, schema_script
 
 EXAMPLES: Final = Path(__file__).resolve().parents[3] / "resources" / "examples"
 PHASES: Final = Path(__file__).resolve().parents[2] / "data" / "runfile" / "format-2-of-ce3bb2d.footing"
@@ -54,7 +53,7 @@ STRUCTURE: Final = {
 def text_columns() -> Iterator[tuple[str, str]]:
     """Yield table and column of every text that the schema declares."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(SCHEMAS[max(SCHEMAS)].read_text(encoding="utf-8"))
+        connection.executescript(schema_script(FORMAT))
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
         for (table,) in tables:
             for row in connection.execute(f"PRAGMA table_info({table})"):

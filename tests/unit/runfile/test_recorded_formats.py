@@ -1,6 +1,6 @@
 """A run file of each format, recorded by the program of its time (tests/data/runfile), is read by this one.
 
-Whoever makes a new format keeps the schema of the old one (`app.runfile.schema.SCHEMAS`) and records a file
+Whoever makes a new format keeps the schema of the old one (`app.runfile.writer.SCHEMAS`) and records a file
 of the new one: the first test asks for both.
 """
 
@@ -14,7 +14,7 @@ import pytest
 
 from app.library.entries import UNREADABLE, read_entry
 from app.runfile.reader import RunFile
-from app.runfile.schema import SCHEMAS
+from app.runfile.writer import SCHEMAS
 from tests.fix_forked import Command
 from tests.made_runs import finished_run
 
