@@ -139,18 +139,24 @@ class BoolKind(ValueKind):
 
 @dataclass(frozen=True, slots=True)
 class Name(ValueKind):
-    """What people call something: printable text of 1 to 80 characters."""
+    """What people call something: printable text on one line.
+
+    Attributes:
+        longest: characters that it may have.
+    """
+
+    longest: int = 80
 
     @property
     @override
     def allowed(self) -> str:
-        return tr("1 to 80 printable characters, no blank at either end")
+        return tr("1 to {most} printable characters, no blank at either end").format(most=self.longest)
 
     @override
     def read(self, value: object, folder: Path) -> str:
         if not isinstance(value, str) or not value.isprintable():
             raise unfit(value, self.allowed)
-        if not 1 <= len(value) <= 80 or value != value.strip():
+        if not 1 <= len(value) <= self.longest or value != value.strip():
             raise unfit(value, self.allowed)
         return value
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from gi.repository import Gio, GLib  # noqa: TID251 - this is the service, not the program
 
+from tests.bus.stand_in import serve, tell
+
 XML = """
 <node><interface name="org.freedesktop.login1.Manager"><method name="Inhibit">
   <arg direction="in" type="s"/><arg direction="in" type="s"/>
@@ -21,14 +23,7 @@ XML = """
 """
 
 
-def tell(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main(behaviour: str) -> None:
-    loop = GLib.MainLoop()
-    connection = Gio.bus_get_sync(Gio.BusType.SYSTEM, None)
     kept: list[Any] = []
 
     def on_released(descriptor: int, condition: object) -> bool:
@@ -36,8 +31,7 @@ def main(behaviour: str) -> None:
         tell("released")
         return False
 
-    def on_call(*arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
-        parameters, invocation = arguments[5], arguments[6]
+    def on_call(parameters: Any, invocation: Any) -> None:  # noqa: ANN401 - Gio's
         if behaviour == "silent":
             kept.append(invocation)
             tell("asked")
@@ -54,16 +48,7 @@ def main(behaviour: str) -> None:
         invocation.return_value_with_unix_fd_list(reply, descriptors)
         tell(" | ".join(("locked", *parameters.unpack())))
 
-    interface = Gio.DBusNodeInfo.new_for_xml(XML).interfaces[0]
-    connection.register_object("/org/freedesktop/login1", interface, on_call, None, None)
-    Gio.bus_own_name_on_connection(
-        connection,
-        "org.freedesktop.login1",
-        Gio.BusNameOwnerFlags.NONE,
-        lambda *_arguments: tell("ready"),
-        lambda *_arguments: loop.quit(),
-    )
-    loop.run()
+    serve(Gio.BusType.SYSTEM, "org.freedesktop.login1", XML, on_call)
 
 
 if __name__ == "__main__":

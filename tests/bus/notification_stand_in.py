@@ -12,6 +12,8 @@ from typing import Any
 
 from gi.repository import Gio, GLib  # noqa: TID251 - this is the service, not the program
 
+from tests.bus.stand_in import serve, tell
+
 XML = """
 <node><interface name="org.freedesktop.Notifications"><method name="Notify">
   <arg direction="in" type="s"/><arg direction="in" type="u"/><arg direction="in" type="s"/>
@@ -22,18 +24,10 @@ XML = """
 """
 
 
-def tell(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main(behaviour: str) -> None:
-    loop = GLib.MainLoop()
-    connection = Gio.bus_get_sync(Gio.BusType.SESSION, None)
     kept: list[Any] = []
 
-    def on_call(*arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
-        parameters, invocation = arguments[5], arguments[6]
+    def on_call(parameters: Any, invocation: Any) -> None:  # noqa: ANN401 - Gio's
         tell(json.dumps(parameters.unpack()))
         if behaviour == "silent":
             kept.append(invocation)
@@ -42,16 +36,7 @@ def main(behaviour: str) -> None:
         else:
             invocation.return_value(GLib.Variant("(u)", (7,)))
 
-    interface = Gio.DBusNodeInfo.new_for_xml(XML).interfaces[0]
-    connection.register_object("/org/freedesktop/Notifications", interface, on_call, None, None)
-    Gio.bus_own_name_on_connection(
-        connection,
-        "org.freedesktop.Notifications",
-        Gio.BusNameOwnerFlags.NONE,
-        lambda *_arguments: tell("ready"),
-        lambda *_arguments: loop.quit(),
-    )
-    loop.run()
+    serve(Gio.BusType.SESSION, "org.freedesktop.Notifications", XML, on_call)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,14 @@ from app.analysis.compression import (
     compressed_share,
 )
 from app.domain.options.option import USUAL_PAGE_BYTES
-from app.domain.units import GIB
+from app.domain.units import GIB, MIB
 from app.postgres.installations.find import Installation
 from app.postgres.pgbench.scale import data_bytes_of
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, serial_of
-from tests.fix_campaign import CampaignBench
+from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_helper import Running
 
 pytestmark = [
@@ -135,3 +136,44 @@ def test_caches_are_cold_also_where_the_wal_has_disks_of_its_own(
         ]
         assert Path(data).name in read
     assert nothing_left(data, wal)
+
+
+@pytest.fixture
+def small_templates(make_loop: Callable[..., str], campaign_bench: CampaignBench) -> Iterator[Path]:
+    """The folder of templates, on a disk that has hardly more room than making one asks for."""
+    disk = make_loop(700 * MIB)
+    folder = Path(campaign_bench.environment["PGFOOTING_TEMPLATES"])
+    folder.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", disk], check=True)
+    subprocess.run(["mount", disk, str(folder)], check=True)
+    owner = campaign_bench.target.stat()
+    (folder / "lost+found").rmdir()
+    os.chown(folder, owner.st_uid, owner.st_gid)
+    folder.chmod(0o700)
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_where_the_disk_of_the_templates_fills_up_every_run_loads_its_data_and_says_why(
+    small_templates: Path, campaign_bench: CampaignBench
+) -> None:
+    workload = 'scale = 1\nclients = 1\nwarmup = "0s"\nduration = "1s"\ndata_set = "copied"'
+    running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=workload))
+    running.until_phase("initdb")
+    while not any(small_templates.glob("pgfooting-*/data/PG_VERSION")):
+        assert running.process.poll() is None
+    filling = small_templates / "of somebody else"
+    with filling.open("wb") as file:
+        room = os.statvfs(small_templates)
+        os.posix_fallocate(file.fileno(), 0, (room.f_bavail - 64) * room.f_frsize)
+    assert running.end() == 0
+    assert list(small_templates.iterdir()) == [filling], "nothing is left of what could not be made"
+    for path in campaign_bench.run_files():
+        with RunFile(path) as run:
+            told = or_none(run.metadata.data_set)
+            assert told is not None
+            assert told.state == "loaded"
+            assert "No template could be made" in told.reason
+            assert str(small_templates) in told.reason
+    shown = campaign_bench.command("show", str(campaign_bench.run_files()[1])).stdout
+    assert "No template could be made" in shown

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import CampaignField, IntKind, Name, ValueKind, quote, read_each
+from app.campaign_file.kinds import CampaignField, IntKind, Name, ValueKind, read_each
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable, unfit
 from app.campaign_file.quantities import WholeSeconds
 from app.domain.errors import did_you_mean
@@ -82,27 +82,6 @@ class RecipeHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence(ValueKind):
-    """Printable text on one line."""
-
-    @property
-    @override
-    def allowed(self) -> str:
-        return tr("1 to {most} printable characters, no blank at either end").format(most=_LONGEST)
-
-    @override
-    def read(self, value: object, folder: Path) -> str:
-        fits = isinstance(value, str) and value.isprintable() and 1 <= len(value) <= _LONGEST
-        if not isinstance(value, str) or not fits or value != value.strip():
-            raise unfit(value, self.allowed)
-        return value
-
-    @override
-    def write(self, value: str) -> str:
-        return quote(value)
-
-
-@dataclass(frozen=True, slots=True)
 class ListOf(ValueKind):
     """A list of a few values of one kind."""
 
@@ -125,7 +104,8 @@ class ListOf(ValueKind):
         return f"[{', '.join(map(self.each.write, value))}]"
 
 
-_SENTENCES: Final = ListOf(Sentence(), _MOST_SENTENCES)
+_SENTENCE: Final = Name(_LONGEST)
+_SENTENCES: Final = ListOf(_SENTENCE, _MOST_SENTENCES)
 
 _CANNOT_SHOW = tr("What the result of the quick variant says nothing about.")
 _KEPT = tr("The configurations that the quick variant keeps; left out: all, which may be eight.")
@@ -144,7 +124,7 @@ _POSTGRESQL = tr("The first major version of PostgreSQL that it is for.")
 _QUICK = tr("The same comparison with little data and short runs.")
 
 QUICK_FIELDS: Final = (
-    CampaignField("cannot_show", Sentence(), "cannot_show", _CANNOT_SHOW),
+    CampaignField("cannot_show", _SENTENCE, "cannot_show", _CANNOT_SHOW),
     CampaignField("configurations", ListOf(Name(), MOST_QUICK_CONFIGURATIONS), "configurations", _KEPT),
     CampaignField("repeats", IntKind(1, 3), "repeats", _QUICK_REPEATS),
     CampaignField("scale", IntKind(1, MOST_QUICK_SCALE), "scale", _QUICK_SCALE),
@@ -176,8 +156,8 @@ class QuickTable(ValueKind):
 
 
 RECIPE_FIELDS: Final = (
-    CampaignField("question", Sentence(), "question", _QUESTION),
-    CampaignField("source", Sentence(), "source", _SOURCE),
+    CampaignField("question", _SENTENCE, "question", _QUESTION),
+    CampaignField("source", _SENTENCE, "source", _SOURCE),
     CampaignField("changed", _SENTENCES, "changed", _CHANGED),
     CampaignField("missing", _SENTENCES, "missing", _MISSING),
     CampaignField("needs", _SENTENCES, "needs", _NEEDS),
