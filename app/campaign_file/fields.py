@@ -149,7 +149,7 @@ _PHASE_NAME = tr("What you call this phase.")
 _TIMES = tr("How often it is run, one time after the other.")
 _COUNTS = tr("Whether its figures are compared.")
 _MAINTENANCE = tr("What is done before it, once for all of its times.")
-_BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by is DoneBy.SERVER)
+_BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by is not DoneBy.PROGRAM)
 _RATES: Final = FloatKind(0.01, 10_000_000)
 
 _ONE_PHASE_FIELDS: Final = (

@@ -16,6 +16,7 @@ from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
 from app.domain.campaign.configuration import Caches, DiskTarget, MemoryTarget, Workload
 from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
+from app.domain.maintenance import maintenance
 from app.domain.options.conflicts import ConflictFinding
 from app.domain.options.option import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.text import tr
@@ -216,6 +217,22 @@ def _phases_fit(layer: Scope) -> tuple[KeyPath, str] | None:
     return None
 
 
+def _maintenance_has_its_filesystem(layer: Scope) -> tuple[KeyPath, str] | None:
+    """What root does to a filesystem needs one that root made, and that has such a thing."""
+    phases = layer.sections["workload"].get("phases")
+    if phases is None or layer.target is None or layer.target.value is None:
+        return None
+    target = layer.target.value
+    groups = target.groups if isinstance(target, DiskTarget) else ()
+    filesystems = [group.filesystem for _, group in groups]
+    for number, phase in enumerate(phases.value or (), start=1):
+        for place, name in enumerate(phase.maintenance, start=1):
+            if obstacle := maintenance(name).obstacle(filesystems):
+                path = f"{phases.place.path}[{number}].maintenance[{place}]"
+                return KeyPath(path, configuration=phases.place.configuration), obstacle
+    return None
+
+
 def _cold_without_phases(layer: Scope) -> tuple[KeyPath, str] | None:
     """Only the first of several would find them cold, and the figures of a run are those of another."""
     caches, phases = _is_cold(layer), layer.sections["workload"].get("phases")
@@ -235,6 +252,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _cold_without_warm_up,
     _cold_outside_memory,
     _phases_fit,
+    _maintenance_has_its_filesystem,
     _cold_without_phases,
 )
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

@@ -6,6 +6,7 @@ A campaign names these and nothing else: no text of it becomes part of a command
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -56,6 +57,22 @@ class Maintenance:
         """Whether it exists on a filesystem."""
         return not self.filesystems or filesystem_id in self.filesystems
 
+    def obstacle(self, filesystems: Sequence[str]) -> str:
+        """Return why it cannot be done, one sentence; empty where it can.
+
+        Args:
+            filesystems: ids of those that root makes for a run; none of a target that is no spare disk.
+        """
+        if self.done_by is not DoneBy.ROOT or any(map(self.is_on, filesystems)):
+            return ""
+        if not filesystems:
+            words = tr("“{name}” is done by root, on spare disks only: this target has none.")
+            return words.format(name=self.name)
+        words = tr("“{name}” exists on {those} only; this target has {these}.")
+        return words.format(
+            name=self.name, those=", ".join(self.filesystems), these=", ".join(dict.fromkeys(filesystems))
+        )
+
 
 CHECKPOINT: Final = Maintenance(
     "checkpoint", tr("checkpoint of the server"), DoneBy.SERVER, LONG_S, statement="CHECKPOINT"
@@ -86,12 +103,21 @@ MAINTENANCE: Final = (
 )
 
 
+class WorkEnd(StrEnum):
+    """How one ended."""
+
+    DONE = "done"
+    ENDED = "ended"
+    """It was called off."""
+    FAILED = "failed"
+
+
 @dataclass(frozen=True, slots=True)
 class MaintenanceEnd:
     """How one ended that root did.
 
     Attributes:
-        how: ``done``; ``ended`` where it was called off; ``failed``.
+        how: a `WorkEnd`.
         message: why it failed; else empty.
         seconds: how long it took.
     """
@@ -103,7 +129,7 @@ class MaintenanceEnd:
     @property
     def is_done(self) -> bool:
         """Whether it was done to its end."""
-        return self.how == "done"
+        return self.how == WorkEnd.DONE
 
 
 def maintenance(name: str) -> Maintenance:

@@ -15,6 +15,7 @@ from app.analysis.compression import ratio_words
 from app.domain.campaign.configuration import (
     Caches,
     Campaign,
+    DiskTarget,
     MemoryTarget,
     RateShare,
     Workload,
@@ -28,9 +29,9 @@ from app.domain.campaign.phases import (
     warmed_workload,
     workload_of,
 )
-from app.domain.maintenance import maintenance
+from app.domain.maintenance import DoneBy, maintenance
 from app.domain.text import tr
-from app.draft.disks.commands import FOLDER
+from app.draft.disks.commands import FOLDER, maintenance_lines
 from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.folders.socket_folders import private_places, socket_places
@@ -184,13 +185,21 @@ def _measuring(
         phase = turn.phase
         does = workload_of(workload, phase)
         if turn.time == 1:
-            for name in phase.maintenance:
-                sql = maintenance(name).statement
-                yield CommandLine(LineAction.SQL, sql, tr("Before {phase}").format(phase=phase.name))
+            yield from _maintenance(resolved, phase)
         number, own_seed = ("", seed) if turn.is_own else (turn.number, seed + 1 + turn.number)
         log = TransactionLog(f"{folders.private}/{LOG_PREFIX}{number}", sampling_rate(does))
         request = _request(resolved, folders, does, own_seed, _threads(resolved, phase), log)
         yield line(_phase_comment(turn), does, request)
+
+
+def _maintenance(resolved: ResolvedConfiguration, phase: WorkloadPhase) -> Iterator[CommandLine]:
+    comment, target = tr("Before {phase}").format(phase=phase.name), resolved.configuration.target
+    for kind in map(maintenance, phase.maintenance):
+        if kind.done_by is not DoneBy.ROOT:
+            yield CommandLine(LineAction.SQL, kind.statement, comment)
+        elif isinstance(target, DiskTarget):
+            for text in maintenance_lines(target, kind):
+                yield CommandLine(LineAction.ROOT, text, comment)
 
 
 def _phase_comment(turn: PhaseTurn) -> str:

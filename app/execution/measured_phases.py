@@ -6,25 +6,31 @@ import time
 from collections.abc import Callable, MutableMapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from statistics import fmean
-from typing import Final, Protocol
+from typing import Final
 
 from app.domain.campaign.configuration import PlannedRun, RateShare, Workload, WorkloadPhase
 from app.domain.campaign.phases import PhaseTurn, turns_of, warmed_workload, workload_of
-from app.domain.errors import PgbenchError, ServerError
-from app.domain.maintenance import Maintenance, maintenance
+from app.domain.errors import FootingError, PgbenchError
+from app.domain.maintenance import Maintenance, WorkEnd, maintenance
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_whole_workload, describe_workload
+from app.execution.upkeep.between import Between, Waiting
 from app.hosts.server_under_test import ServerUnderTest
 from app.postgres.pgbench.argv import warmup_workload
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.recording.recorder import Recorder, printed_values
-from app.runfile.metadata.run_metadata import MaintenanceMetadata, PhaseMetadata, RunMetadata
+from app.runfile.metadata.run_metadata import (
+    MaintenanceMetadata,
+    PhaseMetadata,
+    RunMetadata,
+    RunningCommand,
+)
+from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import Phase, PhaseName
 
 LogSampling = MutableMapping[int, int]
@@ -32,15 +38,6 @@ LogSampling = MutableMapping[int, int]
 
 MAINTAINED: Final = "maintenance"
 """Kind of the event that says that something was done before a phase."""
-
-
-class Waiting(Protocol):
-    """How work of other programs is waited for, as `app.execution.phases.Runner` does it."""
-
-    def __call__(
-        self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
-    ) -> None:
-        """Do `work` in another thread; `look` is called often and may raise, `cancel` then ends it."""
 
 
 @dataclass(slots=True)
@@ -57,6 +54,7 @@ class MeasuredPhases:
         begin: begins a phase of a known length.
         wait: for maintenance.
         look: called often while it is waited for.
+        under_way: of several phases, what people call the one that was begun last.
     """
 
     planned: PlannedRun
@@ -68,6 +66,7 @@ class MeasuredPhases:
     begin: Callable[[PhaseName, float | None], AbstractContextManager[None]]
     wait: Waiting
     look: Callable[[], object]
+    under_way: str = field(default="", init=False)
     _told: list[PhaseMetadata] = field(default_factory=list, init=False)
     _reached: dict[str, list[float]] = field(default_factory=dict, init=False)
     _seen: dict[Workload, float] = field(default_factory=dict, init=False)
@@ -81,7 +80,7 @@ class MeasuredPhases:
 
         Raises:
             PgbenchError: pgbench failed; carries its words.
-            ServerError: the server ended, or maintenance did not.
+            FootingError: the server ended, or maintenance did not.
         """
         if self._workload.warmup_s:
             self._warm_up()
@@ -111,7 +110,7 @@ class MeasuredPhases:
             self.recorder.pgbench_summary(summary)
 
     def _measure_phase(self, turn: PhaseTurn) -> None:
-        phase = turn.phase
+        phase, self.under_way = turn.phase, turn.label
         workload = workload_of(self._workload, phase, self._means())
         told = self._describe(turn, workload)
         self._told.append(told)
@@ -190,29 +189,40 @@ class MeasuredPhases:
     # --- what is done before a phase
 
     def _maintain(self, turn: PhaseTurn) -> None:
+        name = PhaseName(Phase.MAINTENANCE, turn.number)
+        between = Between(self.server, self.wait, self.look)
         done: list[MaintenanceMetadata] = []
-        with self.begin(PhaseName(Phase.MAINTENANCE, turn.number), None):
+        with self.begin(name, None):
             for work in map(maintenance, turn.phase.maintenance):
-                started_s = time.monotonic()
-                self._do(work)
-                done.append(MaintenanceMetadata(name=work.name, duration_s=time.monotonic() - started_s))
-                self._told[-1] = replace(self._told[-1], maintenance=tuple(done))
-                self._tell()
-                told = tr("{label}: {seconds}").format(
-                    label=work.label, seconds=format_duration(done[-1].duration_s)
-                )
-                self.recorder.event(MAINTAINED, told, {"name": work.name, "duration_s": done[-1].duration_s})
+                running = RunningCommand(phase=name.text, argv=(work.label,))
+                self.recorder.set_run(RunMetadata(running_command=running))
+                started_s, how, why = time.monotonic(), WorkEnd.DONE, ""
+                try:
+                    between.do(work)
+                except FootingError as error:
+                    how, why = WorkEnd.FAILED, error.message
+                    raise
+                except BaseException:
+                    how = WorkEnd.ENDED
+                    raise
+                finally:
+                    seconds = time.monotonic() - started_s
+                    done.append(
+                        MaintenanceMetadata(name=work.name, duration_s=seconds, how=how.value, reason=why)
+                    )
+                    self._told[-1] = replace(self._told[-1], maintenance=tuple(done))
+                    self._tell()
+                    self.recorder.event(MAINTAINED, _told(work, done[-1]), values_of(done[-1]))
 
-    def _do(self, work: Maintenance) -> None:
-        end_s = time.monotonic() + work.limit_s
 
-        def look() -> None:
-            self.look()
-            if time.monotonic() > end_s:
-                message = tr("{label} had not ended after {limit}: it was ended, and the run with it.")
-                raise ServerError(message.format(label=work.label, limit=format_duration(work.limit_s)))
-
-        self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)
+def _told(work: Maintenance, done: MaintenanceMetadata) -> str:
+    """Return the sentence of an event: what was done, how it ended, and how long it took."""
+    words = {
+        WorkEnd.DONE: tr("{label}: {seconds}"),
+        WorkEnd.ENDED: tr("{label} was ended after {seconds}"),
+        WorkEnd.FAILED: tr("{label} failed after {seconds}"),
+    }[WorkEnd(done.how)]
+    return words.format(label=work.label, seconds=format_duration(done.duration_s))
 
 
 def _alike(workload: Workload) -> Workload:

@@ -113,6 +113,7 @@ class Runner:
     data_sets: CampaignDataSets | None = None
     outcome: RunOutcome = field(default_factory=RunOutcome)
     _sampler: Sampler | None = field(default=None, init=False)
+    _measured: MeasuredPhases | None = field(default=None, init=False)
     _compression: str = field(default="", init=False)
 
     @property
@@ -129,12 +130,19 @@ class Runner:
             outcome.state = RunState.STOPPED
             outcome.discard = stop.request is Request.DISCARD
         except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
-            outcome.error = self._cause_of(footing_error(error))
+            outcome.error = self._with_phase(self._cause_of(footing_error(error)))
         problem = self._teardown()
         if problem is not None:
             outcome.error = outcome.error or problem
             outcome.state = RunState.FAILED
         return outcome
+
+    def _with_phase(self, error: FootingError) -> FootingError:
+        """Name the phase of several in which a run failed."""
+        if self._measured is not None and self._measured.under_way:
+            words = tr("In the phase “{phase}”: {message}")
+            error.message = words.format(phase=self._measured.under_way, message=error.message)
+        return error
 
     def _cause_of(self, error: FootingError) -> FootingError:
         """Return what is behind an error of server or pgbench: a lost target, a crash of the server."""
@@ -186,7 +194,7 @@ class Runner:
             self._record_stored(told, sampled)
             if is_cold:
                 self._make_cold(pgbench)
-        MeasuredPhases(
+        self._measured = MeasuredPhases(
             planned=self.planned,
             resolved=self.resolved,
             server=server,
@@ -196,7 +204,9 @@ class Runner:
             begin=self._measured_phase,
             wait=self._in_background,
             look=self._look_at,
-        ).measure()
+        )
+        self._measured.measure()
+        self._measured = None
         with self._phase(Phase.COLLECT):
             self.recorder.facts("after", read_changing_facts())
             self._record_health("after")

@@ -16,7 +16,7 @@ from app.analysis.labels import DISK_MARKS
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.domain.errors import FootingError, RunFileError
-from app.domain.step_progress import StepProgress
+from app.domain.step_progress import Operation, StepProgress
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.execution.baseline.storages import CampaignBaselines, StorageBaseline
@@ -53,7 +53,7 @@ from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise, summarise_phases
-from app.runfile.writer import SUFFIX, Json, RunFileWriter, RunState
+from app.runfile.writer import SUFFIX, Json, Phase, RunFileWriter, RunState
 
 _FREE_MEMORY_BYTES: Final = 64 * MIB
 _STEP_EVERY_S: Final = 0.5
@@ -181,12 +181,14 @@ class _StepTeller:
     told_s: float = 0.0
 
     def __call__(self, where: StepProgress) -> None:
+        if where.operation == Operation.MAINTAIN and self.recorder.phase is not Phase.MAINTENANCE:
+            return  # beside pgbench, which is what runs
         if where.number == self.number and time.monotonic() < self.told_s + _STEP_EVERY_S:
             return
         self.number, self.told_s = where.number, time.monotonic()
         text = f"{where.number}/{where.count} {where.text}"
         self.listener.step(text, where.fraction)
-        running = RunningCommand(phase=self.recorder.phase.value, argv=(where.text,), step=where.number)
+        running = RunningCommand(phase=self.recorder.phase_name.text, argv=(where.text,), step=where.number)
         step = StorageStep(
             operation=where.operation,
             number=where.number,

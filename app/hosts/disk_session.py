@@ -16,7 +16,6 @@ from app.dbus.helper_client import HelperClient, HelperSession, HelperSignal
 from app.dbus.helper_errors import HelperBusyError, HelperLostError, expired, lost
 from app.domain.disk import DiskIdentity, UnreleasedItem, unreleased_from_wire
 from app.domain.errors import FootingError, StorageError, restore_error
-from app.domain.maintenance import MaintenanceEnd
 from app.domain.messages.message import message_from_wire
 from app.domain.step_progress import StepProgress, progress_from_wire
 from app.domain.storage_plan.plan import StoragePlan
@@ -177,23 +176,6 @@ class DiskSession:
         *values, left = ended.values
         self.left = tuple(map(unreleased_from_wire, left))
         return UnmakeOutcome(_error_of(values), self.left)
-
-    def maintain(self, name: str, told: StepListener, watch: Watch = look_at_nothing) -> MaintenanceEnd:
-        """Have root do a maintenance of the storage, and hear what is run; returns when it has ended.
-
-        Raises:
-            CannotError: the storage has no such thing.
-            HelperBusyError: another one is under way.
-            FootingError: the helper is lost, or has unmade the storage.
-        """
-
-        def look() -> None:
-            self.check(told)
-            watch()
-
-        ended = self.session.maintain(name, look)
-        self.check(told)
-        return ended
 
     def check(self, told: StepListener | None = None) -> None:
         """Do nothing while the storage is there.

@@ -281,21 +281,8 @@ class HelperHost:
             sentence = tr("The caches of the machine were not emptied after loading. {reason}")
             self.event("note", sentence.format(reason=error.message))
 
-    def maintain(self, name: str, watch: Watch = look_at_nothing) -> MaintenanceEnd:
-        """Have root do a maintenance of the storage by its name; returns when it has ended.
-
-        Raises:
-            CannotError: the storage has no such thing.
-            FootingError: another one is under way, or the helper is lost.
-        """
-        return self.session.maintain(name, self, watch)
-
-    def maintain_beside(self, name: str) -> MaintenanceEnd:
-        """Have it done while something is measured: called in a thread of its own.
-
-        What root runs is heard by whoever looks after the storage meanwhile (`check_alive`). Raises as
-        `maintain`.
-        """
+    def maintain(self, name: str) -> MaintenanceEnd:
+        """Have the helper do it, and wait for its answer."""
         return self.session.session.maintain(name)
 
     def end_maintenance(self) -> None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from app.domain.campaign.configuration import Target
+from app.domain.maintenance import MaintenanceEnd
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.recovery.cleanup import SweepEvent
 from app.process.starter import Account, Hold
@@ -68,6 +69,24 @@ class Host(Protocol):
 
         Raises:
             ServerError: what is dirty cannot be written, or a file cannot be reached.
+        """
+
+    def maintain(self, name: str) -> MaintenanceEnd:
+        """Have root do a maintenance of the storage by its name; called in a thread of its own.
+
+        What root runs is heard by whoever looks after the storage meanwhile (`check_alive`).
+
+        Raises:
+            TargetError: the storage is none of root's.
+            CannotError: the storage has no such thing.
+            FootingError: another one is under way, or the helper is lost.
+        """
+
+    def end_maintenance(self) -> None:
+        """Have what is under way end; whoever waits for it is answered then.
+
+        Raises:
+            FootingError: the helper is lost.
         """
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:

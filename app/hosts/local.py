@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.errors import FootingError, TargetError
+from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
 from app.hosts.folders import run_folders as site
 from app.hosts.folders.descriptors import FileIdentity
@@ -107,6 +108,17 @@ class LocalHost:
             ServerError: what is dirty cannot be written, or a file cannot be reached.
         """
         empty_page_cache(of, self._record, watch)
+
+    def maintain(self, name: str) -> MaintenanceEnd:
+        """Refuse: root touches spare disks only.
+
+        Raises:
+            TargetError: always.
+        """
+        raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
+
+    def end_maintenance(self) -> None:
+        """Do nothing: nothing of root's is under way."""
 
     def health(self) -> None:
         """Return nothing: what disks tell of themselves is root's to ask."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from app.domain.campaign.configuration import DiskTarget, Target
+from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.folders.private_folder import open_private
@@ -137,6 +138,14 @@ class OwnServer:
     def maintain(self, statements: Sequence[str]) -> None:
         """Execute them as the superuser."""
         self._prepared[0].maintain(statements)
+
+    def maintain_storage(self, name: str) -> MaintenanceEnd:
+        """Let the host have it done."""
+        return self.host.maintain(name)
+
+    def end_maintenance(self) -> None:
+        """Let the host end it."""
+        self.host.end_maintenance()
 
     def loaded(self, watch: Watch) -> None:
         """Do what the host does then."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Protocol
 
+from app.domain.maintenance import MaintenanceEnd
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.templates.copying import CopiedData
 from app.hosts.templates.store import Template
@@ -149,6 +150,21 @@ class ServerUnderTest(Protocol):
 
         Raises:
             ServerError: it refuses, or was stopped meanwhile.
+        """
+
+    def maintain_storage(self, name: str) -> MaintenanceEnd:
+        """Have root do a maintenance of its storage by its name, in a thread of its own; waits for its end.
+
+        Raises:
+            TargetError: there is no storage of root's.
+            FootingError: its filesystem has no such thing, another one is under way, or the helper is lost.
+        """
+
+    def end_maintenance(self) -> None:
+        """End a `maintain_storage` of another thread, which then returns; may be called again.
+
+        Raises:
+            FootingError: the helper is lost.
         """
 
     def loaded(self, watch: Callable[[], None]) -> None:

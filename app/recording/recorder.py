@@ -123,6 +123,11 @@ class Recorder:
         """The phase that was begun last."""
         return self._phase.phase
 
+    @property
+    def phase_name(self) -> PhaseName:
+        """The same with its number."""
+        return self._phase
+
     def begin_phase(self, phase: Phase, number: int = 0) -> None:
         """End the phase that lasts and begin the next; `number` as in `PhaseName`."""
         self._phase = PhaseName(phase, number)

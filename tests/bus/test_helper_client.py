@@ -114,14 +114,15 @@ def test_a_maintenance_is_done_by_name_and_what_root_ran_is_told(
     helping("works")
     disks, heard, looks = opened(), Heard(), []
     disks.make(PLANS[0], Heard())
-    ended = disks.maintain("fstrim", heard, lambda: looks.append(1))
+    ended = disks.session.maintain("fstrim", lambda: looks.append(1))
+    disks.check(heard)
     assert (ended.how, ended.is_done, ended.message, ended.seconds) == ("done", True, "", 1.5)
     ((text, code),) = ((each.text, each.exit_code) for each in heard.steps)
     assert (text, code) == ("fstrim /s", 0)
     assert heard.places == [StepProgress(Operation.MAINTAIN, 1, 1, "fstrim", 0.5)]
     disks.session.end_maintenance()
     with pytest.raises(KeyError):
-        disks.maintain("no such thing", heard)
+        disks.session.maintain("no such thing")
 
 
 DISK = PLANS[0].data.disks[0]

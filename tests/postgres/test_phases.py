@@ -107,6 +107,7 @@ def test_what_was_measured_before_a_phase_that_fails_is_kept(campaign_bench: Cam
     ended = campaign_bench.run(campaign_text(memory=True, workload=workload))
     assert ended.returncode == 1
     assert "no_such_column" in ended.stdout + ended.stderr
+    assert "In the phase “bad”: " in " ".join((ended.stdout + ended.stderr).split())
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:
         assert run.state == "failed"

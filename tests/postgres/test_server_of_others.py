@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,8 +31,9 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import ServerError
-from app.domain.maintenance import VACUUM
+from app.domain.maintenance import VACUUM, MaintenanceEnd
 from app.execution import measured_phases
+from app.execution.control import Request
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import resolve_campaign
 from app.execution.run_description import describe_run
@@ -53,7 +55,7 @@ from app.probes.facts.stored import StoredBytes
 from app.process.starter import Account, spawn
 from app.recording.events import NullListener, ProgressReport
 from app.recording.recorder import Recorder
-from app.runfile.metadata.typed_json import NOT_KNOWN, or_none
+from app.runfile.metadata.typed_json import NOT_KNOWN, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
 from app.runfile.writer import Phase, RunFileWriter, RunState
@@ -74,6 +76,8 @@ class ServerOfOthers:
     folder: PrivateFolder
     setup: None = field(default=None, init=False)
     sampled: SampledCompression | None = field(default=None, kw_only=True)
+    by_root: Callable[[str], MaintenanceEnd] | None = field(default=None, init=False)
+    called_off: threading.Event = field(default_factory=threading.Event, init=False)
     maintaining: psycopg.Connection[tuple[object, ...]] | None = field(default=None, init=False)
 
     def conninfo(self, database: str = "postgres") -> str:
@@ -120,6 +124,13 @@ class ServerOfOthers:
             raise ServerError(str(error)) from error
         finally:
             self.maintaining = None
+
+    def maintain_storage(self, name: str) -> MaintenanceEnd:
+        assert self.by_root is not None
+        return self.by_root(name)
+
+    def end_maintenance(self) -> None:
+        self.called_off.set()
 
     def loaded(self, watch: Callable[[], None]) -> None:
         watch()
@@ -248,7 +259,9 @@ class Bench:
     account: Account
     file: Path
 
-    def run(self, listener: NullListener, workload: Workload = WORKLOAD) -> RunOutcome:
+    def run(
+        self, listener: NullListener, workload: Workload = WORKLOAD, switch: Cancellable | None = None
+    ) -> RunOutcome:
         """Measure it as a campaign does; the run file is closed afterwards."""
         choice = PostgresChoice(preset="defaults")
         resolvable = workload if workload.phases else WORKLOAD
@@ -259,7 +272,7 @@ class Bench:
         server: ServerUnderTest = self.server
         recorder = Recorder(RunFileWriter(self.file, has_phases=bool(workload.phases)))
         recorder.set_run(describe_run(planned, resolved, server.setup))
-        switch = Cancellable()
+        switch = switch or Cancellable()
         try:
             return Runner(planned, resolved, server, recorder, listener, switch).execute()
         finally:
@@ -297,11 +310,66 @@ def test_maintenance_that_hangs_is_ended_and_the_run_with_it(
     outcome = bench.run(NullListener(), replace(WORKLOAD, warmup_s=0, phases=phases))
     assert outcome.state is RunState.FAILED
     assert outcome.error is not None
-    assert outcome.error.message.startswith("vacuum of all tables had not ended after 00:01")
+    assert outcome.error.message.startswith(
+        "In the phase “after”: vacuum of all tables had not ended after 00:01"
+    )
     with RunFile(bench.file) as run:
         assert run.phase(Phase.MEASURE) is None
         before = summarise(run, part=1)
         assert (before["tps"] or 0) > 0
+
+
+AFTER = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenance=("btrfs-scrub",)))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            MaintenanceEnd("failed", "its time was up after 4 h", 3.0),
+            "In the phase “after”: scrub of btrfs failed: its time was up after 4 h",
+        ),
+        (
+            MaintenanceEnd("ended", "", 3.0),
+            "In the phase “after”: scrub of btrfs failed: root's helper ended it",
+        ),
+    ],
+)
+def test_maintenance_by_root_that_fails_or_hangs_fails_the_run_with_its_phase_and_is_stored(
+    bench: Bench, answer: MaintenanceEnd, words: str
+) -> None:
+    workload = replace(WORKLOAD, warmup_s=0, phases=AFTER)
+    bench.server.by_root = lambda _: answer
+    outcome = bench.run(NullListener(), workload)
+    assert outcome.state is RunState.FAILED
+    assert outcome.error is not None
+    assert outcome.error.message == words
+    with RunFile(bench.file) as run:
+        assert run.phase(Phase.MEASURE) is None
+        _, after = known(run.metadata.phases, ())
+        (done,) = after.maintenance
+        assert (done.name, done.how) == ("btrfs-scrub", "failed")
+        assert done.reason in words
+        (event,) = (each for each in run.events() if each.kind == "maintenance")
+        assert event.message.startswith("scrub of btrfs failed after")
+        assert summarise(run, part=1)["tps"]
+
+
+def test_maintenance_by_root_is_called_off_by_a_stop(bench: Bench) -> None:
+    workload = replace(WORKLOAD, warmup_s=0, phases=AFTER)
+    switch = Cancellable()
+
+    def hangs(_name: str) -> MaintenanceEnd:
+        switch.request(Request.STOP)
+        assert bench.server.called_off.wait(PATIENCE_S)
+        return MaintenanceEnd("ended", "", 1.0)
+
+    bench.server.by_root = hangs
+    outcome = bench.run(NullListener(), workload, switch)
+    assert outcome.state is RunState.STOPPED
+    with RunFile(bench.file) as run:
+        _, after = known(run.metadata.phases, ())
+        assert [(done.name, done.how) for done in after.maintenance] == [("btrfs-scrub", "ended")]
 
 
 def test_a_server_of_others_is_measured_and_what_is_not_known_of_it_is_never_zero(bench: Bench) -> None:

@@ -7,6 +7,7 @@ stand where it cannot be asked, and grow on the page while one chooses.
 from __future__ import annotations
 
 import re
+import shlex
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -15,8 +16,11 @@ from app.domain.campaign.configuration import DiskTarget
 from app.domain.disk import Disk
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.storage_plan.plan import StoragePlan
-from app.storage.layout.commands import build_steps
+from app.domain.maintenance import Maintenance
+from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX, Role, StoragePlan
+from app.storage.layout.commands import MOUNT_NAMES, build_steps
+from app.storage.layout.commands_maintenance import maintenance_command
+from app.storage.layout.conditions import MountIs
 from app.storage.layout.disk_target import storage_plan
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.steps import Command, Step, describe
@@ -56,6 +60,17 @@ def making_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
         for step in _steps(plan, disks)
         if isinstance(step, Command) and step.argv[0].rpartition("/")[2] in _MAKING
     )
+
+
+def maintenance_lines(target: DiskTarget, kind: Maintenance) -> tuple[str, ...]:
+    """Return the commands with which root does a maintenance of what it made."""
+    found = []
+    for role, (_, group) in zip((Role.DATA, Role.WAL), target.groups, strict=False):
+        mounted = MountIs(f"{FOLDER}/{MOUNT_NAMES[role]}", (f"{PARTITION_NAME_PREFIX}{role.value}-SESSION",))
+        command = maintenance_command(kind, group.filesystem, mounted, "UUID", "pgfooting-snapshot-XXXX")
+        if command is not None:
+            found.append(shlex.join(command.argv))
+    return tuple(found)
 
 
 def _steps(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[Step, ...]:

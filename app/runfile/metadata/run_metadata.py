@@ -13,6 +13,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget
 from app.domain.io_baseline import IoBaseline
+from app.domain.maintenance import WorkEnd
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.probes.base.fact_tree import Fact
@@ -306,10 +307,19 @@ class ImportMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintenanceMetadata:
-    """What was done before a phase, by its name in campaign files, and how long it took."""
+    """What was done before a phase.
+
+    Attributes:
+        name: in campaign files.
+        duration_s: how long it took.
+        how: a `app.domain.maintenance.WorkEnd`; files of before have only what was done to its end.
+        reason: why it failed; else empty.
+    """
 
     name: str = ""
     duration_s: float = 0.0
+    how: str = WorkEnd.DONE.value
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,6 +148,16 @@ def phases(*tables: str, workload: str = "") -> str:
             "workload.phase[1].maintenance",
             "a list of",
         ),
+        (
+            phases('name = "a"\nmaintenance = ["base-backup"]'),
+            "workload.phase[1].maintenance[1]",
+            "one of",
+        ),
+        (
+            phases('name = "a"', 'name = "b"\nmaintenance = ["checkpoint", "fstrim"]'),
+            "workload.phase[2].maintenance[2]",
+            "“fstrim” is done by root, on spare disks only: this target has none",
+        ),
         (phases('name = "a"\nclients = 2\nthreads = 3'), "workload.phase[1].threads", "which is 2"),
         (phases('name = "a"\nthreads = 5'), "workload.phase[1].threads", "which is 4"),
         (
@@ -180,3 +190,48 @@ def test_a_phase_with_fewer_clients_takes_no_more_threads_than_those() -> None:
     workload = "clients = 8\nthreads = 8"
     campaign = read(phases('name = "few"\nclients = 2', 'name = "all"', workload=workload))
     assert campaign.configurations[0].workload.phases[0].threads is None
+
+
+MATRIX = '[[dimension]]\nkey = "target.disks.filesystem"\nvalues = ["btrfs", "xfs"]\n'
+
+
+def on_disks(filesystem: str, *more: str, maintenance: str = "btrfs-balance") -> str:
+    return (
+        f'name = "x"\n[target.disks]\ndata = ["S1"]\nfilesystem = "{filesystem}"\n'
+        + "\n".join(more)
+        + f'\n[[workload.phase]]\nname = "a"\nmaintenance = ["{maintenance}"]\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (on_disks("ext4"), "“btrfs-balance” exists on btrfs only; this target has ext4."),
+        (on_disks("xfs", maintenance="snapshot"), "exists on btrfs, zfs only; this target has xfs."),
+        (on_disks("zfs", maintenance="fstrim"), "“fstrim” exists on ext4, xfs, btrfs, f2fs, ext3 only"),
+        (
+            on_disks("btrfs") + MATRIX,
+            "“btrfs-balance” exists on btrfs only; this target has xfs.",
+        ),
+    ],
+)
+def test_what_root_does_is_refused_where_a_filesystem_has_it_not(text: str, words: str) -> None:
+    with pytest.raises(CampaignError) as caught:
+        read(text)
+    assert "workload.phase[1].maintenance[1]" in caught.value.message
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        on_disks("btrfs"),
+        on_disks("ext4", 'wal = {data = ["S2"], filesystem = "btrfs"}'),
+        on_disks("zfs", maintenance="zpool-scrub"),
+        on_disks("btrfs", maintenance="fstrim") + MATRIX,
+    ],
+)
+def test_what_root_does_is_taken_where_one_of_the_filesystems_has_it(text: str) -> None:
+    for configuration in read(text).configurations:
+        (phase,) = configuration.workload.phases
+        assert len(phase.maintenance) == 1
