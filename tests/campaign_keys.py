@@ -38,6 +38,7 @@ CAMPAIGNS_OWN: Final = (
     "io_baseline",
     "repeat_disturbed",
     "time_budget",
+    "zfs_arc_max",
     "compressibility",
     "data_set",
     "phases",
@@ -177,6 +178,11 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_no_budget),
             "an hour": Value(_an_hour, {"time_budget": '"1h"'}),
         },
+        # What it is compared with has a test of its own (tests/unit/hosts/test_zfs_cache.py).
+        "zfs_arc_max": {
+            "left out": Value(_no_arc_max),
+            "4 GiB": Value(_arc_max, {"zfs_arc_max": '"4 GiB"'}),
+        },
         "target": _targets(places),
         "installation": {
             "newest": _installation('"newest"'),
@@ -312,6 +318,15 @@ def _no_budget(back: Back) -> None:
 
 def _an_hour(back: Back) -> None:
     assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s == 3600
+
+
+def _no_arc_max(back: Back) -> None:
+    assert parse_stored_campaign(str(back.run.values["campaign_file"])).zfs_arc_max_bytes is None
+
+
+def _arc_max(back: Back) -> None:
+    stated = parse_stored_campaign(str(back.run.values["campaign_file"]))
+    assert stated.zfs_arc_max_bytes == 4 * GIB
 
 
 def _fixed_design(back: Back) -> None:

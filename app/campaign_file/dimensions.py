@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from app.campaign_file.fields import ALIKE, SECTIONS
-from app.campaign_file.kinds import CampaignField, IntKind, Name
-from app.campaign_file.layers import TARGET, Key, Layer, find_field, known_keys
+from app.campaign_file.kinds import CampaignField, IntKind, Key, Name
+from app.campaign_file.layers import TARGET, Layer, find_field, known_keys
 from app.campaign_file.paths import Scripts
 from app.campaign_file.problems import InvalidValueError, KeyPath, printable, refusal
-from app.domain.campaign.matrix import DimensionValue, Exclusion, MatrixDimension, default_name
+from app.domain.campaign.matrix import Change, DimensionValue, Exclusion, MatrixDimension, default_name
 from app.domain.errors import did_you_mean
 from app.domain.text import tr
 
@@ -131,7 +131,7 @@ def _read_one_key(
     )
     if any(layer.is_refused for layer in layers):
         return None
-    values = tuple(DimensionValue(_word(layer, found[1]), layer.changes()) for layer in layers)
+    values = tuple(_value_of_key(layer, found) for layer in layers)
     return ReadDimension(MatrixDimension(name or default_name(key), values, key), layers, place)
 
 
@@ -140,7 +140,7 @@ def layer_of_key(
 ) -> Layer:
     """Return the layer that changes one key, as `find_field` found it."""
     path, each, part = found
-    given = reader.read_value(each, {part: raw} if part else raw, place)
+    given = reader.read_value(each, each.kind.whole(part, raw), place)
     table = {each.attribute: given}
     if path[0] == TARGET:
         return Layer(place, {path[1]: table})
@@ -182,12 +182,18 @@ def doubling(first: int, last: int) -> list[int]:
     return found if found[-1] == last else [*found, last]
 
 
-def _word(layer: Layer, field: CampaignField) -> str:
+def _value_of_key(layer: Layer, found: tuple[Key, CampaignField, str]) -> DimensionValue:
+    """Return the value of one key: a table that is given as a whole is one change."""
+    path, field, part = found
+    ((given,),) = (table.values() for table in (*layer.targets.values(), *layer.sections.values()))
+    changes = layer.changes() if part else (Change((*path, field.name), field.kind.write(given.value)),)
+    return DimensionValue(_word(changes[0].text, field, given.value), changes)
+
+
+def _word(text: str, field: CampaignField, value: Any) -> str:  # noqa: ANN401 - scripts, where they are
     """Return what a person calls a value: a text without quotation marks, scripts by their names."""
     if isinstance(field.kind, Scripts):
-        (given,) = layer.sections["workload"].values()
-        return " + ".join(script.label for script in given.value)
-    text = layer.changes()[0].text
+        return " + ".join(script.label for script in value)
     read = tomllib.loads(f"value = {text}")["value"]
     return read if isinstance(read, str) else text.removesuffix(".0")
 
@@ -353,9 +359,9 @@ def _find_value(reader: CampaignReader, each: ReadDimension, raw: object) -> int
         return named
     _, kind, part = field
     try:
-        read = kind.kind.read({part: raw} if part else raw, reader.folder)
+        read = kind.kind.read(kind.kind.whole(part, raw), reader.folder)
     except InvalidValueError:
         return None
-    parts = kind.kind.parts(read)
+    parts = kind.kind.parts(read) if part else None
     text = kind.kind.write(read) if parts is None else parts[0][1]
     return next((at for at, value in enumerate(values) if value.changes[0].text == text), None)

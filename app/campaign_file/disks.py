@@ -13,7 +13,17 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import CampaignField, EnumKind, Name, ReadBackBy, ValueKind, bare_key, quote
+from app.campaign_file.kinds import (
+    CampaignField,
+    EnumKind,
+    Key,
+    Name,
+    NamedParts,
+    ReadBackBy,
+    ValueKind,
+    bare_key,
+    quote,
+)
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.campaign_file.quantities import SizeKind
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
@@ -93,7 +103,7 @@ class PartitionSize(SizeKind):
 
 
 @dataclass(frozen=True, slots=True)
-class OptionsTable(ValueKind):
+class OptionsTable(NamedParts):
     """Options of a filesystem; which there are is known with the filesystem (`disk_faults`)."""
 
     @property
@@ -129,8 +139,8 @@ class OptionsTable(ValueKind):
         return tuple({**dict(below), **dict(above)}.items())
 
     @override
-    def parts(self, value: tuple[tuple[str, OptionValue], ...]) -> tuple[tuple[str, str], ...]:
-        return tuple((name, _spell_part(name, each)) for name, each in value)
+    def parts(self, value: tuple[tuple[str, OptionValue], ...]) -> tuple[tuple[Key, str], ...]:
+        return tuple(((name,), _spell_part(name, each)) for name, each in value)
 
 
 def _spell(value: OptionValue) -> str:
@@ -223,8 +233,30 @@ GROUP_FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class WalTable(ValueKind):
-    """A second group of disks."""
+class GroupKeys:
+    """What a place of a file says of a further group of disks: the whole of it, or only some keys.
+
+    Attributes:
+        pairs: attributes of `GROUP_FIELDS` with their values, in that order.
+    """
+
+    pairs: tuple[tuple[str, Any], ...]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Values by attribute."""
+        return dict(self.pairs)
+
+
+def group_keys(values: Mapping[str, Any]) -> GroupKeys:
+    """Return values by attribute of `GROUP_FIELDS` as one value; those that are None are left out."""
+    names = (each.attribute for each in GROUP_FIELDS)
+    return GroupKeys(tuple((name, values[name]) for name in names if values.get(name) is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTable(ValueKind):
+    """A further group of disks; whether it is complete is known with all places that say something of it."""
 
     @property
     @override
@@ -232,7 +264,7 @@ class WalTable(ValueKind):
         return tr("a table with the keys {names}").format(names=", ".join(each.name for each in GROUP_FIELDS))
 
     @override
-    def read(self, value: object, folder: Path) -> GroupChoice:
+    def read(self, value: object, folder: Path) -> GroupKeys:
         if not isinstance(value, dict):
             raise unfit(value, self.allowed)
         fields = {each.name: each for each in GROUP_FIELDS}
@@ -243,17 +275,52 @@ class WalTable(ValueKind):
                 values[fields[key].attribute] = fields[key].kind.read(value[key], folder)
             except InvalidValueError as error:
                 faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
-        faults = faults or list(_missing(values))
         if faults:
             raise InvalidValueError(*faults)
-        return make_disk_group(values)
+        return group_keys(values)
 
     @override
-    def write(self, value: GroupChoice) -> str:
-        values = values_of_group(value)
-        given = ((each, values[each.attribute]) for each in GROUP_FIELDS)
-        written = (f"{each.name} = {each.kind.write(held)}" for each, held in given if held is not None)
+    def write(self, value: GroupKeys) -> str:
+        written = (f"{each.name} = {each.kind.write(held)}" for each, held in _given(value))
         return f"{{ {', '.join(written)} }}"
+
+    @override
+    def merge(self, below: GroupKeys, above: GroupKeys) -> GroupKeys:
+        """Return both together; where both give a key, `above` decides; options are merged one by one."""
+        under, over = below.values, above.values
+        both = {each.attribute: each.kind for each in GROUP_FIELDS if each.attribute in under.keys() & over}
+        merged = {name: kind.merge(under[name], over[name]) for name, kind in both.items()}
+        return group_keys(under | over | merged)
+
+    @override
+    def parts(self, value: GroupKeys) -> tuple[tuple[Key, str], ...]:
+        found: list[tuple[Key, str]] = []
+        for each, held in _given(value):
+            inner = each.kind.parts(held)
+            whole: list[tuple[Key, str]] = [((), each.kind.write(held))]
+            found += [((each.name, *key), text) for key, text in (whole if inner is None else inner)]
+        return tuple(found)
+
+    @property
+    @override
+    def part_names(self) -> tuple[str, ...]:
+        return (
+            "",
+            *(f"{each.name}.{part}".rstrip(".") for each in GROUP_FIELDS for part in each.kind.part_names),
+        )
+
+    @override
+    def whole(self, part: str, value: object) -> object:
+        if not part:
+            return value
+        name, _, rest = part.partition(".")
+        kinds = {each.name: each.kind for each in GROUP_FIELDS}
+        return {name: kinds[name].whole(rest, value)}
+
+
+def _given(value: GroupKeys) -> list[tuple[CampaignField, Any]]:
+    fields = {each.attribute: each for each in GROUP_FIELDS}
+    return [(fields[name], held) for name, held in value.pairs]
 
 
 def _unknown(key: str) -> Problem:
@@ -264,7 +331,7 @@ def _unknown(key: str) -> Problem:
 
 DISK_FIELDS: Final = (
     *GROUP_FIELDS,
-    CampaignField("wal", WalTable(), "wal", _WAL, read_back=ReadBackBy.TARGET),
+    CampaignField("wal", GroupTable(), "wal", _WAL, read_back=ReadBackBy.TARGET),
     CampaignField("zfs_log", DiskNames(), "zfs_log", _ZFS_LOG, read_back=ReadBackBy.ROOT),
     CampaignField(
         "memory_limit",
@@ -274,6 +341,24 @@ DISK_FIELDS: Final = (
         read_back=ReadBackBy.TARGET,
     ),
 )
+
+FURTHER_GROUPS: Final = ("wal",)
+"""Keys, and attributes of the target, of groups beside the data's."""
+
+DATA_GROUP: Final = ""
+"""What the group of the data is called beside `FURTHER_GROUPS`: its keys are the target's own."""
+
+
+def tables_by_group(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return values by attribute, of each group that a table of the target says something of.
+
+    Args:
+        table: by attribute of `DISK_FIELDS`; what it says beside groups is with the data's.
+    """
+    own = {name: value for name, value in table.items() if name not in FURTHER_GROUPS}
+    found = {DATA_GROUP: own} if own else {}
+    return found | {name: table[name].values for name in FURTHER_GROUPS if table.get(name) is not None}
+
 
 _REQUIRED: Final = {
     "disks": ("data", tr("is missing: which disks?")),
@@ -287,7 +372,10 @@ def disk_faults(values: Mapping[str, Any]) -> Sequence[Problem]:
     Args:
         values: by attribute, as `DISK_FIELDS` reads them.
     """
-    missing = tuple(_missing(values))
+    missing = [*_missing(values)]
+    for name in FURTHER_GROUPS:
+        if name in values:
+            missing += _missing(values[name].values, f".{name}.")
     return missing or [told(problem) for problem in target_problems(make_disk_target(**values))]
 
 
@@ -297,10 +385,10 @@ def told(problem: Problem, below: str = ".") -> Problem:
     return Problem(f"{below}{problem.path}", f"{problem.message} {allowed}".rstrip())
 
 
-def _missing(values: Mapping[str, Any]) -> Sequence[Problem]:
+def _missing(values: Mapping[str, Any], below: str = ".") -> Sequence[Problem]:
     allowed = EnumKind(_NAMES).allowed
     return [
-        Problem(f".{key}", sentence.format(allowed=allowed))
+        Problem(f"{below}{key}", sentence.format(allowed=allowed))
         for attribute, (key, sentence) in _REQUIRED.items()
         if attribute not in values
     ]
@@ -318,7 +406,10 @@ def make_disk_target(**values: Any) -> DiskTarget:  # noqa: ANN401 - the fields 
     """Return the target of values by attribute of `DISK_FIELDS`."""
     names = {each.attribute for each in GROUP_FIELDS}
     data = make_disk_group({name: value for name, value in values.items() if name in names})
-    return DiskTarget(data, **{name: value for name, value in values.items() if name not in names})
+    more = {name: value for name, value in values.items() if name not in names}
+    return DiskTarget(
+        data, **(more | {name: make_disk_group(more[name].values) for name in FURTHER_GROUPS if name in more})
+    )
 
 
 def values_of_group(group: GroupChoice) -> dict[str, Any]:
@@ -330,8 +421,9 @@ def values_of_group(group: GroupChoice) -> dict[str, Any]:
 
 def values_of_disks(target: DiskTarget) -> dict[str, Any]:
     """Return values by attribute of `DISK_FIELDS`; None where nothing need be written."""
+    groups = {name: getattr(target, name) for name in FURTHER_GROUPS}
     more = {
-        "wal": target.wal,
+        **{name: each and group_keys(values_of_group(each)) for name, each in groups.items()},
         "zfs_log": target.zfs_log or None,
         "memory_limit_bytes": target.memory_limit_bytes,
     }

@@ -23,10 +23,11 @@ from app.campaign_file.kinds import (
 )
 from app.campaign_file.paths import Folder, InstallationName, Scripts
 from app.campaign_file.phases import Phases, RateKind, WorkNames
-from app.campaign_file.quantities import Milliseconds, SizeKind, WholeSeconds
+from app.campaign_file.quantities import BytesOrNone, Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
     MOST_ORDER_SEED,
+    SMALLEST_ARC_BYTES,
     Caches,
     DataSet,
     DataSize,
@@ -88,6 +89,7 @@ _ORDER_SEED = tr("With a random order: the number that it is drawn with.")
 _BASELINE = tr("Ask each storage with fio and pg_test_fsync what it can do, before the first run on it.")
 _REPEAT_DISTURBED = tr("At most so many runs that others disturbed are measured again.")
 _TIME_BUDGET = tr("No run is begun that would not end within this time from the start, as far as was seen.")
+_ARC_MAX = tr("The largest size of ZFS's cache (zfs_arc_max) that this campaign needs: compared, never set.")
 _PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
 _MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
 _INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
@@ -122,6 +124,7 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField("io_baseline", BoolKind(), "io_baseline", _BASELINE),
     CampaignField("repeat_disturbed", IntKind(0, 1000), "repeat_disturbed", _REPEAT_DISTURBED),
     CampaignField("time_budget", WholeSeconds(60, 30 * 86_400), "time_budget_s", _TIME_BUDGET),
+    CampaignField("zfs_arc_max", BytesOrNone(SMALLEST_ARC_BYTES, 16 * TIB), "zfs_arc_max_bytes", _ARC_MAX),
 )
 
 TARGETS: Final = (

@@ -20,6 +20,9 @@ from app.domain.errors import did_you_mean
 from app.domain.problem import Problem
 from app.domain.text import tr
 
+Key = tuple[str, ...]
+"""Parts of a dotted key."""
+
 
 class ValueKind(ABC):
     """What one kind of value accepts."""
@@ -51,9 +54,45 @@ class ValueKind(ABC):
         """Return what a configuration gets that gives `above` where the top of the file gives `below`."""
         return above
 
-    def parts(self, value: Any) -> tuple[tuple[str, str], ...] | None:  # noqa: ANN401, ARG002
-        """Return name and TOML of each part of a table whose parts merge one by one; None for one value."""
+    def parts(self, value: Any) -> tuple[tuple[Key, str], ...] | None:  # noqa: ANN401, ARG002
+        """Return key and TOML of each part of a table whose parts merge one by one; None for one value."""
         return None
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """What a key below its own may be called; empty for the key itself, NAME for any name."""
+        return ("",)
+
+    def whole(self, part: str, value: object) -> object:
+        """Return what TOML would give for a table that holds one part.
+
+        Args:
+            part: dotted key below the table's own, empty for the table itself.
+            value: of that part.
+
+        Raises:
+            KeyError: there is no such part.
+        """
+        if part:
+            raise KeyError(part)
+        return value
+
+
+class NamedParts(ValueKind):
+    """A table of any names, each with a value of its own."""
+
+    __slots__ = ()
+
+    @property
+    @override
+    def part_names(self) -> tuple[str, ...]:
+        return ("NAME",)
+
+    @override
+    def whole(self, part: str, value: object) -> object:
+        if not part:
+            raise KeyError(part)
+        return {part: value}
 
 
 def quote(text: str) -> str:

@@ -11,18 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+from app.campaign_file.disks import tables_by_group
 from app.campaign_file.fields import SECTIONS, TARGETS, TargetTable
-from app.campaign_file.kinds import CampaignField
+from app.campaign_file.kinds import CampaignField, Key
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.scopes import Scope, ScopedValue, Table, merge_tables
 from app.domain.campaign.configuration import Configuration, DiskTarget
 from app.domain.campaign.matrix import Change
 
 TARGET: Final = "target"
-
-Key = tuple[str, ...]
 
 _KINDS: Final = {target.kind: target for target in TARGETS}
 
@@ -56,10 +55,10 @@ class Layer:
         return ""
 
     @property
-    def filesystem(self) -> str:
-        """The filesystem that it makes on disks; empty where it says nothing about that."""
-        given = self.targets.get(DiskTarget.kind, {}).get("filesystem")
-        return given.value if given is not None and given.value else ""
+    def groups(self) -> Mapping[str, Mapping[str, Any]]:
+        """Values by attribute, of each group of disks that it says something of; without what was refused."""
+        table = self.targets.get(DiskTarget.kind, {})
+        return tables_by_group({name: each.value for name, each in table.items() if not each.refused})
 
     @property
     def is_refused(self) -> bool:
@@ -84,7 +83,7 @@ class Layer:
             if parts is None:
                 found.append(Change((*path, each.name), each.kind.write(given.value)))
             else:
-                found += [Change((*path, each.name, name), text) for name, text in parts]
+                found += [Change((*path, each.name, *key), text) for key, text in parts]
         return tuple(found)
 
     def place_of(self, key: Key) -> KeyPath | None:
@@ -92,9 +91,9 @@ class Layer:
         for path, each, given in self._values():
             whole = (*path, each.name)
             if key[: len(whole)] == whole and given.value is not None:
-                names = [name for name, _ in each.kind.parts(given.value) or ()]
+                parts = [part for part, _ in each.kind.parts(given.value) or ()]
                 rest = key[len(whole) :]
-                if not names or not rest or rest[0] in names:
+                if not parts or any(part[: len(rest)] == rest[: len(part)] for part in parts):
                     return given.place
         return None
 
@@ -118,17 +117,26 @@ def find_field(parts: Sequence[str]) -> tuple[Key, CampaignField, str] | None:
             continue
         for each in fields:
             rest = ".".join(parts[len(path) + 1 :])
-            if each.name == parts[len(path)] and bool(rest) == (each.name in {"options", "settings"}):
+            if each.name == parts[len(path)] and _has_part(each, rest):
                 return path, each, rest
     return None
+
+
+def _has_part(each: CampaignField, name: str) -> bool:
+    try:
+        each.kind.whole(name, None)
+    except KeyError:
+        return False
+    return True
 
 
 def known_keys() -> tuple[str, ...]:
     """Return every key that a dimension may have; NAME is anything."""
     return tuple(
-        ".".join((*path, each.name, *(["NAME"] if each.name in {"options", "settings"} else [])))
+        ".".join((*path, each.name, *filter(None, [part])))
         for path, fields in _every_table()
         for each in fields
+        for part in each.kind.part_names
     )
 
 
@@ -177,11 +185,15 @@ def target_kind(layers: Sequence[Layer]) -> str:
     return next((kind for kind in reversed(chosen) if kind), "")
 
 
-def filesystem_of(layers: Sequence[Layer]) -> str:
-    """Return the filesystem that several layers make on disks; empty where that is open, or none is made."""
+def filesystems_of(layers: Sequence[Layer]) -> dict[str, str]:
+    """Return the filesystem of each group of disks that several layers make; empty where that is open."""
     if target_kind(layers) != DiskTarget.kind:
-        return ""
-    return next((layer.filesystem for layer in reversed(layers) if layer.filesystem), "")
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        for name, values in layer.groups.items():
+            found[name] = {**found.get(name, {}), **values}
+    return {name: values.get("filesystem") or "" for name, values in found.items() if "disks" in values}
 
 
 def merge_layers(layers: Sequence[Layer], place: KeyPath) -> tuple[Scope, MergedTarget | None]:

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from app.campaign_file.dimensions import ReadDimension, read_dimensions, read_exclusions, read_layer
+from app.campaign_file.disks import DATA_GROUP, group_keys
 from app.campaign_file.fields import MOST_CONFIGURATIONS, SECTIONS
+from app.campaign_file.kinds import Key
 from app.campaign_file.layers import (
     TARGET,
-    Key,
     Layer,
     MergedTarget,
-    filesystem_of,
+    filesystems_of,
     merge_layers,
     target_kind,
 )
@@ -30,7 +31,7 @@ from app.campaign_file.scopes import Scope, ScopedValue, Table
 from app.domain.campaign.configuration import DiskTarget, PostgresChoice, Workload
 from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
 from app.domain.errors import did_you_mean
-from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.filesystems import filesystem
 from app.domain.text import tr
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 MOST_COMBINATIONS: Final = 5_000
 """Of values, before any is left out: so many are gone through."""
-
-_NONE = frozenset[str]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ class _Combinations:
 
     base: Layer
     dimensions: tuple[ReadDimension, ...]
-    _fitting: dict[tuple[int, int, str], Layer] = field(default_factory=dict)
+    _fitting: dict[tuple[int, int, tuple[tuple[str, str], ...]], Layer] = field(default_factory=dict)
 
     def cells(self) -> tuple[Cell, ...]:
         """Return every cell once, the last dimension changing fastest."""
@@ -178,14 +177,13 @@ class _Combinations:
 
     def layers(self, cell: Cell) -> list[Layer]:
         """Return the layers of a cell, with what there is nothing for taken out."""
-        chosen = self._chosen(cell)
-        spec_id = filesystem_of(chosen)
+        made = filesystems_of(self._chosen(cell))
         found = [self.base]
         for place, value in enumerate(cell):
             if value is not None:
-                known = (place, value, spec_id)
+                known = (place, value, tuple(made.items()))
                 if known not in self._fitting:
-                    self._fitting[known] = _fitting(self.dimensions[place].layers[value], spec_id)
+                    self._fitting[known] = _fitting(self.dimensions[place].layers[value], made)
                 found.append(self._fitting[known])
         return found
 
@@ -202,10 +200,10 @@ class _Combinations:
     def _cell(self, values: tuple[int, ...]) -> Cell | None:
         """Return the cell of a combination; None where one of its values does not count and another would."""
         layers = self._chosen(values)
-        kind, spec_id = target_kind(layers), filesystem_of(layers)
+        kind, made = target_kind(layers), filesystems_of(layers)
         cell: list[int | None] = []
         for place, value in enumerate(values):
-            if counts(layers[place + 1], kind, spec_id):
+            if counts(layers[place + 1], kind, made):
                 cell.append(value)
             elif self._any_counts(place, layers):
                 return None
@@ -216,95 +214,137 @@ class _Combinations:
     def _any_counts(self, place: int, layers: list[Layer]) -> bool:
         for layer in self.dimensions[place].layers:
             others = [*layers[: place + 1], layer, *layers[place + 2 :]]
-            if counts(layer, target_kind(others), filesystem_of(others)):
+            if counts(layer, target_kind(others), filesystems_of(others)):
                 return True
         return False
 
 
-def counts(layer: Layer, kind: str, spec_id: str) -> bool:
+def counts(layer: Layer, kind: str, made: Mapping[str, str]) -> bool:
     """Return whether a value has anything to change.
 
-    Keys of a target count on such a target; options and presets of a filesystem where it has one of them.
+    Keys of a target count on such a target; those of a further group where that has disks; options and
+    presets of a filesystem where it has one of them.
 
     Args:
         layer: the value.
         kind: of the target that the values together make.
-        spec_id: of the filesystem that they make; empty for none.
+        made: filesystem of each group of disks that they make; empty for one that is open.
     """
     if layer.targets and kind not in layer.targets:
         return False
-    options, presets = _options(layer), _presets(layer)
-    if not (options or presets) or not spec_id:
+    groups = layer.groups if kind == DiskTarget.kind else {}
+    if not groups:
         return True
-    spec = filesystem(spec_id)
+    return any(_group_counts(values, name, made) for name, values in groups.items())
+
+
+def _group_counts(values: Mapping[str, Any], name: str, made: Mapping[str, str]) -> bool:
+    if name not in made:
+        return name == DATA_GROUP
+    options, presets = _options(values), _presets(values)
+    if not (options or presets) or not made[name]:
+        return True
+    spec = filesystem(made[name])
     return bool(options & {each.id for each in spec.options} or presets & {each.id for each in spec.presets})
 
 
-def _disks(layer: Layer) -> Table:
-    return layer.targets.get(DiskTarget.kind, {})
+def _options(values: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(dict(values.get("options") or ()))
 
 
-def _options(layer: Layer) -> frozenset[str]:
-    given = _disks(layer).get("options")
-    return frozenset(dict(given.value)) if given is not None else _NONE
+def _presets(values: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset({values["preset"]} if values.get("preset") else ())
 
 
-def _presets(layer: Layer) -> frozenset[str]:
-    given = _disks(layer).get("preset")
-    return frozenset({given.value}) if given is not None else _NONE
+def _fitting(layer: Layer, made: Mapping[str, str]) -> Layer:
+    """Return a value without what filesystems do not have, and without groups that have no disks."""
+    table = dict(layer.targets.get(DiskTarget.kind, {}))
+    changed = False
+    for name, values in layer.groups.items():
+        if name not in made and name != DATA_GROUP:
+            kept: Mapping[str, Any] = {}
+        else:
+            kept = _known_there(values, made.get(name, ""))
+        if kept == values:
+            continue
+        changed = True
+        if name == DATA_GROUP:
+            for attribute in values.keys() - kept.keys():
+                del table[attribute]
+            table |= {each: replace(table[each], value=value) for each, value in kept.items()}
+        elif kept:
+            table[name] = replace(table[name], value=group_keys(kept))
+        else:
+            del table[name]
+    return replace(layer, targets={DiskTarget.kind: table}) if changed else layer
 
 
-def _fitting(layer: Layer, spec_id: str) -> Layer:
-    """Return a value without the options and the preset that a filesystem does not have."""
-    if not spec_id or not (_options(layer) or _presets(layer)):
-        return layer
-    spec, table = filesystem(spec_id), dict(_disks(layer))
-    if "options" in table:
+def _known_there(values: Mapping[str, Any], spec_id: str) -> Mapping[str, Any]:
+    """Return the values of a group that say something on a filesystem; all of them where it is open."""
+    if not spec_id or not (_options(values) or _presets(values)):
+        return values
+    spec, kept = filesystem(spec_id), dict(values)
+    if "options" in kept:
         known = {each.id for each in spec.options}
-        kept = tuple(pair for pair in table["options"].value if pair[0] in known)
-        table["options"] = ScopedValue(kept, table["options"].place)
-    if "preset" in table and table["preset"].value not in {each.id for each in spec.presets}:
-        del table["preset"]
-    return replace(layer, targets={DiskTarget.kind: table})
+        kept["options"] = tuple(pair for pair in kept["options"] if pair[0] in known)
+    if "preset" in kept and kept["preset"] not in {each.id for each in spec.presets}:
+        del kept["preset"]
+    return kept
 
 
 def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[Cell]) -> bool:
     """Whether every value counts somewhere, and every option of it exists there; what does not is noted."""
     before = problems.count
-    used: dict[tuple[int, int], set[str]] = {}
+    used: dict[tuple[int, int], list[Mapping[str, str]]] = {}
     kinds: set[str] = set()
+    everywhere: dict[str, set[str]] = {}
     for cell in cells:
         chosen = combinations.layers(cell)
         kinds.add(target_kind(chosen))
-        spec_id = filesystem_of(chosen)
+        made = filesystems_of(chosen)
+        for name, spec_id in made.items():
+            everywhere.setdefault(name, set()).add(spec_id)
         for place, value in enumerate(cell):
             if value is not None:
-                used.setdefault((place, value), set()).add(spec_id)
-    everywhere = {each.id for each in FILESYSTEMS if any(each.id in specs for specs in used.values())}
-    everywhere |= {filesystem_of([combinations.base])} - {""}
+                used.setdefault((place, value), []).append(made)
     for place, dimension in enumerate(combinations.dimensions):
         for value, layer in enumerate(dimension.layers):
-            specs = used.get((place, value), set()) - {""} or everywhere
             if layer.targets and not kinds & layer.targets.keys():
                 sentence = tr("changes nothing: no configuration has its data on such a target.")
                 problems.add(layer.place, sentence)
-            elif specs:
-                _check_exist(problems, layer, sorted(specs))
+                continue
+            _check_groups(problems, layer, used.get((place, value), []), everywhere)
     return problems.count == before
 
 
-def _check_exist(problems: Problems, layer: Layer, specs: Sequence[str]) -> None:
+def _check_groups(
+    problems: Problems,
+    layer: Layer,
+    used: Sequence[Mapping[str, str]],
+    everywhere: Mapping[str, set[str]],
+) -> None:
+    for name, values in layer.groups.items():
+        if name not in everywhere:
+            sentence = tr("changes nothing: no configuration has disks for “{group}”.")
+            problems.add(layer.place, sentence.format(group=name))
+            continue
+        specs = {made.get(name, "") for made in used} - {""} or everywhere[name] - {""}
+        if specs:
+            _check_exist(problems, layer.place, values, sorted(specs))
+
+
+def _check_exist(problems: Problems, place: KeyPath, values: Mapping[str, Any], specs: Sequence[str]) -> None:
     options = {each.id for spec in specs for each in filesystem(spec).options}
     presets = {each.id for spec in specs for each in filesystem(spec).presets}
     labels = ", ".join(filesystem(spec).label for spec in specs)
     for what, given, known in (
-        (tr("option"), _options(layer), options),
-        (tr("preset"), _presets(layer), presets),
+        (tr("option"), _options(values), options),
+        (tr("preset"), _presets(values), presets),
     ):
         for name in sorted(given - known):
             sentence = tr("{what} “{name}” is none of {filesystems}.")
             told = sentence.format(what=what, name=name, filesystems=labels)
-            problems.add(layer.place, f"{told} {did_you_mean(name[:80], sorted(known))}".rstrip())
+            problems.add(place, f"{told} {did_you_mean(name[:80], sorted(known))}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)

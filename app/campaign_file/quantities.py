@@ -120,3 +120,31 @@ class SizeKind(ValueKind):
             if value % factor == 0:
                 return quote(f"{value // factor} {unit}")
         return quote(f"{value} B")
+
+
+@dataclass(frozen=True, slots=True)
+class BytesOrNone(SizeKind):
+    """A size as in `SizeKind`, a whole number of bytes, or 0 for none."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr("{sized}, the same as whole bytes, or 0").format(
+            sized=SizeKind(self.low, self.high).allowed
+        )
+
+    @override
+    def read(self, value: object, folder: Path) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            number = value
+        elif isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
+            number = int(value[:20])
+        else:
+            return int(SizeKind.read(self, value, folder))
+        if number and not self.low <= number <= self.high:
+            raise unfit(value, self.allowed)
+        return number
+
+    @override
+    def write(self, value: int | StrEnum) -> str:
+        return SizeKind.write(self, value) if value else "0"

@@ -10,7 +10,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from app.campaign_file.kinds import ValueKind, quote
+from app.campaign_file.kinds import Key, NamedParts, quote
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -29,7 +29,7 @@ def setting_value(settings: Settings, name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsTable(ValueKind):
+class SettingsTable(NamedParts):
     """A table of settings; sorted by name, in lower case, because PostgreSQL does not mind the case."""
 
     @property
@@ -69,8 +69,8 @@ class SettingsTable(ValueKind):
         return tuple(sorted({**dict(below), **dict(above)}.items()))
 
     @override
-    def parts(self, value: Settings) -> tuple[tuple[str, str], ...]:
-        return tuple((name, quote(text)) for name, text in value)
+    def parts(self, value: Settings) -> tuple[tuple[Key, str], ...]:
+        return tuple(((name,), quote(text)) for name, text in value)
 
 
 def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:

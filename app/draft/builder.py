@@ -118,7 +118,7 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
         "postgresql": _section(parts, "postgresql"),
         "workload": _workload(parts),
     }
-    for key in ("repeats", "precision", "repeat_disturbed", "time_budget"):
+    for key in ("repeats", "precision", "repeat_disturbed", "time_budget", "zfs_arc_max"):
         if parts.values[key].strip():
             document[key] = parts.values[key]
     if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:

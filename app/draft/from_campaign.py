@@ -75,6 +75,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
         "io_baseline": write_text(FIELDS["io_baseline"], campaign.io_baseline),
         "repeat_disturbed": str(campaign.repeat_disturbed) if campaign.repeat_disturbed else "",
         "time_budget": write_text(FIELDS["time_budget"], campaign.time_budget_s),
+        "zfs_arc_max": write_text(FIELDS["zfs_arc_max"], campaign.zfs_arc_max_bytes),
         SETTINGS: write_settings(shared),
     }
     _remember_choices(parts, first.workload)

@@ -31,6 +31,7 @@ from app.draft.disks.commands import all_lines
 from app.draft.planning import effect_sentences, roughly
 from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
+from app.hosts.zfs_cache import arc_max_sentence
 from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
 from app.process.starter import Account
@@ -135,7 +136,7 @@ def make_review(
         _baseline_sentence(resolved),
         about_s,
         _with_repeated(time_sentence(campaign, about_s), campaign.repeat_disturbed),
-        written_sentences(resolved),
+        (*written_sentences(resolved), *filter(None, [_arc_sentence(resolved)])),
         effect_sentences(campaign, about_s, spreads),
     )
 
@@ -145,7 +146,13 @@ def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     campaign = resolved.campaign
     matrix = describe_matrix(campaign.matrix) if campaign.matrix is not None else ()
     time = _with_repeated(time_sentence(campaign, _estimated_s(resolved)), campaign.repeat_disturbed)
-    return (*matrix, time, *written_sentences(resolved))
+    return (*matrix, time, *written_sentences(resolved), *filter(None, [_arc_sentence(resolved)]))
+
+
+def _arc_sentence(resolved: ResolvedCampaign) -> str:
+    return arc_max_sentence(
+        resolved.campaign, {each.target.path for each in resolved.configurations.values()}
+    )
 
 
 def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) -> ReviewRow:

@@ -19,6 +19,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.hosts.server_under_test import ServerSetup
+from app.hosts.zfs_cache import check_arc_max
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.installations.installation import Installation
 from app.postgres.known_settings import check_settings
@@ -196,6 +197,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
     targets = {
         item.name: checks.check(item.target, scales[item.name].data_bytes) for item in campaign.configurations
     }
+    check_arc_max(campaign, {target.path for target in targets.values()})
     smallest_bytes = min(target.room_bytes for target in targets.values())
     largest_bytes = max(choice.data_bytes for choice in scales.values())
     resolved: dict[str, ResolvedConfiguration] = {}

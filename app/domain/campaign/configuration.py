@@ -18,6 +18,8 @@ from app.domain.storage_plan.plan import GroupOf
 DEFAULT_REPEATS: Final = 3
 DEFAULT_REPEATS_OF_SEVERAL: Final = 5
 """From three configurations on: with three repeats Holm's intervals of them are several times as wide."""
+SMALLEST_ARC_BYTES: Final = 64 << 20
+"""The least that ZFS takes as zfs_arc_max (zfs(4)); 0 leaves the choice to ZFS."""
 MOST_ORDER_SEED: Final = 2**31 - 1
 DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
 """One seed per repeat, shared by all configurations (the dates of three of the seeds' benchmarks)."""
@@ -315,6 +317,8 @@ class Campaign:
         design: how it is settled how often each configuration is run.
         precision: of a sequential design: it ends as soon as those that are left differ by less, in percent;
             None for only when one is left.
+        zfs_arc_max_bytes: what the machine's zfs_arc_max has to be, 0 for ZFS's own choice; None for any.
+            It is compared where something is on ZFS, and never set.
     """
 
     name: str
@@ -329,6 +333,7 @@ class Campaign:
     time_budget_s: int | None = None
     design: Design = Design.FIXED
     precision: float | None = None
+    zfs_arc_max_bytes: int | None = None
 
     @property
     def is_order_known(self) -> bool:

@@ -64,6 +64,7 @@ def step_of(path: str) -> Step:
         "io_baseline": Step.REVIEW,
         "repeat_disturbed": Step.WORKLOAD,
         "time_budget": Step.WORKLOAD,
+        "zfs_arc_max": Step.REVIEW,
     }.get(head, Step.MORE)
 
 

@@ -131,6 +131,7 @@ _FIRST_LOOK: Final = {
     "io_baseline": "",
     "repeat_disturbed": "",
     "time_budget": "",
+    "zfs_arc_max": "",
     "target.folder.path": "",
     "target.memory.size": "",
     "workload.size": "2 GiB",

@@ -19,6 +19,7 @@ from app.domain.campaign.configuration import (
     Configuration,
     DiskTarget,
     FolderTarget,
+    GroupChoice,
     MemoryTarget,
     Workload,
 )
@@ -150,6 +151,81 @@ def test_a_dimension_of_targets_takes_a_dimension_of_disks_with_it_where_there_a
     assert names(campaign) == ["memory", "folder", "disks, ext4", "disks, xfs", "disks, zfs"]
     assert campaign.configurations[0].target == MemoryTarget()
     assert campaign.configurations[1].target == FolderTarget("/srv")
+
+
+WAL = (
+    DISKS
+    + 'filesystem = "zfs"\nwal = { data = ["S5"], filesystem = "zfs", options = { recordsize = "8 KiB" } }\n'
+)
+
+
+def wal_of(each: Configuration) -> GroupChoice:
+    wal = disks(each).wal
+    assert wal is not None
+    return wal
+
+
+def test_single_keys_of_the_disks_for_the_wal_are_dimensions_and_the_others_stay() -> None:
+    campaign = parse(
+        WAL.replace('options = { recordsize = "8 KiB" }', 'level = "single"')
+        + '[[dimension]]\nkey = "target.disks.wal.filesystem"\nvalues = ["ext4", "zfs"]\n'
+        + '[[dimension]]\nkey = "target.disks.wal.options.recordsize"\nvalues = ["8 KiB", "128 KiB"]\n'
+    )
+    assert [(wal_of(each).filesystem, wal_of(each).options) for each in campaign.configurations] == [
+        ("ext4", ()),
+        ("zfs", (("recordsize", 8192),)),
+        ("zfs", (("recordsize", 131072),)),
+    ]
+    assert {wal_of(each).disks for each in campaign.configurations} == {("S5",)}
+    assert {disks(each).data.options for each in campaign.configurations} == {()}
+    assert campaign.matrix is not None
+    assert parse(format_campaign(campaign)) == campaign
+
+
+def test_options_of_the_wal_are_merged_one_by_one() -> None:
+    campaign = parse(
+        WAL + '[[dimension]]\nkey = "target.disks.wal.options.compression"\nvalues = ["off", "lz4"]\n'
+    )
+    assert [dict(wal_of(each).options) for each in campaign.configurations] == [
+        {"recordsize": 8192, "compression": "off"},
+        {"recordsize": 8192, "compression": "lz4"},
+    ]
+    assert parse(format_campaign(campaign)) == campaign
+
+
+def test_level_and_disks_of_the_wal_are_dimensions_too() -> None:
+    campaign = parse(
+        DISKS
+        + 'filesystem = "xfs"\nwal = { data = ["S5", "S6"], filesystem = "xfs" }\n'
+        + '[[dimension]]\nkey = "target.disks.wal.level"\nvalues = ["mirror", "stripe"]\n'
+    )
+    assert [wal_of(each).level for each in campaign.configurations] == [Level.MIRROR, Level.STRIPE]
+
+
+def test_keys_of_the_wal_count_where_it_has_disks_of_its_own() -> None:
+    campaign = parse(
+        DISKS
+        + 'filesystem = "xfs"\n'
+        + '[[dimension]]\nname = "WAL"\n[[dimension.value]]\nname = "among the data"\n'
+        + '[[dimension.value]]\nname = "apart"\ntarget.disks.wal = { data = ["S5"] }\n'
+        + '[[dimension]]\nkey = "target.disks.wal.filesystem"\nvalues = ["ext4", "xfs"]\n'
+    )
+    assert names(campaign) == ["among the data", "apart, ext4", "apart, xfs"]
+    first, *others = campaign.configurations
+    assert disks(first).wal is None
+    assert [wal_of(each).filesystem for each in others] == ["ext4", "xfs"]
+    assert parse(format_campaign(campaign)) == campaign
+
+
+def test_the_disks_for_the_wal_are_a_dimension_as_a_whole_as_well() -> None:
+    campaign = parse(
+        DISKS
+        + 'filesystem = "xfs"\n'
+        + '[[dimension]]\nkey = "target.disks.wal"\nname = "WAL"\n'
+        + 'values = [{ data = ["S5"], filesystem = "ext4" }, { data = ["S5"], filesystem = "xfs" }]\n'
+    )
+    assert [wal_of(each).filesystem for each in campaign.configurations] == ["ext4", "xfs"]
+    assert parse(format_campaign(campaign)) == campaign
 
 
 def test_a_scale_replaces_a_size_and_false_and_true_are_off_and_on() -> None:
@@ -458,6 +534,27 @@ def test_what_is_wrong_with_dimensions_is_told_with_its_place(text: str, field: 
             "raidz3",
         ),
         (CLIENTS, "target.disks.filesystem", "is missing"),
+        (
+            FILESYSTEMS + '[[dimension]]\nkey = "target.disks.wal.filesystem"\nvalues = ["ext4", "xfs"]\n',
+            "dimension[2].values[1]",
+            "changes nothing: no configuration has disks for “wal”",
+        ),
+        (
+            'filesystem = "xfs"\nwal = { data = ["S5"], filesystem = "xfs" }\n[[dimension]]\n'
+            'key = "target.disks.wal.options.recordsize"\nvalues = ["8 KiB", "16 KiB"]\n',
+            "dimension[1].values[1]",
+            "option “recordsize” is none of XFS",
+        ),
+        (
+            FILESYSTEMS + '[[dimension]]\nkey = "target.disks.wal.filesystm"\nvalues = ["ext4", "xfs"]\n',
+            "dimension[2].key",
+            "Did you mean “target.disks.wal.filesystem”?",
+        ),
+        (
+            'filesystem = "xfs"\nwal = { filesystem = "xfs" }\n' + CLIENTS,
+            "target.disks.wal.data",
+            "is missing: which disks?",
+        ),
     ],
 )
 def test_what_is_wrong_with_dimensions_of_disks_is_told_with_its_place(

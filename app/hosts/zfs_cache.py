@@ -1,0 +1,111 @@
+"""The largest size of ZFS's cache that a campaign needs, held against the machine's: read, never set.
+
+zfs_arc_max is a parameter of the whole machine: it counts for every pool, does not go back to 0 while the
+module is loaded, and making it smaller does not shrink the cache at once (OpenZFS, zfs(4), zfs_arc_max).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from app.domain.campaign.configuration import Campaign, DiskTarget
+from app.domain.errors import CampaignError
+from app.domain.filesystems import filesystem
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.probes.base.mounts import mount_of
+
+_ZFS: Final = "zfs"
+
+
+def is_on_zfs(campaign: Campaign, folders: Iterable[str] = ()) -> bool:
+    """Return whether anything of a campaign lies on ZFS: on disks that become a pool, or in a folder.
+
+    Args:
+        campaign: with filesystems that exist.
+        folders: of its other targets.
+    """
+    groups = (
+        group.filesystem
+        for each in campaign.configurations
+        if isinstance(each.target, DiskTarget)
+        for _, group in each.target.groups
+    )
+    return _ZFS in groups or any(map(_is_folder_on_zfs, filter(None, folders)))
+
+
+def _is_folder_on_zfs(path: str) -> bool:
+    try:
+        return mount_of(path).filesystem == _ZFS
+    except LookupError:
+        return False
+
+
+def check_arc_max(campaign: Campaign, folders: Iterable[str], root: Path = Path("/")) -> None:
+    """Refuse a campaign that needs another zfs_arc_max than this machine has; nothing is asked without ZFS.
+
+    Args:
+        campaign: of which `zfs_arc_max_bytes` counts.
+        folders: in which data lies that is not on spare disks.
+        root: of the machine's files.
+
+    Raises:
+        CampaignError: it has another one, or none that can be read; the hint is what an administrator enters.
+    """
+    wanted = campaign.zfs_arc_max_bytes
+    if wanted is None or not is_on_zfs(campaign, folders):
+        return
+    parameter = root / filesystem(_ZFS).cache_limit
+    there = _read(parameter)
+    if there == wanted:
+        return
+    if there is None:
+        message = tr("The campaign needs zfs_arc_max = {wanted}, and {parameter} cannot be read.")
+        loading = tr("ZFS is loaded with: modprobe zfs")
+        words = message.format(wanted=_words(wanted), parameter=parameter)
+        raise CampaignError(words, field="zfs_arc_max", hint=f"{loading}\n{_commands(wanted, parameter)}")
+    message = tr(
+        "The campaign needs zfs_arc_max = {wanted}, and this machine has {there}. It is a parameter of the "
+        "whole machine, which pgFooting never sets."
+    )
+    told = message.format(wanted=_words(wanted), there=_words(there))
+    raise CampaignError(told, field="zfs_arc_max", hint=_commands(wanted, parameter))
+
+
+def _read(parameter: Path) -> int | None:
+    try:
+        return int(parameter.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _words(size_bytes: int) -> str:
+    if not size_bytes:
+        return tr("0 (ZFS chooses)")
+    return tr("{bytes} ({size})").format(bytes=size_bytes, size=format_size(size_bytes))
+
+
+def _commands(wanted: int, parameter: Path) -> str:
+    """Return what root enters, for now and for after the next start."""
+    if not wanted:
+        return tr(
+            "It does not go back to 0 while ZFS is loaded: take zfs_arc_max out of /etc/modprobe.d, and "
+            "start the machine anew."
+        )
+    return tr(
+        "As root, for now:\n  echo {wanted} > {parameter}\nand, for after the next start, this line in "
+        "/etc/modprobe.d/zfs.conf:\n  options zfs zfs_arc_max={wanted}\nA cache that is larger already "
+        "shrinks only when memory is short: a restart makes it small at once."
+    ).format(wanted=wanted, parameter=parameter)
+
+
+def arc_max_sentence(campaign: Campaign, folders: Iterable[str]) -> str:
+    """Return what a campaign's zfs_arc_max comes to before its start; empty where it states none."""
+    if campaign.zfs_arc_max_bytes is None:
+        return ""
+    if not is_on_zfs(campaign, folders):
+        return tr("zfs_arc_max changes nothing here: no configuration lies on ZFS.")
+    sentence = tr("zfs_arc_max of this machine is {wanted}, as the campaign needs it.")
+    return sentence.format(wanted=_words(campaign.zfs_arc_max_bytes))
