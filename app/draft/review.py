@@ -22,12 +22,12 @@ from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.option import USUAL_PAGE_BYTES
-from app.domain.options.raid import Assembler, Level
-from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan
+from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
 from app.draft.disks.commands import all_lines
+from app.draft.disks.wear import WrittenVolume, synchronised_bytes, wear_sentences
 from app.draft.planning import effect_sentences, roughly
 from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
@@ -36,8 +36,6 @@ from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
 from app.process.starter import Account
 from app.statistics.selection import FEWEST_ROUNDS
-from app.storage.layout.disk_target import group_layout
-from app.storage.layout.partition_size import planned_bytes
 
 OVERHEAD_S: Final = 3.0
 LOAD_BYTES_PER_S: Final = 100e6
@@ -354,19 +352,6 @@ SYNC_BYTES_PER_S: Final = 200e6
 Described = Mapping[StoragePlan, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenVolume:
-    """What all runs of a configuration write, before copies and parity.
-
-    Attributes:
-        known_bytes: loading, and transactions whose number is known.
-        is_least: more is written, the faster the more: only the speed decides how much.
-    """
-
-    known_bytes: int
-    is_least: bool = False
-
-
 def place_words(plan: StoragePlan) -> str:
     """Return where the data of a plan lies, in two lines."""
     words = _group_words(plan.data)
@@ -418,61 +403,8 @@ def _all_there(plan: StoragePlan, disks: Sequence[Disk]) -> bool:
     return all(identity.key() in there for _, identity in plan.members())
 
 
-def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolume]) -> tuple[str, ...]:
-    """Return what the disks bear: what copies, parity and the first synchronisation make of what is written.
-
-    Args:
-        resolved: the campaign.
-        written: by configuration, what its runs write together.
-    """
-    plans = {name: each.target.plan for name, each in resolved.configurations.items() if each.target.plan}
-    if not plans:
-        return ()
-    runs = resolved.campaign.repeats
-    synchronised = sum(max(map(_synchronised_bytes, plan.groups)) for plan in plans.values()) * runs
-    sentences = []
-    if synchronised:
-        sentence = tr("The first synchronisation of arrays writes about {size} to each of their disks.")
-        sentences.append(sentence.format(size=format_size(synchronised)))
-    total = 0.0
-    for name, plan in plans.items():
-        total += written[name].known_bytes * _factor(plan.data) / len(plan.data.disks)
-        total += _synchronised_bytes(plan.data) * runs
-    is_least = any(written[name].is_least for name in plans)
-    at_least = tr(" at least") if is_least else ""
-    without = tr(" without the transactions") if is_least else ""
-    smallest = min(disk.size_bytes for plan in plans.values() for disk in plan.data.disks)
-    sentence = tr(
-        "With copies and parity, each data disk is written{at_least} about {size}{without}, {share} of its "
-        "size; what that is of its rated life stands in its data sheet (TBW)."
-    )
-    share = _share_words(total / smallest)
-    size = format_size(total)
-    sentences.append(sentence.format(at_least=at_least, size=size, without=without, share=share))
-    return tuple(sentences)
-
-
 def making_seconds(plan: StoragePlan | None) -> float:
     """Return about how long it takes to make and unmake storage: mostly the first synchronisation."""
     if plan is None:
         return 0.0
-    return MAKING_S + sum(map(_synchronised_bytes, plan.groups)) / SYNC_BYTES_PER_S
-
-
-def _share_words(share: float) -> str:
-    digits = 1 if 0 < share < 0.1 else 0
-    return f"{share * 100:,.{digits}f}\u00a0%" if share >= 0.001 else tr("less than 0.1\u00a0%")
-
-
-def _factor(group: Group) -> float:
-    """Return how many bytes are written to all disks for each byte of the filesystem."""
-    equal = [1 << 40] * len(group.disks)
-    return sum(equal) / max(1, group_layout(group).usable_bytes(equal))
-
-
-def _synchronised_bytes(group: Group) -> int:
-    """Return what the kernel writes at most to one disk to synchronise a new array; 0 where there is none."""
-    is_md = group_layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
-    if not is_md or group.initial_sync is InitialSync.ASSUME_CLEAN:
-        return 0
-    return planned_bytes(group)
+    return MAKING_S + sum(map(synchronised_bytes, plan.groups)) / SYNC_BYTES_PER_S

@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from app.dbus.udisks import UdisksUnavailable, fetch_wear
 from app.domain.campaign.configuration import Caches, Campaign, Configuration, DiskTarget, Target
 from app.domain.campaign.phases import measured_seconds, own_workload, workload_of
 from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
+from app.domain.endurance import DriveWear
 from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
@@ -77,11 +79,13 @@ class ResolvedCampaign:
         campaign: as stated.
         machine: memory and CPUs that the decisions came from.
         configurations: by the configuration's name.
+        wear: of drives of spare disks that tell it, by device number.
     """
 
     campaign: Campaign
     machine: Machine
     configurations: dict[str, ResolvedConfiguration]
+    wear: Mapping[str, DriveWear] = field(default_factory=dict)
 
 
 def _within_limits(machine: Machine, campaign: Campaign) -> Machine:
@@ -233,7 +237,16 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         resolved[item.name] = ResolvedConfiguration(
             item, target, installation, settings, scale, threads, need_bytes, unsafe, options, phase_threads
         )
-    return ResolvedCampaign(campaign, machine, resolved)
+    has_disks = any(target.plan is not None for target in targets.values())
+    return ResolvedCampaign(campaign, machine, resolved, _wear() if has_disks else {})
+
+
+def _wear() -> Mapping[str, DriveWear]:
+    """Return what drives say of their wear; nothing where nobody can be asked, which the plan tells."""
+    try:
+        return fetch_wear()
+    except UdisksUnavailable:
+        return {}
 
 
 def chosen_server_options(item: Configuration) -> tuple[ServerOption, ...]:

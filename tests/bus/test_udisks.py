@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from app.dbus.udisks import UdisksFollower, UdisksUnavailable, fetch_objects
+from app.dbus.udisks import UdisksFollower, UdisksUnavailable, fetch_objects, fetch_wear
+from app.domain.endurance import DriveWear
 from app.storage.inspect.udisks_objects import Objects, properties, text_of_bytes
 
 pytestmark = pytest.mark.bus
@@ -63,6 +64,11 @@ def test_objects_are_fetched_with_their_values_unpacked(stand_in: Callable[[str]
     assert text_of_bytes(block["Device"]) == f"{BLOCKS}/sdb"
     assert properties(objects, f"{BLOCKS}/sdb", "Filesystem") == {}
     assert properties(objects, "/nowhere", "Block") == {}
+
+
+def test_nvme_drives_tell_their_wear_and_no_others(stand_in: Callable[[str], StandIn]) -> None:
+    stand_in("answer")
+    assert fetch_wear(LIMIT_S) == {"259:0": DriveWear(12 * 10**12, 4)}
 
 
 def test_without_the_service_a_reason_is_told_and_nothing_is_started(bus: object) -> None:

@@ -17,6 +17,15 @@ ROOT = "/org/freedesktop/UDisks2"
 BLOCK = "org.freedesktop.UDisks2.Block"
 MANAGER = "org.freedesktop.DBus.ObjectManager"
 PROPERTIES = "org.freedesktop.DBus.Properties"
+CONTROLLER = "org.freedesktop.UDisks2.NVMe.Controller"
+PARTITION = "org.freedesktop.UDisks2.Partition"
+WEAR_XML = f"""
+<node><interface name="{CONTROLLER}">
+  <method name="SmartGetAttributes">
+    <arg name="options" direction="in" type="a{{sv}}"/><arg name="attributes" direction="out" type="a{{sv}}"/>
+  </method>
+</interface></node>
+"""
 XML = f"""
 <node><interface name="{MANAGER}">
   <method name="GetManagedObjects"><arg direction="out" type="a{{oa{{sa{{sv}}}}}}"/></method>
@@ -37,12 +46,34 @@ class StandIn:
         self._connection = Gio.bus_get_sync(Gio.BusType.SYSTEM, None)
         interface = Gio.DBusNodeInfo.new_for_xml(XML).interfaces[0]
         self._connection.register_object(ROOT, interface, self._call, None, None)
+        self._add_nvme()
 
     def _add(self, path: str) -> dict[str, dict[str, GLib.Variant]]:
         self.objects[path] = {
             BLOCK: {"Device": GLib.Variant("ay", path.encode() + b"\0"), "IdType": GLib.Variant("s", "")}
         }
         return self.objects[path]
+
+    def _add_nvme(self) -> None:
+        """Add a drive that tells its wear, with its disk and a partition of it."""
+        drive = f"{ROOT}/drives/NVMe"
+        self.objects[drive] = {CONTROLLER: {}}
+        disk: dict[str, dict[str, GLib.Variant]] = {}
+        for name, minor, more in (("nvme0n1", 0, disk), ("nvme0n1p1", 1, {PARTITION: {}})):
+            block = {
+                "Drive": GLib.Variant("o", drive),
+                "DeviceNumber": GLib.Variant("t", 259 << 8 | minor),
+            }
+            self.objects[f"{ROOT}/block_devices/{name}"] = {BLOCK: block, **more}
+        interface = Gio.DBusNodeInfo.new_for_xml(WEAR_XML).interfaces[0]
+        self._connection.register_object(drive, interface, self._tell_wear, None, None)
+
+    def _tell_wear(self, *arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
+        told = {
+            "total_data_written": GLib.Variant("t", 12 * 10**12),
+            "percent_used": GLib.Variant("y", 4),
+        }
+        arguments[6].return_value(GLib.Variant("(a{sv})", (told,)))
 
     def _call(self, *arguments: Any) -> None:  # noqa: ANN401 - as Gio calls it
         invocation = arguments[6]

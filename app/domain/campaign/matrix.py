@@ -90,9 +90,17 @@ class Matrix:
 
 
 def default_name(key: str) -> str:
-    """Return what a dimension of one key is called where nobody gives it a name: the key's last part."""
-    settings = "postgresql.settings."
-    return key.removeprefix(settings) if key.startswith(settings) else key.rpartition(".")[2]
+    """Return what a dimension of one key is called where nobody gives it a name: the key's last part.
+
+    Of disks beside the data's with the group, which has the same keys.
+    """
+    settings, disks = "postgresql.settings.", "target.disks."
+    if key.startswith(settings):
+        return key.removeprefix(settings)
+    group, _, rest = key.removeprefix(disks).partition(".")
+    if key.startswith(disks) and rest and group != "options":
+        return f"{group} {rest.rpartition('.')[2]}"
+    return key.rpartition(".")[2]
 
 
 def is_left_out(cell: Cell, exclusion: Exclusion) -> bool:

@@ -177,6 +177,7 @@ def test_single_keys_of_the_disks_for_the_wal_are_dimensions_and_the_others_stay
         ("zfs", (("recordsize", 131072),)),
     ]
     assert {wal_of(each).disks for each in campaign.configurations} == {("S5",)}
+    assert names(campaign) == ["ext4", "zfs, wal recordsize 8 KiB", "zfs, wal recordsize 128 KiB"]
     assert {disks(each).data.options for each in campaign.configurations} == {()}
     assert campaign.matrix is not None
     assert parse(format_campaign(campaign)) == campaign
@@ -540,8 +541,10 @@ def test_what_is_wrong_with_dimensions_is_told_with_its_place(text: str, field: 
             "changes nothing: no configuration has disks for “wal”",
         ),
         (
-            'filesystem = "xfs"\nwal = { data = ["S5"], filesystem = "xfs" }\n[[dimension]]\n'
-            'key = "target.disks.wal.options.recordsize"\nvalues = ["8 KiB", "16 KiB"]\n',
+            (
+                'filesystem = "xfs"\nwal = { data = ["S5"], filesystem = "xfs" }\n[[dimension]]\n'
+                'key = "target.disks.wal.options.recordsize"\nvalues = ["8 KiB", "16 KiB"]\n'
+            ),
             "dimension[1].values[1]",
             "option “recordsize” is none of XFS",
         ),

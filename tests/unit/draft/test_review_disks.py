@@ -18,20 +18,20 @@ from app.domain.campaign.configuration import (
     interleaved_order,
 )
 from app.domain.campaign.order import RunOrder
+from app.domain.endurance import DriveWear
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
 from app.domain.units import GIB, KIB
 from app.draft.commands import LineAction
+from app.draft.disks.wear import WrittenVolume, wear_sentences
 from app.draft.review import (
-    WrittenVolume,
     baseline_seconds,
     make_review,
     making_seconds,
     place_words,
     storage_commands,
     transaction_bytes,
-    wear_sentences,
     written_sentences,
 )
 from app.execution.baseline.storages import storages_to_ask
@@ -162,6 +162,50 @@ def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
         assert "Loading writes about 960 MiB" in told
         assert "about 0 B" not in told
         assert "about 960 MiB" in told.partition("each data disk is written")[2]
+
+
+def wear_told(*wear: DriveWear) -> str:
+    level = Level.SINGLE if len(wear) < 2 else Level.STRIPE
+    target = DiskTarget(GroupChoice(KEYS[: len(wear) or 1], level, "xfs"))
+    numbers = [each.identity.device_number for each in SPARE]
+    told = replace(resolved(target), wear=dict(zip(numbers, wear, strict=False)))
+    return " ".join(wear_sentences(told, {"on disks": WrittenVolume(10**12)}))
+
+
+def test_the_share_of_a_drives_life_is_told_as_an_estimate_with_what_was_measured() -> None:
+    told = wear_told(DriveWear(12 * 10**12, 4))
+    assert "That is 0.3\u00a0% of the life of" in told
+    assert "an estimate: the drive counts 10.9 TiB written so far (measured)" in told
+    assert "took 4\u00a0% of its life, which makes 273 TiB in all" in told
+    assert "data sheet" not in told
+
+
+def test_a_drive_that_was_hardly_used_gives_a_bound_and_no_figure() -> None:
+    told = wear_told(DriveWear(10**12, 0))
+    assert "That is at most 1.0\u00a0% of the life of" in told
+    assert "took less than 1\u00a0% of its life, which makes at least 90.9 TiB in all" in told
+
+
+def test_drives_that_tell_nothing_have_a_data_sheet() -> None:
+    assert "stands in the data sheet of a drive (TBW)" in wear_told()
+    assert "1 of the drives tell nothing of it" in wear_told(DriveWear(10**12, 5), DriveWear(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("wear", "endurance_bytes"),
+    [
+        (DriveWear(10**12, 1), 10**14),
+        (DriveWear(10**12, 100), 10**12),
+        (DriveWear(10**12, 101), None),
+        (DriveWear(0, 3), None),
+        (DriveWear(10**12, 0), 10**14),
+    ],
+)
+def test_endurance_is_estimated_from_what_was_written_and_used(
+    wear: DriveWear, endurance_bytes: int | None
+) -> None:
+    assert wear.endurance_bytes == endurance_bytes
+    assert wear.is_least == (wear.used_percent == 0)
 
 
 @pytest.mark.parametrize(

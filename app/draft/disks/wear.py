@@ -1,0 +1,136 @@
+"""What the disks of a campaign bear: what is written to each, and what that is of their life. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.disk import DiskIdentity
+from app.domain.endurance import DriveWear
+from app.domain.options.raid import Assembler, Level
+from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.execution.resolve import ResolvedCampaign
+from app.storage.layout.disk_target import group_layout
+from app.storage.layout.partition_size import planned_bytes
+
+_LEAST_TOLD: Final = 0.001
+"""Of a disk or its life; below it the figure is told as less."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenVolume:
+    """What all runs of a configuration write, before copies and parity.
+
+    Attributes:
+        known_bytes: loading, and transactions whose number is known.
+        is_least: more is written, the faster the more: only the speed decides how much.
+    """
+
+    known_bytes: int
+    is_least: bool = False
+
+
+def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolume]) -> tuple[str, ...]:
+    """Return what the disks bear: what copies, parity and the first synchronisation make of what is written.
+
+    Args:
+        resolved: the campaign.
+        written: by configuration, what its runs write together.
+    """
+    plans = {name: each.target.plan for name, each in resolved.configurations.items() if each.target.plan}
+    if not plans:
+        return ()
+    runs = resolved.campaign.repeats
+    synchronised = sum(max(map(synchronised_bytes, plan.groups)) for plan in plans.values()) * runs
+    sentences = []
+    if synchronised:
+        sentence = tr("The first synchronisation of arrays writes about {size} to each of their disks.")
+        sentences.append(sentence.format(size=format_size(synchronised)))
+    per_disk = _bytes_per_disk(plans, written, runs)
+    is_least = any(written[name].is_least for name in plans)
+    most = max(per_disk.values())
+    smallest = min(disk.size_bytes for disk in per_disk)
+    sentence = tr(
+        "With copies and parity, each data disk is written{at_least} about {size}{without}, {share} of its "
+        "size."
+    )
+    at_least = tr(" at least") if is_least else ""
+    without = tr(" without the transactions") if is_least else ""
+    told = sentence.format(
+        at_least=at_least, size=format_size(most), without=without, share=_share_words(most / smallest)
+    )
+    return (*sentences, told, *_endurance_sentences(per_disk, resolved.wear, at_least))
+
+
+def _bytes_per_disk(
+    plans: Mapping[str, StoragePlan], written: Mapping[str, WrittenVolume], runs: int
+) -> dict[DiskIdentity, float]:
+    """Return what all runs write to each disk of the data."""
+    found: dict[DiskIdentity, float] = {}
+    for name, plan in plans.items():
+        each_bytes = written[name].known_bytes * _factor(plan.data) / len(plan.data.disks)
+        each_bytes += synchronised_bytes(plan.data) * runs
+        for disk in plan.data.disks:
+            found[disk] = found.get(disk, 0.0) + each_bytes
+    return found
+
+
+def _endurance_sentences(
+    per_disk: Mapping[DiskIdentity, float], wear: Mapping[str, DriveWear], at_least: str
+) -> Iterator[str]:
+    """Yield the share of the drives' life that this takes, as an estimate, else who knows it."""
+    known: dict[DiskIdentity, DriveWear] = {}
+    for disk in per_disk:
+        told = wear.get(disk.device_number)
+        if told is not None and told.endurance_bytes:
+            known[disk] = told
+    shares = {disk: per_disk[disk] / (told.endurance_bytes or 1) for disk, told in known.items()}
+    if shares:
+        worst = max(shares, key=lambda disk: shares[disk])
+        told = known[worst]
+        sentence = tr(
+            "That is{at_least} {share} of the life of {disk}, an estimate: the drive counts {written} "
+            "written so far (measured), and says itself that this took {used} of its life, which makes "
+            "{endurance} in all."
+        )
+        used = tr("less than 1\u00a0%") if told.is_least else f"{told.used_percent}\u00a0%"
+        endurance = format_size(told.endurance_bytes or 0)
+        bound = at_least if not told.is_least else tr(" about") if at_least else tr(" at most")
+        yield sentence.format(
+            at_least=bound if shares[worst] >= _LEAST_TOLD else "",
+            share=_share_words(shares[worst]),
+            disk=worst.model.strip() or worst.key(),
+            written=format_size(told.written_bytes),
+            used=used,
+            endurance=tr("at least {size}").format(size=endurance) if told.is_least else endurance,
+        )
+    if len(known) < len(per_disk):
+        yield (
+            tr("What that is of its rated life stands in the data sheet of a drive (TBW).")
+            if not known
+            else tr(
+                "{count} of the drives tell nothing of it: their rated life stands in the data sheet (TBW)."
+            ).format(count=len(per_disk) - len(known))
+        )
+
+
+def _share_words(share: float) -> str:
+    digits = 1 if 0 < share < 0.1 else 0
+    return f"{share * 100:,.{digits}f}\u00a0%" if share >= _LEAST_TOLD else tr("less than 0.1\u00a0%")
+
+
+def _factor(group: Group) -> float:
+    """Return how many bytes are written to all disks for each byte of the filesystem."""
+    equal = [1 << 40] * len(group.disks)
+    return sum(equal) / max(1, group_layout(group).usable_bytes(equal))
+
+
+def synchronised_bytes(group: Group) -> int:
+    """Return what the kernel writes at most to one disk to synchronise a new array; 0 where there is none."""
+    is_md = group_layout(group).assembler is Assembler.MD and group.level is not Level.STRIPE
+    if not is_md or group.initial_sync is InitialSync.ASSUME_CLEAN:
+        return 0
+    return planned_bytes(group)
