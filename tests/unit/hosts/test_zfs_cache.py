@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.reader import parse_campaign
-from app.campaign_file.writer import format_campaign
+from app.campaign_file.writer import format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget, FolderTarget, GroupChoice
 from app.domain.errors import CampaignError
 from app.domain.options.raid import Level
@@ -53,6 +53,14 @@ def test_zfs_that_is_not_loaded_is_told_with_the_command_that_loads_it(tmp_path:
     with pytest.raises(CampaignError, match="cannot be read") as caught:
         check_arc_max(ON_ZFS, (), tmp_path)
     assert "modprobe zfs" in caught.value.hint
+
+
+def test_a_campaign_that_goes_on_is_asked_again(tmp_path: Path) -> None:
+    """Its folder states what it needs: the machine may have started anew since."""
+    stated = parse_campaign(state_campaign(ON_ZFS), base_directory="/", source_name="x")
+    check_arc_max(stated, (), machine(tmp_path / "before", f"{4 * GIB}\n"))
+    with pytest.raises(CampaignError, match="needs zfs_arc_max = 4294967296"):
+        check_arc_max(stated, (), machine(tmp_path / "after", "0\n"))
 
 
 def test_nothing_goes_back_to_zero_while_zfs_is_loaded(tmp_path: Path) -> None:
