@@ -32,14 +32,14 @@ from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.target import read_target
-from app.draft.fields.fields import FIELDS, OPTIONAL, automatic_name
+from app.draft.fields.fields import FIELDS, OPTIONAL, PHASES, automatic_name
+from app.draft.fields.phases import raw_phase, raw_scripts
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ConfigurationDraft,
     DraftParts,
     Length,
     Place,
-    ScriptDraft,
     SizeChoice,
 )
 from app.draft.fields.text import raw_value
@@ -130,27 +130,22 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
 
 
 def _section(parts: DraftParts, section: str) -> dict[str, Any]:
-    return {each.name: parts.values[f"{section}.{each.name}"] for each in SECTIONS[section]}
+    keys = {each.name: f"{section}.{each.name}" for each in SECTIONS[section]}
+    return {name: parts.values[key] for name, key in keys.items() if key != PHASES}
 
 
 def _workload(parts: DraftParts) -> Mapping[str, Any]:
     """Return the third page; of what can be said in two ways only the one that is chosen."""
     values = _section(parts, "workload")
     if values["script"] == OWN_SCRIPTS:
-        values["script"] = [_raw_script(each) for each in parts.scripts]
+        values["script"] = raw_scripts(parts.scripts)
+    if parts.phases:
+        values["phase"] = [raw_phase(each) for each in parts.phases]
     if parts.size_choice not in {SizeChoice.SCALE, SizeChoice.BYTES}:
         values["size"] = parts.size_choice.value
     del values["size" if parts.size_choice is SizeChoice.SCALE else "scale"]
-    if not values["phase"].strip():
-        del values["phase"]
     del values["transactions" if parts.length is Length.DURATION else "duration"]
     return values
-
-
-def _raw_script(each: ScriptDraft) -> Mapping[str, object]:
-    source = {"builtin": each.builtin} if each.builtin else {"file": each.path.strip()}
-    weight = each.weight.strip()
-    return {**source, "weight": int(weight) if weight.isascii() and weight.isdigit() else weight}
 
 
 def names_files(raw: object) -> bool:
@@ -197,7 +192,10 @@ class _DraftReader(CampaignReader):
     @override
     def refuse(self, place: KeyPath, problems: Iterable[Problem]) -> None:
         for problem in problems:
-            self.add(place, problem.message, about=problem.path.removeprefix("."))
+            if place.path == PHASES:  # each of its keys has a field
+                self.add(KeyPath(place.path + problem.path), problem.message)
+            else:
+                self.add(place, problem.message, about=problem.path.removeprefix("."))
 
     @override
     def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:

@@ -24,6 +24,7 @@ from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.draft.disks.target import PREFIX, read_target, write_option
 from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, SETTINGS, TYPED_FIELDS
+from app.draft.fields.phases import phase_part, script_parts
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ChangeDraft,
@@ -31,7 +32,6 @@ from app.draft.fields.state import (
     DraftParts,
     Length,
     Place,
-    ScriptDraft,
     SizeChoice,
     first_values,
 )
@@ -181,16 +181,12 @@ def _remember_choices(parts: DraftParts, workload: Workload) -> None:
         parts.length = Length.TRANSACTIONS
     if not _is_plain(workload.scripts):
         parts.values["workload.script"] = OWN_SCRIPTS
-        parts.scripts = [_script_part(script) for script in workload.scripts]
+        parts.scripts = script_parts(workload.scripts)
+    parts.phases = [phase_part(phase) for phase in workload.phases]
 
 
 def _is_plain(scripts: Sequence[Script]) -> bool:
     return len(scripts) == 1 and scripts[0].builtin is not None and scripts[0].weight == 1
-
-
-def _script_part(script: Script) -> ScriptDraft:
-    builtin = script.builtin.value if script.builtin else ""
-    return ScriptDraft(builtin, script.path or "", str(script.weight))
 
 
 # --- From a target on spare disks back to the fields of its pages.

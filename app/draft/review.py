@@ -1,9 +1,9 @@
 """What a campaign will take before it is started: time, space, what is written, what it can show. Pure.
 
 Estimates are rough on purpose and say so. Measured where this was written (PostgreSQL 15, scale 13 to 100, a
-virtual disk): preparing and ending a run takes 3 s, loading about 100 MB a second, written twice (data and
-WAL), and a TPC-B-like transaction writes 13 to 18 kB while pages are new since the checkpoint; with pages of
-4, 8, 16 and 32 kB it wrote 14.4, 18.9, 25.9 and 35.1 KiB to the disk.
+virtual disk): preparing and ending a run takes 3 s, and a TPC-B-like transaction writes 13 to 18 kB while
+pages are new since the checkpoint; with pages of 4, 8, 16 and 32 kB it wrote 14.4, 18.9, 25.9 and 35.1 KiB to
+the disk. What data sets take: `app.draft.data_sets`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
+from app.draft.data_sets import data_seconds, data_sentences, data_writes, loading_sentence
 from app.draft.disks.commands import all_lines
 from app.draft.disks.wear import WrittenVolume, synchronised_bytes, wear_sentences
 from app.draft.planning import effect_sentences, roughly
@@ -38,11 +39,6 @@ from app.process.starter import Account
 from app.statistics.selection import FEWEST_ROUNDS
 
 OVERHEAD_S: Final = 3.0
-LOAD_BYTES_PER_S: Final = 100e6
-STATED_TAKE_LONGER: Final = 2
-"""Times as long as pgbench's own rows those with a stated compressibility take to load (measured at scale 10
-with PostgreSQL 15: 1.5 to 2.6)."""
-LOAD_WRITES: Final = 2
 TRANSACTION_BYTES: Final = 16_000
 """Of a server with the usual pages."""
 _TRANSACTION_PAGES: Final = 0.75
@@ -92,6 +88,7 @@ class Review:
         baseline: what is asked of the storage before the first run, in a sentence; empty for nothing.
         about_s: estimated time of everything; None where a number of transactions decides.
         time: the same in a sentence.
+        data: what the data sets cost, in sentences; where copies come from is not known here.
         written: what is written to disks, in sentences.
         effect: what so many runs can show, in sentences.
     """
@@ -102,6 +99,7 @@ class Review:
     baseline: str
     about_s: float | None
     time: str
+    data: tuple[str, ...]
     written: tuple[str, ...]
     effect: tuple[str, ...]
 
@@ -134,6 +132,7 @@ def make_review(
         _baseline_sentence(resolved),
         about_s,
         _with_repeated(time_sentence(campaign, about_s), campaign.repeat_disturbed),
+        data_sentences(resolved),
         (*written_sentences(resolved), *filter(None, [_arc_sentence(resolved)])),
         effect_sentences(campaign, about_s, spreads),
     )
@@ -144,7 +143,12 @@ def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     campaign = resolved.campaign
     matrix = describe_matrix(campaign.matrix) if campaign.matrix is not None else ()
     time = _with_repeated(time_sentence(campaign, _estimated_s(resolved)), campaign.repeat_disturbed)
-    return (*matrix, time, *written_sentences(resolved), *filter(None, [_arc_sentence(resolved)]))
+    return (
+        *matrix,
+        time,
+        *data_sentences(resolved),
+        *written_sentences(resolved), *filter(None, [_arc_sentence(resolved)]),
+    )
 
 
 def _arc_sentence(resolved: ResolvedCampaign) -> str:
@@ -184,22 +188,13 @@ def _with_storage(
     return replace(row, place=place_words(plan), commands=commands, unsafe=unsafe)
 
 
-def _load_seconds(resolved: ResolvedConfiguration) -> float:
-    """Return about how long loading takes."""
-    seconds = resolved.scale.data_bytes / LOAD_BYTES_PER_S
-    return (
-        seconds if resolved.configuration.workload.compressibility is None else STATED_TAKE_LONGER * seconds
-    )
-
-
 def _estimated_s(resolved: ResolvedCampaign) -> float | None:
     order = [each.name for each in resolved.campaign.configurations] * resolved.campaign.repeats
     measured_s = planned_seconds(resolved.campaign, order)
     if measured_s is None:
         return None
-    load_s = sum(_load_seconds(resolved.configurations[name]) for name in order)
     storage_s = sum(making_seconds(resolved.configurations[name].target.plan) for name in order)
-    whole_s = measured_s + len(order) * OVERHEAD_S + load_s + storage_s
+    whole_s = measured_s + len(order) * OVERHEAD_S + data_seconds(resolved) + storage_s
     return whole_s + baseline_seconds(resolved)
 
 
@@ -282,10 +277,7 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     if not on_disk:
         return (tr("Nothing is written to a disk but the run files, at most 10 MB an hour."),)
     runs = resolved.campaign.repeats
-    loaded_bytes = sum(each.scale.data_bytes for each in on_disk) * runs * LOAD_WRITES
-    sentences = [
-        tr("Loading writes about {size} to disk (data and WAL).").format(size=format_size(loaded_bytes))
-    ]
+    sentences = [loading_sentence(on_disk, runs)]
     known = [_measured_bytes(each) for each in on_disk]
     if any(known) and None not in known:
         total = sum(each or 0 for each in known) * runs
@@ -305,7 +297,7 @@ def _written(resolved: ResolvedCampaign) -> dict[str, WrittenVolume]:
     found: dict[str, WrittenVolume] = {}
     for name, each in resolved.configurations.items():
         measured = _measured_bytes(each)
-        known = each.scale.data_bytes * LOAD_WRITES + (measured or 0)
+        known = data_writes(each) + (measured or 0)
         found[name] = WrittenVolume(known * resolved.campaign.repeats, is_least=measured is None)
     return found
 

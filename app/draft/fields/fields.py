@@ -15,6 +15,7 @@ from app.draft.fields.state import Step
 NAME_LIMIT: Final = 80
 SETTINGS: Final = "postgresql.settings"
 SCRIPT: Final = "workload.script"
+PHASES: Final = "workload.phase"
 
 FIELDS: Final[dict[str, CampaignField]] = (
     {field.name: field for field in CAMPAIGN_FIELDS}
@@ -31,8 +32,11 @@ _OF_FILESYSTEM: Final = frozenset(
     {"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync", "scheduler", "read_ahead"}
 )
 
-OF_PAGES: Final = tuple(key for key in FIELDS if key.split(".")[0] in SECTIONS and key != SETTINGS)
-"""What the pages about PostgreSQL and the workload say one by one; settings have a text of their own."""
+OF_PAGES: Final = tuple(
+    key for key in FIELDS if key.split(".")[0] in SECTIONS and key not in {SETTINGS, PHASES}
+)
+"""What the pages about PostgreSQL and the workload say one by one; settings have a text of their own, phases
+a list."""
 
 CHANGEABLE: Final = tuple(key for key in OF_PAGES if key not in ALIKE)
 """What of this a configuration may change."""

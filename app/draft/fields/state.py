@@ -7,6 +7,7 @@ from enum import Enum, StrEnum
 from typing import Final
 
 from app.campaign_file.fields import SECTIONS
+from app.campaign_file.phases import Phases
 from app.domain.campaign.configuration import (
     DEFAULT_SEEDS,
     DataSize,
@@ -105,6 +106,20 @@ class ScriptDraft:
     weight: str = "1"
 
 
+@dataclass(slots=True)
+class PhaseDraft:
+    """One of several phases that a run measures.
+
+    Attributes:
+        texts: of its keys in a campaign file but for its scripts, as typed; what is missing or empty is as in
+            the workload.
+        scripts: empty for those of the workload.
+    """
+
+    texts: dict[str, str] = field(default_factory=dict)
+    scripts: list[ScriptDraft] = field(default_factory=list)
+
+
 class SizeChoice(StrEnum):
     """How the size of the data is said."""
 
@@ -150,6 +165,7 @@ def first_values() -> dict[str, str]:
         f"{section}.{each.name}": write_text(each, getattr(parts[section], each.attribute))
         for section, fields in SECTIONS.items()
         for each in fields
+        if not isinstance(each.kind, Phases)
     }
     return left_out | _FIRST_LOOK
 
@@ -166,6 +182,7 @@ class DraftParts:
         size_choice: which of ``workload.size`` and ``workload.scale`` counts.
         length: which of ``workload.duration`` and ``workload.transactions`` counts.
         scripts: own scripts, which count where ``workload.script`` is `OWN_SCRIPTS`.
+        phases: those that each run measures; empty for one that does what the third page says.
         disks: the pages about spare disks.
         configurations: the list.
         agreed: digest of the campaign of which a person ticked that it may do what is listed.
@@ -177,6 +194,7 @@ class DraftParts:
     size_choice: SizeChoice = SizeChoice.SMALL
     length: Length = Length.DURATION
     scripts: list[ScriptDraft] = field(default_factory=list)
+    phases: list[PhaseDraft] = field(default_factory=list)
     disks: DisksDraft = field(default_factory=DisksDraft)
     configurations: list[ConfigurationDraft] = field(default_factory=list)
     agreed: str = ""

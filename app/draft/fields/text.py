@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from app.campaign_file.kinds import BoolKind, CampaignField, FloatKind, IntKind, ValueKind
 from app.campaign_file.paths import Scripts
-from app.campaign_file.phases import Phases
+from app.campaign_file.phases import RateKind, WorkNames
 from app.campaign_file.problems import InvalidValueError
 from app.campaign_file.settings import Settings, SettingsTable
 from app.domain.campaign.configuration import BuiltinScript, Script
@@ -45,14 +45,14 @@ def raw_value(kind: ValueKind, text: str) -> object:
         return _settings_table(text)  # whose lines are counted
     text = text.strip()
     match kind:
-        case IntKind() | FloatKind() if _NUMBER.fullmatch(text) and len(text) <= 300:
+        case IntKind() | FloatKind() | RateKind() if _NUMBER.fullmatch(text) and len(text) <= 300:
             return float(text) if "." in text else int(text)
         case BoolKind():
             return _SWITCH_WORDS.get(text.lower(), text)
         case Scripts():
             return parse_scripts(text)
-        case Phases():
-            return _toml_value(text)
+        case WorkNames():
+            return [name.strip() for name in text.split(",")]
         case _:
             return text
 
@@ -65,25 +65,12 @@ def write_text(field: CampaignField, value: Any) -> str:  # noqa: ANN401
         return format_scripts(value)
     if isinstance(field.kind, SettingsTable):
         return write_settings(value)
-    if isinstance(field.kind, Phases):
-        return field.kind.write(value) if value else ""
+    if isinstance(field.kind, WorkNames):
+        return ", ".join(value)
     raw = tomllib.loads(f"value = {field.kind.write(value)}")["value"]
     if isinstance(raw, bool):
         return "true" if raw else "false"
     return str(int(raw)) if isinstance(raw, float) and raw.is_integer() else str(raw)
-
-
-def _toml_value(text: str) -> object:
-    """Return what a text of TOML holds.
-
-    Raises:
-        InvalidValueError: it is none.
-    """
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (ValueError, RecursionError) as error:
-        sentence = tr("This is not TOML: {reason}.").format(reason=error)
-        raise InvalidValueError(Problem("", sentence)) from error
 
 
 # --- scripts: names and absolute paths with weights, as pgbench's own options spell them

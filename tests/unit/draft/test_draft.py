@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.campaign_file.fields import ALIKE
+from app.campaign_file.fields import ALIKE, PHASE_FIELDS
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.recipes.find import Recipe, list_recipes
 from app.campaign_file.writer import format_campaign
@@ -29,13 +29,14 @@ from app.domain.errors import CampaignError
 from app.draft.builder import build
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, automatic_name, step_of
+from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, PHASES, automatic_name, step_of
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ChangeDraft,
     ConfigurationDraft,
     DraftParts,
     Length,
+    PhaseDraft,
     Place,
     ScriptDraft,
     SizeChoice,
@@ -354,8 +355,28 @@ TEXTS = {
     "latency_limit": LIMITS,
     "data_set": st.sampled_from(["loaded", "copied", "cloned"]),
     "compressibility": st.sampled_from(["", "2", "1.4", "4", "1", "12", "x"]),
-    "phase": st.sampled_from(["", '[{name = "a", clients = 3}]', '[{name = "a"}, {name = "a"}]', "[", "x"]),
 }
+PHASE_TEXTS = {
+    "name": st.sampled_from(["reads", "writes", "", "a, b", "70 % of x", "ü" * 80]),
+    "times": WHOLES,
+    "counts": st.sampled_from(["", "false", "true", "x"]),
+    **{name: TEXTS[name] for name in ("clients", "threads", "duration", "transactions", "protocol")},
+    "rate": st.sampled_from(["", "100", "0.5", "70 % of reads", "7 of reads", "x", "nan"]),
+    "latency_limit": LIMITS,
+    "maintenance": st.sampled_from(["", "checkpoint", "vacuum, checkpoint", "checkpoint,", "rm -rf /"]),
+}
+
+
+@st.composite
+def some_phases(draw: st.DrawFn) -> list[PhaseDraft]:
+    """Phases as people leave them, most of them right: with values of every key that there is."""
+    phases = []
+    for name in draw(st.lists(st.sampled_from(["reads", "writes", "c"]), max_size=3)):
+        keys = draw(st.sets(st.sampled_from(list(PHASE_TEXTS)), max_size=2))
+        texts = {"name": name} | {key: draw(PHASE_TEXTS[key]) for key in keys}
+        scripts = st.builds(ScriptDraft, st.sampled_from(["tpcb-like", "select-only"]), weight=WHOLES)
+        phases.append(PhaseDraft(texts, draw(st.lists(scripts, max_size=2))))
+    return phases
 
 
 @st.composite
@@ -370,6 +391,7 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
         parts.values["workload.script"] = draw(st.sampled_from(["select-only", OWN_SCRIPTS, "tpcb"]))
         names = st.sampled_from(["tpcb-like", "simple-update", "x"])
         parts.scripts = draw(st.lists(st.builds(ScriptDraft, names, weight=WHOLES), max_size=3))
+    parts.phases = draw(some_phases())
     parts.values["postgresql.checksums"] = draw(st.sampled_from(["true", "false"]))
     parts.values["postgresql.settings"] = draw(SETTINGS)
     parts.size_choice = draw(st.sampled_from(SizeChoice))
@@ -415,10 +437,11 @@ def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts
 def test_every_field_that_a_configuration_may_change_is_tried_above() -> None:
     assert {key.split(".")[1] for key in OF_PAGES} == set(TEXTS)
     assert set(CHANGEABLE) < set(OF_PAGES) < set(FIELDS)
+    assert {*PHASE_TEXTS, "script"} == {field.name for field in PHASE_FIELDS}
 
 
 def test_what_all_configurations_have_alike_none_of_them_is_offered_to_change() -> None:
-    assert set(OF_PAGES) - set(CHANGEABLE) == ALIKE
+    assert {*OF_PAGES, PHASES} - set(CHANGEABLE) == ALIKE
     assert {"workload.compressibility", "workload.data_set", "workload.phase"} == ALIKE
 
 

@@ -12,7 +12,7 @@ from app.campaign_file.reader import load_campaign
 from app.campaign_file.recipes.find import list_recipes
 from app.domain.options.raid import Level
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import ChangeDraft, DraftParts, Length, Place, ScriptDraft, SizeChoice
+from app.draft.fields.state import ChangeDraft, DraftParts, Length, PhaseDraft, Place, ScriptDraft, SizeChoice
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.from_campaign import first_parts
 from app.draft.kept import (
@@ -48,6 +48,7 @@ def full() -> DraftParts:
     parts.seeds, parts.order_seed = (7, 8), 9
     parts.size_choice, parts.length = SizeChoice.SCALE, Length.TRANSACTIONS
     parts.scripts = [ScriptDraft("", "/x.sql", "3")]
+    parts.phases = [PhaseDraft({"name": "ü", "rate": "no rate"}, [ScriptDraft("select-only")]), PhaseDraft()]
     parts.disks = disks
     other = parts.configurations[0]
     other.place, other.text, other.from_where = Place.OTHER_FOLDER, "/srv", False

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication, QFrame, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.campaign_file.fields import PHASE_FIELDS
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.draft.disks.options import shown_value
-from app.draft.fields.fields import FIELDS
+from app.draft.fields.fields import FIELDS, PHASES
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP
 from ui.widgets.texts import Heading, Text
-
-
-@dataclass(frozen=True, slots=True)
-class Help:
-    """One explanation.
-
-    Attributes:
-        text: two sentences or three.
-        source: where that is from; empty for pgFooting's own ways.
-    """
-
-    text: str
-    source: str = ""
-
+from ui.wizard.base.help_text import Help
+from ui.wizard.base.workload_help import WORKLOAD_TEXTS
 
 HELP_TEXTS: Final = {
+    **WORKLOAD_TEXTS,
     "recipe.question": Help(
         tr(
             "Comparisons that ship with pgFooting, by the question they answer: those that others published "
@@ -229,131 +218,6 @@ HELP_TEXTS: Final = {
             "itself needs cannot be changed: the private socket, and the log that becomes events of the run."
         )
     ),
-    "workload.script": Help(
-        tr(
-            "TPC-B-like updates three tables and inserts into a fourth in each transaction: it commits all "
-            "the time and so shows what flushes cost. Select-only shows reads alone."
-        ),
-        tr("PostgreSQL manual, pgbench"),
-    ),
-    "own": Help(
-        tr(
-            "Your own files for pgbench, one or several; each transaction draws one by weight. They find "
-            "pgbench's four tables, loaded at the size chosen below."
-        ),
-        tr("PostgreSQL manual, pgbench: Custom Scripts"),
-    ),
-    "workload.size": Help(
-        tr(
-            "Small data fits into every cache and shows commits; data twice as large as the memory has to be "
-            "read from the disks. Medium lies between."
-        ),
-        "T. Vondra, FOSDEM PgDay 2016",
-    ),
-    "workload.compressibility": Help(
-        tr(
-            "Matters where a filesystem compresses: pgbench's own rows are mostly blanks and shrink to about "
-            "a thirtieth, your data will not. Here rows are random bytes and zeros in the stated proportion "
-            "(zstd -3 over 128 KiB, read back after loading), as large as pgbench's, the same for all. At "
-            "1.4:1 only headers and keys shrink. Own scripts find filler as bytea."
-        ),
-        tr("measured; btrfs, ZFS: zstd -3"),
-    ),
-    "workload.data_set": Help(
-        tr(
-            "Loaded: pgbench makes the data on the storage before every run; how long rows, keys and vacuum "
-            "take is compared too. Copied: it is made once, kept on a disk that is not measured, and copied "
-            "before every run, several times as fast. The two are different states of a filesystem: compare "
-            "runs of one kind."
-        )
-    ),
-    "workload.clients": Help(
-        tr(
-            "Connections that work at the same time. More clients hide the latency of flushes, because "
-            "commits share them, until the CPU or the disks are full."
-        )
-    ),
-    "workload.threads": Help(
-        tr(
-            "Threads of pgbench itself. Left empty, half of the CPUs: enough to drive the server and not so "
-            "many that they take its CPUs."
-        )
-    ),
-    "workload.duration": Help(
-        tr(
-            "Length of the measured phase. Half a minute is a first look; for a verdict about disks take 15 "
-            "minutes and more, so that checkpoints fall into it."
-        ),
-        tr("measured: three checkpoint cycles"),
-    ),
-    "workload.warmup": Help(
-        tr(
-            "Runs before the measured phase and does not count: caches fill, and the first checkpoint's full "
-            "pages are written. With cold caches there is none: it would fill them."
-        )
-    ),
-    "workload.caches": Help(
-        tr(
-            "Warm: what loading and warm-up left in shared_buffers and in the cache of the operating system. "
-            "Cold: before each run the server is stopped, the data leaves those caches, and the server "
-            "starts again, so that the first reads come from storage; the run says how much was cached all "
-            "the same. Caches below, of a disk, a controller or a host of virtual machines, stay as they are."
-        ),
-        "posix_fadvise(2), proc(5) drop_caches",
-    ),
-    "repeats": Help(
-        tr(
-            "Runs of each configuration, interleaved in rounds. The unit of a verdict is the run; from three "
-            "on there is one, and more show smaller differences. Left out: 3, or 5 from three "
-            "configurations on, because several comparisons ask for more."
-        ),
-        "Kalibera & Jones, 2013",
-    ),
-    "order": Help(
-        tr(
-            "Every round holds each configuration once. In random order nothing that comes round "
-            "regularly meets always the same ones, and who follows whom is spread evenly. AB BA is the "
-            "same each time: it cancels a slow drift, but every configuration keeps its neighbours."
-        ),
-        "Williams, 1949",
-    ),
-    "repeat_disturbed": Help(
-        tr(
-            "Whether a run was disturbed is told from what others did meanwhile (CPU, steal, swap, heat, "
-            "trims), never from its speed. So many runs may be measured again, at the end of their round. "
-            "All stay in the library, and the report tells the verdict with and without them."
-        )
-    ),
-    "time_budget": Help(
-        tr(
-            "No run is begun that would not end within this time, judged by the runs so far; once a round "
-            "is complete only whole rounds are begun. What is missing then can go on another time, with the "
-            "same budget again."
-        )
-    ),
-    "workload.protocol": Help(
-        tr(
-            "Prepared statements are planned once, as most drivers and poolers do. Simple sends text each "
-            "time and measures the parser as well."
-        ),
-        tr("PostgreSQL manual, pgbench"),
-    ),
-    "workload.rate": Help(
-        tr(
-            "Transactions arrive at this rate, kept up with or not, and latency counts from their arrival. "
-            "Who keeps it is not told apart by speed; of who does not the capacity is told. Left empty, each "
-            "client sends the next one as soon as it can: percentiles then leave out the waiting of those "
-            "who could not start."
-        ),
-        tr("PostgreSQL manual, pgbench --rate"),
-    ),
-    "workload.latency_limit": Help(
-        tr(
-            "With a rate, transactions that would start later than this are skipped, and count as beyond it "
-            "in percentiles. Without one, late ones are only counted."
-        ),
-        tr("PostgreSQL manual, pgbench --latency-limit"),
-    ),
     "list": Help(
         tr(
             "Every line is measured as often as the repeats say, in turn. Change one thing at a time: only "
@@ -425,7 +289,8 @@ def help_for(key: str) -> Help:
         return Help(filesystem(name).good_for)
     if key in HELP_TEXTS:
         return HELP_TEXTS[key]
-    field = FIELDS.get(key)
+    name = key.removeprefix(f"{PHASES}.")
+    field = FIELDS.get(key) or next((each for each in PHASE_FIELDS if each.name == name), None)
     return Help(field.sentence) if field else Help("")
 
 

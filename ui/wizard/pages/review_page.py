@@ -27,6 +27,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction
+from app.draft.data_sets import TemplatesFound, data_sentences, look_for_templates
 from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
@@ -37,6 +38,7 @@ from app.draft.trust import agreement_text
 from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.resolve import ResolvedCampaign
 from app.library.spreads import KnownSpread, read_spreads
+from app.process.starter import Account
 from ui.background import BackgroundOp
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP, Field, Section, combo_box, describe_button, text_box
@@ -123,6 +125,7 @@ class ReviewPage(Page):
         self.baseline = QCheckBox(tr("&Ask each storage first what it can do by itself (fio, pg_test_fsync)"))
         describe_button(self.baseline, "io_baseline")
         self.asking = Text(theme, role="muted")
+        self.data_set = Text(theme)
         self.disturbances = Disturbances(theme)
         self.effect = Text(theme)
         self.written = Text(theme)
@@ -162,6 +165,7 @@ class ReviewPage(Page):
         self._sections = (
             Section(theme, "", [self.table, self.unsafe]),
             Section(theme, tr("Time"), [self.time, self.baseline, self.asking]),
+            Section(theme, tr("Data set"), [self.data_set]),
             Section(theme, tr("What would disturb the measurement"), [self.disturbances]),
             Section(theme, tr("What these runs can show"), [self.effect]),
             Section(theme, tr("What is written"), [self.written]),
@@ -174,6 +178,7 @@ class ReviewPage(Page):
         self._review: Review | None = None
         self._spreads: dict[str, KnownSpread] = {}
         self._spreads_op: BackgroundOp[dict[str, KnownSpread]] | None = None
+        self._templates_op: BackgroundOp[TemplatesFound | None] | None = None
         self._shown_words: object = None
         self.configuration.currentIndexChanged.connect(self._show_commands)
         self.confirm.typed.connect(self._on_confirmed)
@@ -230,6 +235,7 @@ class ReviewPage(Page):
             if resolved is not self._shown:
                 self.disturbances.look(resolved)
                 self._look_at_spreads()
+                self._look_for_templates(resolved, environment.account)
             self._shown, self._shown_words = resolved, described
         self._show_disks()
         self._show_trust()
@@ -238,15 +244,29 @@ class ReviewPage(Page):
     def stop(self) -> None:
         """Want no answers any more."""
         self.disturbances.stop()
-        if self._spreads_op is not None:
-            self._spreads_op.cancel()
-            self._spreads_op = None
+        for op in (self._spreads_op, self._templates_op):
+            if op is not None:
+                op.cancel()
+        self._spreads_op = self._templates_op = None
 
     def _look_at_spreads(self) -> None:
         """Plan with what the library knows of such targets, once its index is read."""
         library = self.disturbances.library
         self._spreads_op = BackgroundOp(lambda: read_spreads(library), self._plan_with, lambda _error: None)
         self._spreads_op.start()
+
+    def _look_for_templates(self, resolved: ResolvedCampaign, account: Account) -> None:
+        """Say where copied data sets come from, once that is known."""
+
+        def tell(found: TemplatesFound | None) -> None:
+            self._templates_op = None
+            self.data_set.setText(" ".join(data_sentences(resolved, found)))
+
+        if self._templates_op is not None:
+            self._templates_op.cancel()
+        self._templates_op = BackgroundOp(
+            lambda: look_for_templates(resolved, account), tell, lambda _error: None
+        ).start()
 
     def _plan_with(self, spreads: dict[str, KnownSpread]) -> None:
         resolved = self.draft.resolved()
@@ -301,6 +321,7 @@ class ReviewPage(Page):
         self.baseline.setChecked(self.draft.wants_baseline)
         self.asking.setText(review.baseline)
         self.asking.setVisible(bool(review.baseline))
+        self.data_set.setText(" ".join(review.data))
         self.effect.setText("\n".join(review.effect))
         self.written.setText(" ".join(review.written))
         folders = dict.fromkeys(folder for row in review.rows for folder in row.removed)

@@ -9,10 +9,12 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QLineEdit, QRadioButton, 
 from typing_extensions import override
 
 from app.domain.campaign.configuration import BuiltinScript, Caches, DataSet, Protocol, default_repeats
+from app.domain.campaign.design import Design
 from app.domain.campaign.order import RunOrder
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
+from app.draft.fields.fields import PHASES
 from app.draft.fields.state import OWN_SCRIPTS, Length, ScriptDraft, SizeChoice, Step
 from app.postgres.pgbench.scale import ScaleChoice
 from ui.theme import Theme
@@ -20,6 +22,7 @@ from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Choice, Field, Section, combo_box, describe_button, line_edit
 from ui.widgets.texts import ErrorText
 from ui.wizard.base.page import Page, belongs
+from ui.wizard.editors.phases_editor import PhasesEditor
 from ui.wizard.editors.scripts_editor import ScriptsEditor
 
 _SCRIPT: Final = "workload.script"
@@ -70,6 +73,22 @@ _DATA_SETS: Final = {
 }
 _DATA_SET_KEY: Final = "workload.data_set"
 
+_DESIGNS: Final = {
+    Design.FIXED: tr("Every configuration as often"),
+    Design.SEQUENTIAL: tr("Only what may still win"),
+}
+_DESIGN_NOTES: Final = {
+    Design.FIXED: tr("Fixed: for what is published, and where every difference is asked for."),
+    Design.SEQUENTIAL: tr(
+        "Sequential: for finding the fastest of several in less time; what can hardly win any more is left "
+        "out after a round, from the third on, and less is known of it."
+    ),
+}
+_REPEATS: Final = {
+    Design.FIXED: tr("Re&peats of each configuration:"),
+    Design.SEQUENTIAL: tr("Rounds, at most (re&peats):"),
+}
+
 
 class WorkloadPage(Page):
     """Script, data size, clients, times, repeats, and what is seldom changed."""
@@ -103,9 +122,21 @@ class WorkloadPage(Page):
         self.rows = combo_box()
         for ratio, label in _ROWS.items():
             self.rows.addItem(label, ratio)
+        self.design = combo_box()
+        for design, label in _DESIGNS.items():
+            self.design.addItem(label, design.value)
         self.order = combo_box()
         for order, label in _ORDERS.items():
             self.order.addItem(label, order.value)
+        self._boxes = {
+            "workload.caches": self.caches,
+            "workload.protocol": self.protocol,
+            _ROWS_KEY: self.rows,
+            _DATA_SET_KEY: self.data_set,
+            "design": self.design,
+            "order": self.order,
+        }
+        self.phases = PhasesEditor(theme)
         self.size_text = _beside(_SIZE, tr("Size of the data"))
         self.length_text = _beside(_LENGTH, tr("Length of the measured phase"))
         self._make_fields()
@@ -128,7 +159,8 @@ class WorkloadPage(Page):
             "workload.threads": (tr("T&hreads of pgbench:"), tr("half of the CPUs")),
             "workload.rate": (tr("R&ate (TPS):"), optional),
             "workload.latency_limit": (tr("Latency li&mit:"), optional),
-            "repeats": (tr("Re&peats of each configuration:"), ""),
+            "repeats": (_REPEATS[Design.FIXED], ""),
+            "precision": (tr("Closer than (%) is as fast:"), tr("only one is left")),
             "repeat_disturbed": (tr("Disturbed runs a&gain, at most:"), tr("none")),
             "time_budget": (tr("Time b&udget:"), tr("no limit")),
         }
@@ -142,6 +174,7 @@ class WorkloadPage(Page):
             "workload.caches": Field(self.theme, tr("Cache&s at the start:"), self.caches, "workload.caches"),
             _DATA_SET_KEY: Field(self.theme, tr("Data se&t:"), self.data_set, _DATA_SET_KEY),
             _ROWS_KEY: Field(self.theme, tr("Rows &can be compressed:"), self.rows, _ROWS_KEY),
+            "design": Field(self.theme, tr("How often each is run:"), self.design, "design"),
             "order": Field(self.theme, tr("Order o&f the runs:"), self.order, "order"),
             **{key: Field(self.theme, label, self._texts[key], key) for key, (label, _) in texts.items()},
         }
@@ -149,7 +182,7 @@ class WorkloadPage(Page):
         self.length.setProperty(HELP, _LENGTH)
 
     def _lay_out(self) -> None:
-        main = (_SIZE, "workload.clients", _LENGTH, "workload.warmup", "repeats")
+        main = (_SIZE, "workload.clients", _LENGTH, "workload.warmup", "design", "repeats", "precision")
         seldom = (
             "order",
             "repeat_disturbed",
@@ -172,6 +205,7 @@ class WorkloadPage(Page):
             Section(
                 self.theme, tr("Data, clients and time"), [Columns([self.fields[key] for key in main], 36)]
             ),
+            Section(self.theme, tr("Phases"), [self.phases]),
             Section(self.theme, tr("Seldom changed"), [self.seldom]),
         )
         for section in sections:
@@ -189,11 +223,10 @@ class WorkloadPage(Page):
         self.size_text.textEdited.connect(lambda text: self._on_text(self._size_key(), text))
         self.length.currentIndexChanged.connect(self._on_length)
         self.length_text.textEdited.connect(lambda text: self._on_text(self._length_key(), text))
-        self.caches.currentIndexChanged.connect(self._on_caches)
-        self.protocol.currentIndexChanged.connect(self._on_protocol)
-        self.rows.currentIndexChanged.connect(self._on_rows)
-        self.data_set.currentIndexChanged.connect(self._on_data_set)
-        self.order.currentIndexChanged.connect(self._on_order)
+        for key, box in self._boxes.items():
+            box.currentIndexChanged.connect(lambda _index, key=key: self._on_box(key))
+        self.phases.edited.connect(self.tell)
+        self.phases.chosen.connect(self._show_phase_problems)
 
     @override
     def first_control(self) -> QWidget:
@@ -209,20 +242,18 @@ class WorkloadPage(Page):
             _set(edit, parts.values[key])
         _choose(self.data_size, parts.size_choice)
         _choose(self.length, parts.length)
-        _choose(self.caches, parts.values["workload.caches"])
-        _choose(self.protocol, parts.values["workload.protocol"])
-        self._show_rows(parts.values[_ROWS_KEY])
-        _choose(self.data_set, parts.values[_DATA_SET_KEY])
-        _choose(self.order, parts.values["order"])
+        self._offer_rows(parts.values[_ROWS_KEY])
+        for key, box in self._boxes.items():
+            _choose(box, parts.values[key])
+        self.phases.show_phases(parts)
         self._show_texts()
 
-    def _show_rows(self, ratio: str) -> None:
-        """Show what rows are loaded; a ratio of a campaign file that is not offered becomes an entry."""
+    def _offer_rows(self, ratio: str) -> None:
+        """Offer a ratio; that of a campaign file that is not offered becomes an entry."""
         while self.rows.count() > len(_ROWS):
             self.rows.removeItem(self.rows.count() - 1)
         if self.rows.findData(ratio) < 0:
             self.rows.addItem(tr("{ratio}:1").format(ratio=ratio), ratio)
-        _choose(self.rows, ratio)
 
     def _show_texts(self) -> None:
         """Show the text that belongs to the chosen way of saying size and length."""
@@ -241,8 +272,7 @@ class WorkloadPage(Page):
 
     @override
     def refresh(self) -> None:
-        left_out = default_repeats(len(self.draft.parts.chosen()))
-        self._texts["repeats"].setPlaceholderText(str(left_out))
+        self._show_design()
         self.scripts.setVisible(self.draft.parts.values[_SCRIPT] == OWN_SCRIPTS)
         for choice in (SizeChoice.SMALL, SizeChoice.MEDIUM, SizeChoice.LARGE):
             scale = self.draft.scale_choice(choice)
@@ -257,10 +287,26 @@ class WorkloadPage(Page):
         for key, other in known.items():
             mine = [each for each in problems if belongs(each.path, key) or belongs(each.path, other)]
             self.fields[key].show_problems(mine)
-        shown = (_SCRIPT, *known.values(), *self.fields)
+        self.phases.refresh()
+        self._show_phase_problems()
+        shown = (_SCRIPT, PHASES, *known.values(), *self.fields)
         self.general.show_problems(
             [each for each in problems if not any(belongs(each.path, key) for key in shown)]
         )
+
+    def _show_design(self) -> None:
+        """Say when to use the design that is chosen; what it does not know is shown only to be taken away."""
+        parts = self.draft.parts
+        design = Design(self.design.currentData())
+        self.fields["design"].set_note(_DESIGN_NOTES[design])
+        self.fields["repeats"].label.setText(_REPEATS[design])
+        self._texts["repeats"].setPlaceholderText(str(default_repeats(len(parts.chosen()), design)))
+        is_said = bool(parts.values["precision"].strip())
+        self.fields["precision"].setVisible(design is Design.SEQUENTIAL or is_said)
+
+    def _show_phase_problems(self) -> None:
+        problems = self.draft.problems_for(self.step)
+        self.phases.show_problems([each for each in problems if belongs(each.path, PHASES)])
 
     def _on_script(self, script: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if not ticked or self.is_loading:
@@ -288,29 +334,9 @@ class WorkloadPage(Page):
             self._show_texts()
             self.tell()
 
-    def _on_caches(self) -> None:
+    def _on_box(self, key: str) -> None:
         if not self.is_loading:
-            self.draft.parts.values["workload.caches"] = self.caches.currentData()
-            self.tell()
-
-    def _on_protocol(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.values["workload.protocol"] = self.protocol.currentData()
-            self.tell()
-
-    def _on_rows(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.values[_ROWS_KEY] = self.rows.currentData()
-            self.tell()
-
-    def _on_data_set(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.values[_DATA_SET_KEY] = self.data_set.currentData()
-            self.tell()
-
-    def _on_order(self) -> None:
-        if not self.is_loading:
-            self.draft.parts.values["order"] = self.order.currentData()
+            self.draft.parts.values[key] = self._boxes[key].currentData()
             self.tell()
 
 

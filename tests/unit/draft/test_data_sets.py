@@ -1,0 +1,168 @@
+"""What the review says of data sets: loaded or copied, what each costs, and where copies come from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    DataSet,
+    FolderTarget,
+    MemoryTarget,
+    Target,
+    Workload,
+)
+from app.domain.units import GIB, TIB
+from app.draft.data_sets import (
+    COPY_BYTES_PER_S,
+    LOAD_BYTES_PER_S,
+    TemplatesFound,
+    data_seconds,
+    data_sentences,
+    look_for_templates,
+)
+from app.draft.review import make_review, written_sentences
+from app.execution.data_set import order_of
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
+from app.hosts.folders.own_folders import TEMPLATES_VARIABLE
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.installations.installation import Installation
+from app.postgres.machine import Machine
+from app.postgres.pgbench.scale import ScaleChoice
+from app.process.starter import current_account
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 2, 4096, 0, 0, 0, 0)
+RUNS = 10
+
+
+def resolved(
+    data_set: DataSet,
+    *,
+    data_bytes: int = 6 * GIB,
+    scales: tuple[int, ...] = (400, 400),
+    target: Target | None = None,
+    programs: str = "/opt/bin",
+    path: str = "/srv",
+) -> ResolvedCampaign:
+    configurations = tuple(
+        Configuration(f"c{number}", target or FolderTarget(path), workload=Workload(data_set=data_set))
+        for number in range(len(scales))
+    )
+    return ResolvedCampaign(
+        Campaign("Data", configurations, RUNS // len(scales)),
+        MACHINE,
+        {
+            each.name: ResolvedConfiguration(
+                each,
+                CheckedTarget(path, "", 64 * GIB),
+                Installation(programs, "17.2", 17, origin="package"),
+                (),
+                ScaleChoice(scale, data_bytes, "stated", is_contended=False),
+                2,
+                8 * GIB,
+                (),
+            )
+            for each, scale in zip(configurations, scales, strict=True)
+        },
+    )
+
+
+def told(campaign: ResolvedCampaign, found: TemplatesFound | None = None) -> str:
+    return " ".join(data_sentences(campaign, found))
+
+
+def test_what_is_loaded_tells_its_time_and_what_copying_would_take() -> None:
+    words = told(resolved(DataSet.LOADED))
+    assert words == (
+        "Loading takes about 11 min in all, before 10 runs. "
+        "Made once and copied (page “Workload”) it would be about 4 min."
+    )
+    assert told(resolved(DataSet.LOADED, data_bytes=GIB // 4)) == (
+        "Loading takes about 30 s in all, before 10 runs."
+    )
+
+
+def test_what_is_copied_tells_what_that_costs_against_loading_and_what_is_made_once() -> None:
+    campaign = resolved(DataSet.COPIED)
+    assert told(campaign) == (
+        "Copying takes about 3 min in all, before 10 runs; loading would take about 11 min. "
+        "The template is made once, in about 70 s, and kept: about 6 GiB. "
+        "Later campaigns use it too; `pgfooting templates` shows and removes it."
+    )
+    two = told(resolved(DataSet.COPIED, scales=(400, 800)), TemplatesFound("/srv/t", "", frozenset()))
+    assert "2 templates are made once, in about 2 min, and kept in /srv/t: about 12 GiB." in two
+
+
+def test_the_estimate_of_all_has_the_copies_and_what_is_made_once_in_it() -> None:
+    size = 6 * GIB
+    assert data_seconds(resolved(DataSet.LOADED)) == pytest.approx(RUNS * size / LOAD_BYTES_PER_S)
+    assert data_seconds(resolved(DataSet.COPIED)) == pytest.approx(
+        RUNS * size / COPY_BYTES_PER_S + size / LOAD_BYTES_PER_S
+    )
+    reviews = [make_review(resolved(each), current_account()) for each in (DataSet.COPIED, DataSet.LOADED)]
+    assert [each.about_s is not None for each in reviews] == [True, True]
+    assert (reviews[0].about_s or 0) < (reviews[1].about_s or 0)
+    assert reviews[0].data == data_sentences(resolved(DataSet.COPIED))
+
+
+def test_a_copy_is_written_once_and_what_is_loaded_twice() -> None:
+    assert written_sentences(resolved(DataSet.LOADED))[0] == (
+        "Loading writes about 120 GiB to disk (data and WAL)."
+    )
+    assert written_sentences(resolved(DataSet.COPIED))[0] == "Copying the data writes about 60 GiB to disk."
+    in_memory = resolved(DataSet.COPIED, target=MemoryTarget())
+    assert written_sentences(in_memory)[0].startswith("Nothing is written to a disk")
+
+
+def test_templates_that_are_there_are_not_made_again_and_an_obstacle_says_that_data_is_loaded() -> None:
+    campaign = resolved(DataSet.COPIED)
+    order = order_of(campaign.configurations["c0"])
+    there = told(campaign, TemplatesFound("/srv/t", "", frozenset({order})))
+    assert there.endswith("What is copied is there already in /srv/t.")
+    assert "made once" not in there
+    refused = told(campaign, TemplatesFound("/srv/t", "No room.", frozenset()))
+    assert refused == (
+        "The data will be loaded for every run all the same, which takes about 11 min in all and writes "
+        "twice as much as copying: No room."
+    )
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> str:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("postgres", "initdb", "pgbench"):
+        (folder / name).write_text(name)
+    return str(folder)
+
+
+def test_looking_tells_the_folder_and_that_it_is_on_the_storage_under_test(
+    tmp_path: Path, programs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "not" / "there"
+    monkeypatch.setenv(TEMPLATES_VARIABLE, str(folder))
+    beside = resolved(DataSet.COPIED, programs=programs, path=str(tmp_path))
+    found = look_for_templates(beside, current_account())
+    assert found is not None
+    assert found.folder == os.path.realpath(folder)
+    assert "lies on the storage under test" in found.obstacle
+    assert not folder.exists()  # looking makes nothing
+    assert look_for_templates(resolved(DataSet.LOADED), current_account()) is None
+
+
+def test_looking_tells_that_there_is_no_room(
+    tmp_path: Path, programs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TEMPLATES_VARIABLE, str(tmp_path))
+    monkeypatch.setattr("app.draft.data_sets.why_not_beside", lambda *_each: "")
+    large = resolved(DataSet.COPIED, programs=programs, data_bytes=900 * TIB)
+    found = look_for_templates(large, current_account())
+    assert found is not None
+    assert "making one needs" in found.obstacle
+    fits = look_for_templates(resolved(DataSet.COPIED, programs=programs, data_bytes=1), current_account())
+    assert fits == replace(found, obstacle="")
