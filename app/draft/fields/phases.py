@@ -95,7 +95,7 @@ def scripts_words(scripts: Sequence[ScriptDraft]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseRow:
+class PlannedPhase:
     """One phase in the table.
 
     Attributes:
@@ -111,12 +111,12 @@ class PhaseRow:
         return self.part.texts.get(name, "").strip() or self.above.get(name, "")
 
 
-def _said(name: str) -> Column[PhaseRow]:
+def _said(name: str) -> Column[PlannedPhase]:
     heading, kind = _HEADINGS[name]
     return Column(name, heading, lambda row: row.text(name), kind)
 
 
-def _length(row: PhaseRow) -> str:
+def _length(row: PlannedPhase) -> str:
     texts = row.part.texts
     if transactions := texts.get("transactions", "").strip():
         return _transactions(transactions)
@@ -127,13 +127,13 @@ def _transactions(count: str) -> str:
     return tr("{count} transactions each").format(count=count)
 
 
-def _counts(row: PhaseRow) -> str:
+def _counts(row: PlannedPhase) -> str:
     text = row.part.texts.get("counts", "").strip()
     words = {"": tr("yes"), "true": tr("yes"), "false": tr("no")}
     return words.get(text, text)
 
 
-def _else(row: PhaseRow) -> str:
+def _else(row: PlannedPhase) -> str:
     """Return everything that has no column of its own."""
     said = ((field.name, row.part.texts.get(field.name, "").strip()) for field in PHASE_FIELDS)
     return ", ".join(f"{name} {text}" for name, text in said if text and name not in _IN_COLUMNS)
@@ -148,7 +148,7 @@ _HEADINGS: Final = {
 }
 _IN_COLUMNS: Final = {*_HEADINGS, "script", "duration", "transactions", "counts"}
 
-PHASE_COLUMNS: Final[tuple[Column[PhaseRow], ...]] = (
+PHASE_COLUMNS: Final[tuple[Column[PlannedPhase], ...]] = (
     _said(NAME),
     _said("times"),
     Column(
@@ -167,7 +167,7 @@ PHASE_COLUMNS: Final[tuple[Column[PhaseRow], ...]] = (
 """Of the table of phases: what each comes to, and everything else that it says."""
 
 
-def phase_rows(parts: DraftParts) -> list[PhaseRow]:
+def phase_rows(parts: DraftParts) -> list[PlannedPhase]:
     """Return the rows of the table."""
     values = parts.values
     script, is_timed = values["workload.script"], parts.length is Length.DURATION
@@ -180,9 +180,9 @@ def phase_rows(parts: DraftParts) -> list[PhaseRow]:
         if is_timed
         else _transactions(values["workload.transactions"].strip()),
     }
-    return [PhaseRow(part, above) for part in parts.phases]
+    return [PlannedPhase(part, above) for part in parts.phases]
 
 
-def shown_columns(rows: Sequence[PhaseRow]) -> tuple[Column[PhaseRow], ...]:
+def shown_columns(rows: Sequence[PlannedPhase]) -> tuple[Column[PlannedPhase], ...]:
     """Return the columns of these phases: not those in which nothing would stand."""
     return tuple(each for each in PHASE_COLUMNS if any(map(each.cell, rows)))
