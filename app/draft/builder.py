@@ -193,7 +193,7 @@ class _DraftReader(CampaignReader):
     def refuse(self, place: KeyPath, problems: Iterable[Problem]) -> None:
         for problem in problems:
             if place.path == PHASES:  # each of its keys has a field
-                self.add(KeyPath(place.path + problem.path), problem.message)
+                self.add(place.within(problem.path), problem.message)
             else:
                 self.add(place, problem.message, about=problem.path.removeprefix("."))
 
@@ -269,5 +269,7 @@ class _DraftReader(CampaignReader):
             place, sentence = breach
             if place.path.startswith("configuration") or rule(shared) == breach:
                 self.add(place, sentence)
+            elif place.path.startswith(PHASES):  # which all configurations have alike
+                self.add(place, sentence, about=f"“{layer.place.configuration}”")
             else:
                 self.add(layer.place, sentence, about=place.path)

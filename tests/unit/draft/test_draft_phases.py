@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from app.campaign_file.fields import PHASE_FIELDS
-from app.campaign_file.phases import WorkNames
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.recipes.find import RECIPES
 from app.campaign_file.writer import format_campaign
@@ -49,9 +48,7 @@ OTHERWISE: dict[str, object] = {
     "protocol": Protocol.SIMPLE,
     "rate": RateShare(12.5, "reads"),
     "latency_limit_ms": 1.5,
-    "maintenance": tuple(
-        reversed(next(each.kind.words for each in PHASE_FIELDS if isinstance(each.kind, WorkNames)))
-    ),
+    "maintenance": ("vacuum", "checkpoint"),
 }
 
 
@@ -123,6 +120,13 @@ def test_phases_of_which_none_is_compared_are_refused() -> None:
     assert problems_of(PhaseDraft({"name": "a", "counts": "false"})) == [
         (PHASES, "None of the phases counts: nothing would be compared.")
     ]
+
+
+def test_what_a_phase_asks_of_root_is_told_at_its_field_with_the_configuration_that_has_no_disks() -> None:
+    found = problems_of(PhaseDraft({"name": "a", "maintenance": "checkpoint, fstrim"}))
+    assert {path for path, _ in found} == {"workload.phase[1].maintenance[2]"}
+    assert {message.partition(":")[0] for _, message in found} == {"“folder”", "“memory”"}
+    assert all("spare disks only" in message for _, message in found)
 
 
 def test_cold_caches_and_phases_are_told_where_the_caches_are_chosen() -> None:
