@@ -147,7 +147,8 @@ def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
         *matrix,
         time,
         *data_sentences(resolved),
-        *written_sentences(resolved), *filter(None, [_arc_sentence(resolved)]),
+        *written_sentences(resolved),
+        *filter(None, [_arc_sentence(resolved)]),
     )
 
 
