@@ -138,7 +138,7 @@ def select(logs: Array) -> Selected:
         seen[..., at] = np.where(active & going[:, None], logs[..., at], np.nan)
         if at + 1 < FEWEST_ROUNDS:
             continue
-        found = judge_round(seen[going][..., : at + 1], active[going])
+        found = judge_round(seen[going][..., : at + 1], active[going], cap=cap)
         leader[going] = found.leader
         if at + 1 < cap:
             active[going] &= ~found.out

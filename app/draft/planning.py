@@ -83,7 +83,7 @@ def effect_sentences(
         told.append(
             tr(
                 "That is so for what stays in to the last round: of what a sequential design leaves out "
-                "before, little more is known than that it cannot win."
+                "before, little more is known than that it is unlikely to be the fastest."
             )
         )
     return tuple(sentence for sentence in told if sentence)

@@ -243,11 +243,13 @@ def time_sentence(campaign: Campaign, about_s: float | None) -> str:
         share = FEWEST_ROUNDS / campaign.repeats
         fewest = FEWEST_ROUNDS * len(campaign.configurations)
         if about_s is None:
-            sentence = tr("{fewest} to {most} runs: what cannot win any more is left out after each round.")
+            sentence = tr(
+                "{fewest} to {most} runs: what is unlikely to be the fastest is left out after each round."
+            )
             return sentence.format(fewest=fewest, most=runs)
         sentence = tr(
-            "{fewest} to {most} runs, about {short} to {long}: what cannot win any more is left out after "
-            "each round."
+            "{fewest} to {most} runs, about {short} to {long}: what is unlikely to be the fastest is left "
+            "out after each round."
         )
         return sentence.format(
             fewest=fewest, most=runs, short=roughly(share * about_s), long=roughly(about_s)

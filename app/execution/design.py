@@ -29,7 +29,7 @@ from app.statistics.selection import FEWEST_ROUNDS, Array, all_within, judge_rou
 
 @dataclass(frozen=True, slots=True)
 class LeftEarly:
-    """A configuration that cannot win any more.
+    """A configuration that is unlikely to be the fastest.
 
     Attributes:
         name: of it.
@@ -47,8 +47,8 @@ class LeftEarly:
     def sentence(self) -> str:
         """A clause that says it."""
         return tr(
-            "left out after round {rounds}: {leader} was {percent:.1f} % faster, and it could hardly win any "
-            "more"
+            "left out after round {rounds}: {leader} was {percent:.1f} % faster, so that it is unlikely to "
+            "be the fastest"
         ).format(rounds=self.rounds, leader=self.leader, percent=100 * self.behind)
 
 
@@ -106,7 +106,7 @@ def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> Cou
 def _judge(
     course: Course, campaign: Campaign, runs: _Runs, names: Sequence[str], going: Sequence[str], rounds: int
 ) -> None:
-    """Leave out of a contest what cannot win any more after a round, and end it where it is decided."""
+    """Leave out what is unlikely to be the fastest after a round, and end a contest that is decided."""
     for name in going:
         if name in runs.marked and runs.last_round(name) <= rounds:
             course.left_out[name] = LeftEarly(name, rounds, "", math.nan)
@@ -114,7 +114,7 @@ def _judge(
     if rounds >= FEWEST_ROUNDS:
         active = np.array([name in left and runs.counts(name, rounds) for name in names])
         if active.sum() > 1:
-            judged = judge_round(runs.logs(names, rounds), active)
+            judged = judge_round(runs.logs(names, rounds), active, cap=campaign.repeats)
             leader = names[int(judged.leader)]
             for place, name in enumerate(names):
                 stays = runs.last_round(name) > rounds  # it was measured on, whatever decided that

@@ -16,6 +16,7 @@ from app.comparison.comparison import RunComparison
 from app.comparison.offered_load import KEPT_SHARE
 from app.comparison.run_order import describe_order
 from app.domain.campaign.configuration import Caches
+from app.domain.campaign.design import DEFAULT_CAP
 from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr
 from app.domain.units import format_duration
@@ -27,7 +28,7 @@ from app.report.run_tables import SharedValue, shared_value_table
 from app.report.words import moment, property_of, state_cell
 from app.runfile.metadata.offered_load import LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
-from app.statistics.selection import PRIOR_DF
+from app.statistics.selection import PRIOR_DF, SIMULATED_ALONE, SIMULATED_LOST, SIMULATED_LOST_UNEQUAL
 
 _NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 _UNKNOWN: Final = tr("not known: {reason}").partition("{")[0]
@@ -256,11 +257,25 @@ def _comparing(found: Findings) -> Iterator[str]:
         )
     if any(group.contest for group in comparison.groups):
         yield tr(
-            "Runs of a sequential design are paired by the rounds that both were in. There the spread of a "
-            "comparison is drawn towards that of all that competed, as if it had {df} degrees of freedom "
-            "more, and the interval of whatever is fastest allows for its having been chosen (hybrid "
-            "intervals of Andrews, Kitagawa and McCloskey, with Student's t)."
-        ).format(df=PRIOR_DF)
+            "Runs of a sequential design are paired by the rounds that both were in. There the spread of "
+            "a comparison is drawn towards that of all that competed, as if it had {df} degrees of "
+            "freedom more, and the interval of whatever is fastest allows for its having been chosen "
+            "(hybrid intervals of Andrews, Kitagawa and McCloskey, with Student's t). After each round, "
+            "from the third on, what is behind the leader is left out at a level that falls with the "
+            "number of configurations; its nearest rival, without which one alone would be left, only "
+            "beyond a boundary after O'Brien and Fleming. In simulated campaigns of {rounds} rounds, with "
+            "6 to 33 configurations and up to 4 % from run to run, one that was 5 % faster than all "
+            "others was left out in at most {lost:g} % of cases (up to {unequal:g} % where some spread "
+            "much more than others; there a fixed design of as many rounds names another one still more "
+            "often); of equal ones a single one was left in at most {alone:g} %. A lead of less than that "
+            "is lost more often."
+        ).format(
+            df=PRIOR_DF,
+            rounds=DEFAULT_CAP,
+            lost=100 * SIMULATED_LOST,
+            unequal=100 * SIMULATED_LOST_UNEQUAL,
+            alone=100 * SIMULATED_ALONE,
+        )
     if comparison.anchors.by_group:
         yield tr(
             "Between campaigns each configuration is taken by the reference that ran in its own, at least "

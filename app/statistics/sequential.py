@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from app.statistics.chosen import ChoiceAmong
-from app.statistics.selection import FEWEST_ROUNDS, Array, Differences, differences_from, judge_round
+from app.statistics.selection import FEWEST_ROUNDS, Array, Differences, differences_from, leader_of
 from app.statistics.verdict import Estimate, Samples
 
 
@@ -45,7 +45,7 @@ class SequentialRuns:
     def leader(self) -> int:
         """Place of the fastest of those that were not left out."""
         left = np.array([not out for out in self.left_out])
-        return int(judge_round(self._logs, left if left.any() else ~left).leader)
+        return int(leader_of(self._logs, left if left.any() else ~left))
 
     @cached_property
     def _from(self) -> dict[int, Differences]:

@@ -74,9 +74,9 @@ def describe_design(comparison: RunComparison) -> Iterator[str]:
     if not contests:
         return
     yield tr(
-        "Sequential design: after each round, from the third on, what could hardly win any more was left "
-        "out; only common rounds are compared, and intervals allow for what was left out and for the luck of "
-        "the fastest."
+        "Sequential design: after each round, from the third on, what was unlikely to be the fastest was "
+        "left out; only common rounds are compared, and intervals allow for what was left out and for the "
+        "luck of the fastest."
     )
     for contest in contests:
         groups = [group for group in comparison.groups if group.contest == contest]

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 DEFAULT_CAP: Final = 10
 """Rounds of a sequential campaign, at most, where nobody says."""
 LEFT_OUT: Final = "left-out"
-"""Kind of the mark of the last run of a configuration that could not win any more."""
+"""Kind of the mark of the last run of a configuration that is unlikely to be the fastest."""
 FEWEST_CAP: Final = 4
 """Nothing is left out before the third round: with fewer it would be the fixed matrix."""
 
@@ -17,8 +17,9 @@ FEWEST_CAP: Final = 4
 class Design(StrEnum):
     """How it is settled how often each configuration is run.
 
-    FIXED: `Campaign.repeats` times. SEQUENTIAL: after each complete round what cannot win any more is left
-    out (`app.statistics.selection`); the others go on until one is left, `Campaign.repeats` rounds at most.
+    FIXED: `Campaign.repeats` times. SEQUENTIAL: after each complete round what is unlikely to be the fastest
+    is left out (`app.statistics.selection`); the others go on until one is left, `Campaign.repeats` rounds at
+    most.
     """
 
     FIXED = "fixed"

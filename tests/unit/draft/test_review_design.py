@@ -21,8 +21,8 @@ def told(keys: str, about_s: float | None) -> str:
     [
         ("", 6000.0, "40 runs, about 1.7 h in all."),
         ("", None, "40 runs; how long it takes depends"),
-        ('design = "sequential"', 6000.0, "12 to 40 runs, about 30 min to 1.7 h: what cannot win"),
-        ('design = "sequential"', None, "12 to 40 runs: what cannot win"),
+        ('design = "sequential"', 6000.0, "12 to 40 runs, about 30 min to 1.7 h: what is unlikely"),
+        ('design = "sequential"', None, "12 to 40 runs: what is unlikely"),
     ],
 )
 def test_a_sequential_campaign_tells_its_least_and_its_most_time(

@@ -81,7 +81,7 @@ def test_what_cannot_win_is_left_out_after_the_third_round_and_the_others_go_on_
     assert is_complete(tmp_path, bench.campaign)
     assert [told.split(":")[0] for told in bench.told] == ["a", "c"]
     assert "left out after round 3" in bench.told[0]
-    assert "could hardly win any more" in bench.told[0]
+    assert "is unlikely to be the fastest" in bench.told[0]
 
 
 def test_the_last_run_of_what_was_left_out_says_when_and_why(

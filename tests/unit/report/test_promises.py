@@ -9,11 +9,13 @@ import pytest
 from app.analysis.cold_caches import MOST_CACHED
 from app.comparison.offered_load import AGAIN_SHARE, KEPT_SHARE
 from app.domain.campaign.configuration import default_repeats
+from app.domain.campaign.design import DEFAULT_CAP, Design
 from app.domain.campaign.order import RunOrder
 from app.report.blocks import Text, TextRole
 from app.report.report import read_report
 from app.runfile.writer import Json
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
+from app.statistics.selection import ENOUGH, SIMULATED_ALONE, SIMULATED_LOST, SIMULATED_LOST_UNEQUAL
 from tests.fix_window import Trial, write_trial
 
 README = " ".join((Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8").split())
@@ -37,10 +39,12 @@ def test_three_runs_are_what_a_verdict_needs() -> None:
     assert RUNS_FOR_A_VERDICT == 3, "README and the recipe say it in words"
 
 
-def told_method(folder: Path, **workload: Json) -> str:
+def told_method(folder: Path, *, design: Design = Design.FIXED, **workload: Json) -> str:
     """Return the body of a report about two runs with such a workload."""
     folder.mkdir()
     more: dict[str, Json] = {"workload": {"label": "tpcb-like", "clients": 4, **workload}}
+    if design is Design.SEQUENTIAL:
+        more |= {"design": design, "rivals": ["a", "b"]}
     paths = [
         write_trial(folder / f"{number}.footing", Trial(name, name, 0, 100.0, 60, more=more))
         for number, name in enumerate("ab")
@@ -59,3 +63,17 @@ def test_the_method_says_what_a_rate_means_where_there_is_one(tmp_path: Path) ->
     kept = f"A rate is kept where at least {100 * KEPT_SHARE:g} % of what was offered was done"
     assert kept in told_method(tmp_path / "rate", rate_tps=100.0, caches="warm")
     assert kept not in told_method(tmp_path / "closed", rate_tps=None, caches="warm")
+
+
+def test_the_method_says_how_often_a_sequential_design_errs(tmp_path: Path) -> None:
+    """That it does so no more often is simulated in tests/unit/statistics/test_selection.py."""
+    promises = [
+        f"simulated campaigns of {DEFAULT_CAP} rounds, with {ENOUGH} to 33 configurations",
+        f"left out in at most {100 * SIMULATED_LOST:g} % of cases",
+        f"up to {100 * SIMULATED_LOST_UNEQUAL:g} % where some spread much more than others",
+        f"of equal ones a single one was left in at most {100 * SIMULATED_ALONE:g} %",
+    ]
+    sequential = told_method(tmp_path / "sequential", design=Design.SEQUENTIAL)
+    assert all(promise in sequential for promise in promises)
+    fixed = told_method(tmp_path / "fixed")
+    assert not any(promise in fixed for promise in promises)
