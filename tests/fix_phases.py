@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from app.domain.campaign.configuration import RateShare
 from app.domain.metrics import Sample
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata, WorkloadMetadata
+from app.runfile.metadata.run_metadata import BackgroundMetadata, PhaseMetadata, RunMetadata, WorkloadMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise, summarise_phases
@@ -34,6 +34,7 @@ class PhaseShape:
         label: of its transactions.
         rate_tps: that was offered; None for as fast as clients could.
         share: what the rate was a share of.
+        beside: what was done beside it.
     """
 
     name: str
@@ -44,6 +45,7 @@ class PhaseShape:
     label: str = "tpcb-like"
     rate_tps: float | None = None
     share: RateShare | None = None
+    beside: BackgroundMetadata = field(default_factory=BackgroundMetadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ def _described(number: int, shape: PhaseShape, *, is_own: bool) -> PhaseMetadata
         workload=workload,
         rate_percent=None if shape.share is None else shape.share.percent,
         rate_of=None if shape.share is None else shape.share.of,
+        background=shape.beside,
         pgbench=printed,
     )
 

@@ -9,8 +9,8 @@ from typing import Final
 from app.analysis.labels import at_least, format_tps
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
-from app.domain.units import format_duration
-from app.runfile.metadata.run_metadata import PhaseMetadata
+from app.domain.units import format_duration, format_size
+from app.runfile.metadata.run_metadata import BackgroundMetadata, PhaseMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of, is_lower_bound, summarise, summarise_phases
@@ -65,7 +65,40 @@ def phase_note(told: PhaseMetadata) -> str:
         tr("after {name} ({seconds})").format(name=each.name, seconds=format_duration(each.duration_s))
         for each in told.maintenance
     ]
+    notes += filter(None, [_background_note(told.background)])
     return ", ".join(notes)
+
+
+def executed_words(told: PhaseMetadata) -> str:
+    """Return what a phase executed, and beside what: phases that differ in it are not the same."""
+    executed, beside = known(told.workload.label, ""), told.background
+    if not beside.name:
+        return executed
+    words = tr("{executed} beside {what}").format(executed=executed, what=_background_words(beside))
+    return words.strip()
+
+
+def _background_words(told: BackgroundMetadata) -> str:
+    """Return what was done beside a phase, as it was stated."""
+    if told.every_s is not None:
+        return tr("{name} every {every}").format(name=told.name, every=format_duration(told.every_s))
+    if told.max_rate_bytes is not None:
+        words = tr("{name} at most {rate} a second")
+        return words.format(name=told.name, rate=format_size(told.max_rate_bytes))
+    return told.name
+
+
+def _background_note(told: BackgroundMetadata) -> str:
+    """Return what was done beside a phase, and how often; empty for nothing."""
+    if not told.name:
+        return ""
+    counts = []
+    if told.done:
+        counts.append(tr("{done} times").format(done=told.done) if told.done != 1 else tr("once"))
+    if len(told.turns) > told.done:
+        counts.append(tr("one cut off by its end"))
+    words = tr("beside {what} ({count})")
+    return words.format(what=_background_words(told), count=", ".join(counts) or tr("never"))
 
 
 def _text(each: PhaseFigures, name: str, pattern: str) -> str:

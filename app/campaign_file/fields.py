@@ -39,10 +39,10 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.campaign.design import Design
 from app.domain.campaign.order import RunOrder
-from app.domain.maintenance import MAINTENANCE, DoneBy
+from app.domain.maintenance import BACKGROUND, MAINTENANCE, DoneBy
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.domain.units import MIB, TIB
+from app.domain.units import GIB, KIB, MIB, TIB
 from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO
 from app.postgres.presets import PRESETS
 
@@ -152,6 +152,10 @@ _PHASE_NAME = tr("What you call this phase.")
 _TIMES = tr("How often it is run, one time after the other.")
 _COUNTS = tr("Whether its figures are compared.")
 _MAINTENANCE = tr("What is done before it, once for all of its times.")
+_BACKGROUND = tr("What is done beside it, for as long as it lasts.")
+_EVERY = tr("With snapshots: from one to the next; the first one is made when the phase begins.")
+_MAX_RATE = tr("With pg_basebackup: bytes that it reads in a second at most; left out: as many as go.")
+_BESIDE_PHASES: Final = tuple(each.name for each in BACKGROUND)
 _BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by is not DoneBy.PROGRAM)
 _RATES: Final = FloatKind(0.01, 10_000_000)
 
@@ -179,6 +183,9 @@ PHASE_FIELDS: Final = (
     *(field for field in _ONE_PHASE_FIELDS if field.attribute in WorkloadPhase.__dataclass_fields__),
     CampaignField("rate", RateKind(_RATES), "rate", _RATE),
     CampaignField("maintenance", WorkNames(_BETWEEN_PHASES), "maintenance", _MAINTENANCE),
+    CampaignField("background", EnumKind(_BESIDE_PHASES), "background", _BACKGROUND),
+    CampaignField("every", WholeSeconds(1, 86_400), "every_s", _EVERY),
+    CampaignField("max_rate", SizeKind(32 * KIB, GIB), "max_rate_bytes", _MAX_RATE),
 )
 """Keys of one phase: what it leaves out is as the workload says."""
 

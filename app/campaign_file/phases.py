@@ -14,6 +14,7 @@ from app.campaign_file.kinds import CampaignField, EnumKind, FloatKind, ValueKin
 from app.campaign_file.problems import InvalidValueError, printable, unfit
 from app.domain.campaign.configuration import RateShare, WorkloadPhase
 from app.domain.errors import did_you_mean
+from app.domain.maintenance import BACKGROUND, PG_BASEBACKUP, background
 from app.domain.problem import Problem
 from app.domain.text import tr
 
@@ -160,6 +161,7 @@ class _OnePhase(ValueKind):
         if "name" not in given:
             faults.append(Problem(".name", tr("is missing: each phase needs a name of its own.")))
         faults += self._both(given)
+        faults += _beside_faults(given)
         if faults:
             raise InvalidValueError(*faults)
         return WorkloadPhase(**given)
@@ -189,6 +191,23 @@ class _OnePhase(ValueKind):
             given = getattr(phase, field.attribute)
             if given != getattr(usual, field.attribute):
                 yield f"{field.name} = {field.kind.write(given)}"
+
+
+def _beside_faults(given: dict[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with what is done beside a phase."""
+    name = given.get("background")
+    kind = None if name is None else background(name)
+    has_interval = kind is not None and kind.has_interval
+    if has_interval and "every_s" not in given:
+        sentence = tr('is missing: say from one “{name}” to the next, such as every = "5 min".')
+        yield Problem(".every", sentence.format(name=name))
+    refused = "background" in given and name is None
+    if "every_s" in given and not has_interval and not refused:
+        those = ", ".join(quote(each.name) for each in BACKGROUND if each.has_interval)
+        yield Problem(".every", tr("goes with background = {those} only.").format(those=those))
+    if "max_rate_bytes" in given and kind is not PG_BASEBACKUP and not refused:
+        those = quote(PG_BASEBACKUP.name)
+        yield Problem(".max_rate", tr("goes with background = {those} only.").format(those=those))
 
 
 def _faults(phases: Iterable[WorkloadPhase]) -> Iterator[Problem]:

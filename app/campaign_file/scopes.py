@@ -15,8 +15,9 @@ from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
 from app.domain.campaign.configuration import Caches, DiskTarget, MemoryTarget, Workload
+from app.domain.campaign.phases import filesystems_of
 from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
-from app.domain.maintenance import maintenance
+from app.domain.maintenance import PG_BASEBACKUP, background, maintenance
 from app.domain.options.conflicts import ConflictFinding
 from app.domain.options.option import SMALLEST_PAGE_BYTES, USUAL_PAGE_BYTES
 from app.domain.text import tr
@@ -222,14 +223,35 @@ def _maintenance_has_its_filesystem(layer: Scope) -> tuple[KeyPath, str] | None:
     phases = layer.sections["workload"].get("phases")
     if phases is None or layer.target is None or layer.target.value is None:
         return None
-    target = layer.target.value
-    groups = target.groups if isinstance(target, DiskTarget) else ()
-    filesystems = [group.filesystem for _, group in groups]
+    filesystems = filesystems_of(layer.target.value)
     for number, phase in enumerate(phases.value or (), start=1):
-        for place, name in enumerate(phase.maintenance, start=1):
-            if obstacle := maintenance(name).obstacle(filesystems):
-                path = f"{phases.place.path}[{number}].maintenance[{place}]"
+        asked = {
+            f"maintenance[{place}]": maintenance(name) for place, name in enumerate(phase.maintenance, 1)
+        }
+        beside = {} if phase.background is None else {"background": background(phase.background)}
+        for key, work in (asked | beside).items():
+            if obstacle := work.obstacle(filesystems):
+                path = f"{phases.place.path}[{number}].{key}"
                 return KeyPath(path, configuration=phases.place.configuration), obstacle
+    return None
+
+
+def _base_backup_can_be_made(layer: Scope) -> tuple[KeyPath, str] | None:
+    """A base backup needs a WAL sender, and WAL that is enough for it (manual, pg_basebackup)."""
+    phases, settings = (
+        layer.sections["workload"].get("phases"),
+        layer.sections["postgresql"].get("settings"),
+    )
+    if phases is None or settings is None or not settings.value:
+        return None
+    if not any(phase.background == PG_BASEBACKUP.name for phase in phases.value or ()):
+        return None
+    own = {name.lower(): value.strip() for name, value in settings.value}
+    wrong = {"wal_level": "minimal", "max_wal_senders": "0"}
+    for name, value in wrong.items():
+        if own.get(name, "").lower() == value:
+            sentence = tr("found “{value}”, with which no base backup can be made beside a phase.")
+            return settings.place / name, sentence.format(value=value)
     return None
 
 
@@ -253,6 +275,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _cold_outside_memory,
     _phases_fit,
     _maintenance_has_its_filesystem,
+    _base_backup_can_be_made,
     _cold_without_phases,
 )
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

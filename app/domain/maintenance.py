@@ -41,8 +41,6 @@ class Maintenance:
         limit_s: seconds after which it is ended, and has failed.
         filesystems: ids of those on which it exists; empty where that makes no difference.
         statement: of SQL, where the server does it.
-        every: whether it is worth doing again and again while something is measured, at an interval; else
-            it lasts by itself.
     """
 
     name: str
@@ -51,7 +49,6 @@ class Maintenance:
     limit_s: float
     filesystems: tuple[str, ...] = ()
     statement: str = ""
-    every: bool = False
 
     def is_on(self, filesystem_id: str) -> bool:
         """Whether it exists on a filesystem."""
@@ -87,19 +84,22 @@ FSTRIM: Final = Maintenance(
     DoneBy.ROOT,
     LONG_S,
     ("ext4", "xfs", "btrfs", "f2fs", "ext3"),
-    every=True,
 )
 BTRFS_BALANCE: Final = Maintenance("btrfs-balance", tr("balance of btrfs"), DoneBy.ROOT, LONG_S, ("btrfs",))
 BTRFS_SCRUB: Final = Maintenance("btrfs-scrub", tr("scrub of btrfs"), DoneBy.ROOT, LONG_S, ("btrfs",))
 ZPOOL_TRIM: Final = Maintenance("zpool-trim", tr("trim of the pool"), DoneBy.ROOT, LONG_S, ("zfs",))
 ZPOOL_SCRUB: Final = Maintenance("zpool-scrub", tr("scrub of the pool"), DoneBy.ROOT, LONG_S, ("zfs",))
 SNAPSHOT: Final = Maintenance(
-    "snapshot", tr("snapshot of the filesystem"), DoneBy.ROOT, QUICK_S, ("btrfs", "zfs"), every=True
+    "snapshot", tr("snapshot of the filesystem"), DoneBy.ROOT, QUICK_S, ("btrfs", "zfs")
+)
+REMOVE_SNAPSHOTS: Final = Maintenance(
+    "remove-snapshots", tr("removal of the snapshots"), DoneBy.ROOT, LONG_S, ("btrfs", "zfs")
 )
 
 MAINTENANCE: Final = (
     *(CHECKPOINT, VACUUM, BASE_BACKUP),
     *(FSTRIM, BTRFS_BALANCE, BTRFS_SCRUB, ZPOOL_TRIM, ZPOOL_SCRUB, SNAPSHOT),
+    REMOVE_SNAPSHOTS,
 )
 
 
@@ -110,6 +110,61 @@ class WorkEnd(StrEnum):
     ENDED = "ended"
     """It was called off."""
     FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What is done beside a phase for as long as it lasts.
+
+    Attributes:
+        name: what campaign files say.
+        label: what people read.
+        kinds: what it is, on one filesystem or another.
+        has_interval: it is done at an interval, which a campaign says; else again as soon as it has ended.
+        after: what takes away what is left of it when the phase has ended; None for nothing.
+    """
+
+    name: str
+    label: str
+    kinds: tuple[Maintenance, ...]
+    has_interval: bool = False
+    after: Maintenance | None = None
+
+    def kind_on(self, filesystems: Sequence[str]) -> Maintenance | None:
+        """Return what it is on the first of some filesystems that has it; None where none has."""
+        return next((kind for kind in self.kinds if not kind.obstacle(filesystems)), None)
+
+    def obstacle(self, filesystems: Sequence[str]) -> str:
+        """Return why it cannot be done, as `Maintenance.obstacle` does."""
+        if self.kind_on(filesystems) is not None:
+            return ""
+        if not filesystems:
+            words = tr("“{name}” is done by root, on spare disks only: this target has none.")
+            return words.format(name=self.name)
+        words = tr("“{name}” exists on {those} only; this target has {these}.")
+        those = ", ".join(each for kind in self.kinds for each in kind.filesystems)
+        return words.format(name=self.name, those=those, these=", ".join(dict.fromkeys(filesystems)))
+
+
+PG_BASEBACKUP: Final = Background("pg_basebackup", tr("base backups (pg_basebackup)"), (BASE_BACKUP,))
+SNAPSHOTS: Final = Background(
+    "snapshot", tr("snapshots of the filesystem"), (SNAPSHOT,), has_interval=True, after=REMOVE_SNAPSHOTS
+)
+SCRUB: Final = Background("scrub", tr("scrub of the filesystem"), (BTRFS_SCRUB, ZPOOL_SCRUB))
+
+BACKGROUND: Final = (PG_BASEBACKUP, SNAPSHOTS, SCRUB)
+
+
+def background(name: str) -> Background:
+    """Return one.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    for each in BACKGROUND:
+        if each.name == name:
+            return each
+    raise KeyError(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,17 +24,20 @@ from app.domain.campaign.configuration import (
 from app.domain.campaign.phases import (
     PhaseTurn,
     all_scripts,
+    filesystems_of,
     script_files,
     turns_of,
     warmed_workload,
     workload_of,
 )
-from app.domain.maintenance import DoneBy, maintenance
+from app.domain.maintenance import PG_BASEBACKUP, DoneBy, background, maintenance
 from app.domain.text import tr
+from app.domain.units import format_duration
 from app.draft.disks.commands import FOLDER, maintenance_lines
 from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
 from app.execution.resolve import ResolvedConfiguration
 from app.hosts.folders.socket_folders import private_places, socket_places
+from app.postgres.base_backup import PROGRAM, base_backup_argv
 from app.postgres.configuration_text import bench_statements, format_configuration, initdb_arguments
 from app.postgres.data_files import OWN_FILE
 from app.postgres.pgbench.argv import (
@@ -189,6 +192,7 @@ def _measuring(
         number, own_seed = ("", seed) if turn.is_own else (turn.number, seed + 1 + turn.number)
         log = TransactionLog(f"{folders.private}/{LOG_PREFIX}{number}", sampling_rate(does))
         request = _request(resolved, folders, does, own_seed, _threads(resolved, phase), log)
+        yield from _beside(resolved, folders, phase)
         yield line(_phase_comment(turn), does, request)
 
 
@@ -200,6 +204,27 @@ def _maintenance(resolved: ResolvedConfiguration, phase: WorkloadPhase) -> Itera
         elif isinstance(target, DiskTarget):
             for text in maintenance_lines(target, kind):
                 yield CommandLine(LineAction.ROOT, text, comment)
+
+
+def _beside(
+    resolved: ResolvedConfiguration, folders: PlannedFolders, phase: WorkloadPhase
+) -> Iterator[CommandLine]:
+    """Yield what is done beside a phase, for as long as it lasts."""
+    if phase.background is None:
+        return
+    work, target = background(phase.background), resolved.configuration.target
+    comment = tr("Beside {phase}, again as soon as it has ended")
+    if phase.every_s is not None:
+        comment = tr("Beside {phase}, every {every}")
+    told = comment.format(phase=phase.name, every=format_duration(phase.every_s or 0))
+    if work is PG_BASEBACKUP:
+        program = resolved.installation.program(PROGRAM)
+        argv = base_backup_argv(program, Connection(folders.socket), phase.max_rate_bytes)
+        yield _program(tr("{what}, thrown away").format(what=told), *argv)
+    elif isinstance(target, DiskTarget):
+        kind = work.kind_on(filesystems_of(target))
+        for text in maintenance_lines(target, kind) if kind is not None else ():
+            yield CommandLine(LineAction.ROOT, text, told)
 
 
 def _phase_comment(turn: PhaseTurn) -> str:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, MutableMapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Final
 
 from app.domain.campaign.configuration import PlannedRun, RateShare, Workload, WorkloadPhase
-from app.domain.campaign.phases import PhaseTurn, turns_of, warmed_workload, workload_of
+from app.domain.campaign.phases import PhaseTurn, filesystems_of, turns_of, warmed_workload, workload_of
 from app.domain.errors import FootingError, PgbenchError
-from app.domain.maintenance import Maintenance, WorkEnd, maintenance
+from app.domain.maintenance import PG_BASEBACKUP, Maintenance, WorkEnd, background, maintenance
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_whole_workload, describe_workload
+from app.execution.upkeep.beside import Beside, BesideTurn
 from app.execution.upkeep.between import Between, Waiting
 from app.hosts.server_under_test import ServerUnderTest
 from app.postgres.pgbench.argv import warmup_workload
@@ -25,6 +26,8 @@ from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.recording.recorder import Recorder, printed_values
 from app.runfile.metadata.run_metadata import (
+    BackgroundMetadata,
+    BackgroundTurn,
     MaintenanceMetadata,
     PhaseMetadata,
     RunMetadata,
@@ -38,6 +41,13 @@ LogSampling = MutableMapping[int, int]
 
 MAINTAINED: Final = "maintenance"
 """Kind of the event that says that something was done before a phase."""
+BESIDE: Final = "background"
+"""Kind of the event that says that one time of what is done beside a phase has ended."""
+_HOW: Final = {
+    WorkEnd.DONE: tr("to its end"),
+    WorkEnd.ENDED: tr("ended with its phase"),
+    WorkEnd.FAILED: tr("failed"),
+}
 
 
 @dataclass(slots=True)
@@ -68,6 +78,7 @@ class MeasuredPhases:
     look: Callable[[], object]
     under_way: str = field(default="", init=False)
     _told: list[PhaseMetadata] = field(default_factory=list, init=False)
+    _has_backup_role: bool = field(default=False, init=False)
     _reached: dict[str, list[float]] = field(default_factory=dict, init=False)
     _seen: dict[Workload, float] = field(default_factory=dict, init=False)
 
@@ -125,16 +136,76 @@ class MeasuredPhases:
                 self.recorder.set_run(
                     RunMetadata(workload=replace(whole, rate_tps=rate_tps, threads=threads))
                 )
-            summary = self.pgbench.run(
+            summary = self._run(
+                turn,
                 PgbenchTurn(
                     name,
                     workload,
                     self.planned.seed if turn.is_own else self.planned.seed + 1 + turn.number,
                     self._threads(phase),
                     self._log(turn.number, workload),
-                )
+                ),
             )
             self._keep(turn, workload, summary)
+
+    def _run(self, turn: PhaseTurn, pgbench: PgbenchTurn) -> PgbenchSummary:
+        """Measure a phase, with what is done beside it."""
+        phase = turn.phase
+        if phase.background is None:
+            return self.pgbench.run(pgbench)
+        work = background(phase.background)
+        if work is PG_BASEBACKUP and not self._has_backup_role:
+            self.server.make_backup_role()
+            self._has_backup_role = True
+        beside = Beside(work, phase, self.server, filesystems_of(self.planned.configuration.target))
+        told: list[BesideTurn] = []
+
+        def look() -> None:
+            self._tell_beside(phase, beside, told)
+            beside.look()
+
+        beside.start()
+        try:
+            summary = self.pgbench.run(replace(pgbench, look=look))
+        except BaseException:
+            with suppress(FootingError):  # the first error is the one to tell
+                beside.end()
+            self._tell_beside(phase, beside, told)
+            raise
+        beside.end(self.look)
+        look()
+        if work.after is not None:
+            Between(self.server, self.wait, self.look).do(work.after)
+        return summary
+
+    def _tell_beside(self, phase: WorkloadPhase, beside: Beside, told: list[BesideTurn]) -> None:
+        """Store every time of it so far, and tell of those that were not told yet."""
+        turns = beside.turns
+        if len(turns) == len(told) and self._told[-1].background.name:
+            return
+        for turn in turns[len(told) :]:
+            words = tr("{label}: {seconds}, {how}")
+            seconds = format_duration(turn.ended_s - turn.started_s)
+            told.append(turn)
+            self.recorder.event(
+                BESIDE, words.format(label=beside.work.label, seconds=seconds, how=_HOW[turn.how])
+            )
+        metadata = BackgroundMetadata(
+            name=beside.work.name,
+            every_s=phase.every_s,
+            max_rate_bytes=phase.max_rate_bytes,
+            turns=tuple(
+                BackgroundTurn(
+                    started_ms=self.recorder.writer.t_ms(turn.started_s),
+                    ended_ms=self.recorder.writer.t_ms(turn.ended_s),
+                    how=turn.how.value,
+                    reason=turn.reason,
+                )
+                for turn in turns
+            ),
+        )
+        self._told[-1] = replace(self._told[-1], background=metadata)
+        self._tell()
 
     def _describe(self, turn: PhaseTurn, workload: Workload) -> PhaseMetadata:
         phase, rate = turn.phase, turn.phase.rate

@@ -56,6 +56,7 @@ class PgbenchTurn:
         seed: of its random numbers.
         threads: as resolved on this machine.
         log_one_in: the sampling of its transaction log; None for no log.
+        look: called often while it runs; raises where what is done beside it failed.
     """
 
     name: PhaseName
@@ -63,6 +64,7 @@ class PgbenchTurn:
     seed: int
     threads: int
     log_one_in: int | None = None
+    look: Callable[[], object] = bool
 
 
 @dataclass(slots=True)
@@ -165,7 +167,7 @@ class PgbenchRuns:
         started_s = time.monotonic()
         try:
             self._follow(turn, child, started_s, log)
-            self._watch(child)
+            self._watch(child, turn.look)
         except BaseException:
             end_child(child)
             with suppress(FootingError):  # the first error is the one to tell
@@ -254,7 +256,7 @@ class PgbenchRuns:
             hold=self.place.hold,
         )
 
-    def _watch(self, child: subprocess.Popen[bytes]) -> None:
+    def _watch(self, child: subprocess.Popen[bytes], look: Callable[[], object] = bool) -> None:
         """Write a row a second until the child has ended, or is ended because a client of it gave up.
 
         Raises:
@@ -268,6 +270,7 @@ class PgbenchRuns:
             while child.poll() is None:
                 self.switch.wait(self.recorder.next_flush_s, ended)
                 self.breathe()
+                look()
                 if self.recorder.client_aborted:  # the others would go on for hours, for nothing
                     end_child(child)
                     return

@@ -5,6 +5,7 @@ Nothing is written here. What cannot work is an error now, with the field of the
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from app.dbus.udisks import UdisksUnavailable, fetch_wear
 from app.domain.campaign.configuration import Caches, Campaign, Configuration, DiskTarget, Target
-from app.domain.campaign.phases import measured_seconds, own_workload, workload_of
+from app.domain.campaign.phases import measured_seconds, own_workload, wants_backup, workload_of
 from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
 from app.domain.endurance import DriveWear
 from app.domain.errors import CampaignError, TargetError
@@ -22,6 +23,7 @@ from app.domain.units import format_size
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.hosts.server_under_test import ServerSetup
 from app.hosts.zfs_cache import check_arc_max
+from app.postgres.base_backup import PROGRAM
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.installations.installation import Installation
 from app.postgres.known_settings import check_settings
@@ -68,7 +70,8 @@ class ResolvedConfiguration:
     def setup(self) -> ServerSetup:
         """How a server of our own is set up for it."""
         chosen = self.configuration.postgresql
-        return ServerSetup(self.installation, self.settings, chosen.preset, chosen.checksums)
+        backups = wants_backup(self.configuration.workload)
+        return ServerSetup(self.installation, self.settings, chosen.preset, chosen.checksums, backups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         installation = installations[item.postgresql.installation]
         scale = scales[item.name]
         _check_pages(item, installation)
+        _check_backups(item, installation)
         options = chosen_server_options(item)
         settings = server_settings(
             item.postgresql,
@@ -272,6 +276,18 @@ def _check_pages(item: Configuration, installation: Installation) -> None:
             message.format(name=item.name, reason=finding.message, size=format_size(page_bytes)),
             field=f"target.{DiskTarget.kind}.options.{finding.field}",
         )
+
+
+def _check_backups(item: Configuration, installation: Installation) -> None:
+    """Make sure that base backups can be made.
+
+    Raises:
+        CampaignError: this installation has no such program.
+    """
+    program = installation.program(PROGRAM)
+    if wants_backup(item.workload) and not os.access(program, os.X_OK):
+        message = tr("{name}: base backups beside a phase need {program}, which is not installed.")
+        raise CampaignError(message.format(name=item.name, program=program), field="workload.phase")
 
 
 def _check_cold(item: Configuration, target: CheckedTarget) -> None:

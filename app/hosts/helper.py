@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.dbus.helper_errors import CannotError
+from app.dbus.helper_errors import CannotError, lost
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError, TargetError, TargetLostError
@@ -174,6 +175,7 @@ class HelperHost:
     record: Recorder
     progress: Callable[[StepProgress], None]
     event: Callable[[str, str], None]
+    _is_silent: threading.Event = field(default_factory=threading.Event, init=False)
     _drops_caches: bool = field(default=False, init=False)
     _members: Members = field(default_factory=lambda: Members(()), init=False)
 
@@ -282,12 +284,21 @@ class HelperHost:
             self.event("note", sentence.format(reason=error.message))
 
     def maintain(self, name: str) -> MaintenanceEnd:
-        """Have the helper do it, and wait for its answer."""
-        return self.session.session.maintain(name)
+        """Have the helper do it, and wait for its answer as long as it can be told to end it."""
+
+        def look() -> None:
+            if self._is_silent.is_set():
+                raise lost()
+
+        return self.session.session.maintain(name, look)
 
     def end_maintenance(self) -> None:
         """Have what is under way end; whoever waits for it is answered then."""
-        self.session.session.end_maintenance()
+        try:
+            self.session.session.end_maintenance()
+        except FootingError:
+            self._is_silent.set()
+            raise
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
         """Return what the disks tell of themselves now; None where the helper does not answer."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
 from app.domain.campaign.configuration import DiskTarget, Target
-from app.domain.maintenance import MaintenanceEnd
+from app.domain.maintenance import BASE_BACKUP, MaintenanceEnd
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.folders.private_folder import open_private
@@ -19,6 +19,7 @@ from app.hosts.server_under_test import PgbenchPlace, ServerSetup
 from app.hosts.target_read_back import check_file_attributes, check_memory_limit, check_wal_directory
 from app.hosts.templates.copying import CopiedData, copy_template
 from app.hosts.templates.store import Template
+from app.postgres.base_backup import PROGRAM, base_backup_argv, make_base_backup
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
@@ -92,6 +93,7 @@ class OwnServer:
             record=self.record,
             wal_directory=folders.wal_directory,
             hold=self.host.hold(ProcessRole.SERVER),
+            backups=self.setup.backups,
         )
         return PgbenchPlace(folders.private, self.host.hold(ProcessRole.PGBENCH), folders.notes)
 
@@ -138,6 +140,16 @@ class OwnServer:
     def maintain(self, statements: Sequence[str]) -> None:
         """Execute them as the superuser."""
         self._prepared[0].maintain(statements)
+
+    def make_backup_role(self) -> None:
+        """Make it as the superuser."""
+        self._prepared[0].make_backup_role()
+
+    def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:
+        """Read everything over its socket, as its account."""
+        server, _ = self._prepared
+        argv = base_backup_argv(server.installation.program(PROGRAM), self.address, max_rate_bytes)
+        return make_base_backup(argv, server.account, self.record, is_cancelled, BASE_BACKUP.limit_s)
 
     def maintain_storage(self, name: str) -> MaintenanceEnd:
         """Let the host have it done."""

@@ -35,12 +35,14 @@ class ServerSetup:
         settings: of the server, complete.
         preset: id of the preset of settings.
         checksums: whether data pages have checksums.
+        backups: whether base backups are made of it while it is measured.
     """
 
     installation: Installation
     settings: tuple[Setting, ...]
     preset: str
     checksums: bool
+    backups: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,25 @@ class ServerUnderTest(Protocol):
 
         Raises:
             ServerError: it refuses, or was stopped meanwhile.
+        """
+
+    def make_backup_role(self) -> None:
+        """Let `back_up` connect; once, before the first of it.
+
+        Raises:
+            ServerError: it refuses.
+        """
+
+    def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:
+        """Make a base backup of it and throw that away, in a thread of its own.
+
+        Args:
+            max_rate_bytes: that are read a second at most; None for no limit.
+            is_cancelled: asked often; ends it.
+
+        Raises:
+            ProgramError: pg_basebackup cannot be started.
+            ServerError: it is not ours to back up.
         """
 
     def maintain_storage(self, name: str) -> MaintenanceEnd:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE
+from app.postgres.connection import BACKUP_ROLE, BENCH_DATABASE, BENCH_ROLE, ROLE
 from app.postgres.settings import Setting, quote_value
 
 CHECKSUM_SWITCH_MAJOR: Final = 18
@@ -35,23 +35,27 @@ def format_configuration(settings: Iterable[Setting], socket_directory: str) -> 
     return "\n".join(lines) + "\n"
 
 
-def format_hba() -> str:
-    """Return pg_hba.conf: over the Unix socket two roles, and nobody else.
+def format_hba(*, backups: bool = False) -> str:
+    """Return pg_hba.conf: over the Unix socket two roles, and with backups a third one; nobody else.
 
     The superuser is who knows the secret: runner, server and pgbench may be of one user, whom the kernel's
-    word does not tell apart. pgbench's role is known by the kernel's word, in its one database.
+    word does not tell apart. pgbench's role is known by the kernel's word, in its one database; the role of
+    base backups too, which reaches none.
     """
+    replication = f"local replication {BACKUP_ROLE} peer map={_IDENT_MAP}\n" if backups else ""
     return (
         "# Written by pgFooting.\n"
         f"local all {ROLE} scram-sha-256\n"
         f"local {BENCH_DATABASE} {BENCH_ROLE} peer map={_IDENT_MAP}\n"
+        f"{replication}"
     )
 
 
-def format_ident(account: str) -> str:
-    """Return pg_ident.conf: the system user that may be pgbench's role."""
+def format_ident(account: str, *, backups: bool = False) -> str:
+    """Return pg_ident.conf: the system user that may be pgbench's role, and that of base backups."""
     quoted = '"' + account.replace('"', '""') + '"'
-    return f"# Written by pgFooting.\n{_IDENT_MAP} {quoted} {BENCH_ROLE}\n"
+    roles = (BENCH_ROLE, BACKUP_ROLE) if backups else (BENCH_ROLE,)
+    return "# Written by pgFooting.\n" + "".join(f"{_IDENT_MAP} {quoted} {role}\n" for role in roles)
 
 
 @dataclass(frozen=True, slots=True)

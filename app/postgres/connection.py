@@ -20,6 +20,8 @@ ROLE: Final = "pgfooting"
 """The superuser, for pgFooting alone: it takes a secret that only the runner's memory has."""
 BENCH_ROLE: Final = "pgfooting_bench"
 """Whom pgbench connects as: no superuser, member of nothing, so that no SQL of a script can run a program."""
+BACKUP_ROLE: Final = "pgfooting_backup"
+"""Whom pg_basebackup connects as, in runs that make base backups: it may replicate, no more."""
 BENCH_DATABASE: Final = "pgbench"
 """The only database that `BENCH_ROLE` reaches; it owns what it makes there, and not the database."""
 PORT: Final = 5432

@@ -34,6 +34,7 @@ from app.postgres.configuration_text import (
     password_statement,
 )
 from app.postgres.connection import (
+    BACKUP_ROLE,
     BENCH_DATABASE,
     MAINTENANCE_DATABASE,
     connect,
@@ -101,6 +102,7 @@ class Server:
         record: told of every command.
         wal_directory: folder for the WAL, on a filesystem of its own; empty for the data directory.
         hold: what has to happen with the postmaster before it is executed; None for nothing.
+        backups: whether the role that makes base backups may connect.
         secret: the superuser's password; set by `initdb` and kept in this process's memory alone.
     """
 
@@ -113,6 +115,7 @@ class Server:
     record: Recorder
     wal_directory: str = ""
     hold: Hold | None = None
+    backups: bool = False
     secret: str = field(default_factory=secrets.token_urlsafe, repr=False)
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
     _started_s: float = field(default=0.0, init=False, repr=False)
@@ -215,8 +218,8 @@ class Server:
         self._write_files(
             {
                 data_files.OWN_FILE: format_configuration(self.settings, self.socket_directory),
-                "pg_hba.conf": format_hba(),
-                "pg_ident.conf": format_ident(self.account.name),
+                "pg_hba.conf": format_hba(backups=self.backups),
+                "pg_ident.conf": format_ident(self.account.name, backups=self.backups),
             }
         )
 
@@ -343,6 +346,19 @@ class Server:
                         connection.execute(statement.text.encode())
         except psycopg.Error as err:
             message = tr("The database for pgbench could not be made: {reason}")
+            raise ServerError(message.format(reason=str(err).strip())) from err
+
+    def make_backup_role(self) -> None:
+        """Make the role that base backups are made with; a copied data directory has none of it either.
+
+        Raises:
+            ServerError: the server refuses; carries its words.
+        """
+        try:
+            with connect(self.conninfo) as connection:
+                connection.execute(f"CREATE ROLE {BACKUP_ROLE} LOGIN REPLICATION".encode())
+        except psycopg.Error as err:
+            message = tr("The role for base backups could not be made: {reason}")
             raise ServerError(message.format(reason=str(err).strip())) from err
 
     def checkpoint(self) -> None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
-from app.domain.campaign.phases import most_clients
+from app.domain.campaign.phases import most_clients, wants_backup
 from app.domain.campaign.server_options import Fate, ServerOption
 from app.domain.errors import CampaignError, did_you_mean
 from app.domain.options.kinds import parse_switch
@@ -61,6 +61,12 @@ class Setting:
 
 _REPORTED: Final = (("log_autovacuum_min_duration", "0", tr("autovacuum becomes an event of the run")),)
 """Wanted by pgFooting, but presets and users may say otherwise."""
+
+_FOR_BACKUPS: Final = (
+    ("wal_level", "replica", tr("a base backup beside a phase needs it")),
+    ("max_wal_senders", "2", tr("pg_basebackup reads over one, and another while it is being ended")),
+)
+"""Only where base backups are made while something is measured; users may say otherwise."""
 
 _OWN: Final = (
     ("listen_addresses", "", tr("no TCP: nobody else can connect")),
@@ -243,6 +249,8 @@ def server_settings(
         for option in filesystem
         if option.fate is Fate.APPLIED
     ]
+    if wants_backup(workload):
+        wanted += [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _FOR_BACKUPS]
     wanted += [Setting(name, value, "", "", Origin.USER) for name, value in user.items()]
     wanted += [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _OWN]
     return tuple({setting.name: setting for setting in wanted}.values())

@@ -16,7 +16,7 @@ from app.domain.metrics import METRICS
 from app.domain.text import tr
 from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind, format_amounts
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.typed_json import or_none
+from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import NOT_STEADY, figures_of, has_older_definitions, steadiness_marks
 from app.runfile.writer import Phase
@@ -109,6 +109,7 @@ class MeasuredActivity:
         needs_memory: the run itself needs more memory than there is, or may use; None where unknown.
         sees_kernel_threads: whether kernel threads could be seen.
         governors: of the CPUs' frequency, before and after the run; empty where unknown.
+        beside: what the run itself did beside it, as campaign files call it; empty for nothing.
     """
 
     totals: Totals
@@ -116,6 +117,7 @@ class MeasuredActivity:
     needs_memory: bool | None = None
     sees_kernel_threads: bool = True
     governors: tuple[str, str] = ("", "")
+    beside: str = ""
 
     @property
     def seconds(self) -> int:
@@ -227,6 +229,11 @@ _AMOUNTS: Final[Mapping[DisturbanceKind, Callable[[MeasuredActivity], float]]] =
     }
 )
 
+_LIKE_BACKGROUND: Final = frozenset(
+    {DisturbanceKind.OTHERS_CPU, DisturbanceKind.OTHERS_IO, DisturbanceKind.MAINTENANCE}
+)
+"""What cannot be told from base backups, snapshots or a scrub that the run did beside its phase."""
+
 _METRICS: Final = (
     "cpu.user",
     "cpu.system",
@@ -257,6 +264,10 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
         if activity.seconds < _FEWEST_SECONDS:
             reason = tr("fewer than {count} seconds of its measurement have samples")
             unknown.append((kind, reason.format(count=_FEWEST_SECONDS)))
+            continue
+        if activity.beside and kind in _LIKE_BACKGROUND:
+            reason = tr("the run itself did this beside it: {work}")
+            unknown.append((kind, reason.format(work=activity.beside)))
             continue
         try:
             amount = _AMOUNTS[kind](activity)
@@ -298,6 +309,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
                 for _, source, _ in run.unavailable()
             ),
             governors=(facts.governor, read_environment_facts(run.facts("after")).governor),
+            beside=next((each.background.name for each in known(told.phases, ()) if each.is_own), ""),
         )
     )
 

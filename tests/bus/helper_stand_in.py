@@ -4,7 +4,8 @@ The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``other-ve
 ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never answered), ``fails``
 (Make ends in Unmade with an error), ``keeps`` (Inspect calls no disk spare), ``expires`` (while making and
 while ready it says that the session ends),
-``ends`` (it has ended because nobody used it), ``hurries`` (DropCaches is first answered TooSoon, with TEXT).
+``ends`` (it has ended because nobody used it), ``hurries`` (DropCaches is first answered TooSoon, with TEXT),
+``hangs`` (Maintain is never answered, and cannot be ended).
 TEXT follows it.
 """
 
@@ -94,6 +95,8 @@ class StandIn:
 
     def _Maintain(self, call: Call, answer: Reply) -> None:  # noqa: N802
         _, name = call.arguments
+        if self.behaviour == "hangs":
+            return
         if name == "busy":
             raise MethodError("Busy", "maintained")
         if name == "none":
@@ -104,6 +107,8 @@ class StandIn:
         answer.give(ended, message_to_wire("why" if name == "fails" else ""), 1.5)
 
     def _EndMaintenance(self, _call: Call, answer: Reply) -> None:  # noqa: N802
+        if self.behaviour == "hangs":
+            raise MethodError("Failed")
         answer.give()
 
     def _Unmake(self, call: Call, answer: Reply) -> None:  # noqa: N802

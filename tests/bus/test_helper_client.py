@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from app.domain.options.raid import Level
 from app.domain.step_progress import Operation, StepProgress
 from app.hosts import disk_recovery
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
+from app.hosts.helper import HelperHost
+from app.process.account import current_account
 from tests.fix_bus import Serving, next_line, private_bus
 from tests.unit.storage.plans import plan_of
 
@@ -123,6 +126,21 @@ def test_a_maintenance_is_done_by_name_and_what_root_ran_is_told(
     disks.session.end_maintenance()
     with pytest.raises(KeyError):
         disks.session.maintain("no such thing")
+
+
+def test_a_maintenance_that_cannot_be_ended_is_not_waited_for(
+    helping: Helping, opened: Callable[[], DiskSession]
+) -> None:
+    helping("hangs")
+    disks = opened()
+    disks.make(PLANS[0], Heard())
+    nothing: Callable[..., None] = lambda *_: None  # noqa: E731 - of three kinds
+    host = HelperHost(current_account(), disks, PLANS[0], nothing, nothing, nothing)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(host.maintain, "btrfs-scrub")
+        with pytest.raises(FootingError):
+            host.end_maintenance()
+        assert isinstance(waiting.exception(60), HelperLostError)
 
 
 DISK = PLANS[0].data.disks[0]

@@ -70,6 +70,9 @@ def test_every_maintenance_of_a_btrfs_is_done_and_nothing_of_it_is_left(
         assert first.joinpath("x").stat().st_size == second.joinpath("x").stat().st_size == 64 * MIB
         with pytest.raises(OSError, match="Read-only"):
             first.joinpath("y").touch()
+        Path(storage, "pgfooting-snapshot-link").touch()
+        assert owner.call("Maintain", "s", "remove-snapshots")[0] == "done"
+        assert [path.name for path in Path(storage).glob("pgfooting-*")] == ["pgfooting-snapshot-link"]
         for wrong in ("zpool-scrub", "zpool-trim"):
             assert error_of(partial(owner.call, "Maintain", "s", wrong)) == ("Unavailable", "no-maintenance")
         for wrong in ("checkpoint", "base-backup", "rm", f"fstrim {storage}", ""):
@@ -124,4 +127,26 @@ def test_blocks_that_are_free_are_told_to_the_disk(helper: Running, make_loop: C
         trimmed = int(content[4].partition("(")[2].partition(" bytes")[0])
         assert 100 * MIB < trimmed <= 512 * MIB
         assert error_of(partial(owner.call, "Maintain", "s", "snapshot")) == ("Unavailable", "no-maintenance")
+        owner.release()
+
+
+def test_a_link_in_the_place_of_a_snapshot_is_not_followed_when_it_is_removed(
+    helper: Running, make_loop: Callable[..., str]
+) -> None:
+    disk = make_loop(1 * GIB, partscan=True)
+    with client() as connection:
+        owner = Owner(connection)
+        owner.execute(plan_of(disk, filesystem="btrfs"))
+        storage = Path(owner.make())
+        fill(str(storage))
+        assert owner.call("Maintain", "s", "snapshot")[0] == "done"
+        (snapshot,) = storage.glob("pgfooting-snapshot-*")
+        kept = storage / "kept"
+        make = subprocess.run(["btrfs", "subvolume", "create", str(kept)], capture_output=True, check=False)
+        assert make.returncode == 0
+        snapshot.rename(storage / "moved")
+        snapshot.symlink_to(kept)
+        assert owner.call("Maintain", "s", "remove-snapshots")[0] == "done"
+        assert kept.is_dir(), "what the link names is another's"
+        assert snapshot.is_symlink()
         owner.release()

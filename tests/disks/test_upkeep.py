@@ -1,8 +1,9 @@
-"""Maintenance by root between phases of a campaign on loop devices: done, stored, told."""
+"""Work between and beside phases of a campaign on loop devices: done, stored, told, nothing left."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 
 import pytest
@@ -63,4 +64,59 @@ def test_what_root_does_before_a_phase_is_done_stored_and_told(
         assert "fstrim" in programs_of_root(run)
     shown = campaign_bench.command("show", str(path)).stdout
     assert "after fstrim (" in " ".join(shown.split())
+    assert nothing_left(disk)
+
+
+@pytest.mark.parametrize(
+    ("keys", "program"),
+    [
+        ({"background": '"snapshot"', "every": "1"}, ("btrfs", "subvolume", "snapshot")),
+        ({"background": '"scrub"'}, ("btrfs", "scrub", "start")),
+        ({"background": '"pg_basebackup"'}, ()),
+    ],
+)
+def test_what_is_done_beside_a_phase_lasts_as_long_and_leaves_nothing(
+    helper: Running,
+    make_loop: Callable[..., str],
+    campaign_bench: CampaignBench,
+    keys: dict[str, str],
+    program: tuple[str, ...],
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    last = '[[workload.phase]]\nname = "last"\nduration = "1s"\n'
+    workload = HEAD + phase(duration='"5s"', **keys) + last
+    text = campaign(("x", disks_table(disk, filesystem="btrfs")), workload=workload)
+    ended = campaign_bench.run(text, *erase(disk))
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        run.check()
+        before, after, last_told = known(run.metadata.phases, ())
+        assert before.background.name == last_told.background.name == ""
+        assert f'"{after.background.name}"' == keys["background"]
+        assert after.background.done >= 2
+        by_root = [each.argv for each in run.commands() if each.account == "root"]
+        begun = [argv for argv in by_root if program and argv[: len(program)] == program]
+        assert len(begun) == (len(after.background.turns) if program else 0)
+        removed = [argv for argv in by_root if argv[:3] == ("btrfs", "subvolume", "delete")]
+        assert len(removed) == (len(begun) if "every" in keys else 0)
+        (times,) = (each for each in run.phases() if each.name.text == "phase:2")
+        assert after.background.turns[0].started_ms <= times.started_ms + 1000
+        assert [event.kind for event in run.events()].count("background") == len(after.background.turns)
+    assert nothing_left(disk)
+
+
+def test_a_run_that_is_killed_beside_snapshots_and_a_scrub_leaves_nothing(
+    helper: Running, make_loop: Callable[..., str], campaign_bench: CampaignBench
+) -> None:
+    disk = make_loop(2 * GIB, partscan=True)
+    workload = HEAD + phase(duration='"60s"', background='"snapshot"', every="1")
+    text = campaign(("x", disks_table(disk, filesystem="btrfs")), workload=workload)
+    running = campaign_bench.start(text, *erase(disk))
+    running.until_second(3)
+    running.process.kill()
+    running.process.wait()
+    deadline_s = time.monotonic() + 60
+    while not nothing_left(disk) and time.monotonic() < deadline_s:
+        time.sleep(0.2)
     assert nothing_left(disk)

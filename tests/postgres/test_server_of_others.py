@@ -125,6 +125,12 @@ class ServerOfOthers:
         finally:
             self.maintaining = None
 
+    def make_backup_role(self) -> None:
+        """It is not ours to back up."""
+
+    def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:
+        raise ServerError(WHY)
+
     def maintain_storage(self, name: str) -> MaintenanceEnd:
         assert self.by_root is not None
         return self.by_root(name)
@@ -353,6 +359,18 @@ def test_maintenance_by_root_that_fails_or_hangs_fails_the_run_with_its_phase_an
         (event,) = (each for each in run.events() if each.kind == "maintenance")
         assert event.message.startswith("scrub of btrfs failed after")
         assert summarise(run, part=1)["tps"]
+
+
+def test_what_fails_beside_a_phase_fails_the_run_with_its_phase(bench: Bench) -> None:
+    phases = (WorkloadPhase("alone", duration_s=1), WorkloadPhase("beside", background="pg_basebackup"))
+    outcome = bench.run(NullListener(), replace(WORKLOAD, warmup_s=0, duration_s=60, phases=phases))
+    assert outcome.state is RunState.FAILED
+    assert outcome.error is not None
+    assert outcome.error.message == f"In the phase “beside”: {WHY}"
+    with RunFile(bench.file) as run:
+        _, beside = known(run.metadata.phases, ())
+        assert (beside.background.name, beside.background.done) == ("pg_basebackup", 0)
+        assert [(turn.how, turn.reason) for turn in beside.background.turns] == [("failed", WHY)]
 
 
 def test_maintenance_by_root_is_called_off_by_a_stop(bench: Bench) -> None:

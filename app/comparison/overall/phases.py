@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.labels import mark_words, one_line
-from app.analysis.phase_figures import PhaseFigures
+from app.analysis.phase_figures import PhaseFigures, executed_words
 from app.comparison.comparison import (
     ComparedGroup,
     ComparedRun,
@@ -38,13 +38,12 @@ from app.domain.text import tr
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.offered_load import phase_load
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.metadata.typed_json import known
 
 _OF_ALL_PHASES: Final = frozenset({UNSAFE, NOT_DURABLE, DISTURBED})
 """Marks that are true of every phase of a run; others are of that whose figures are the run's."""
 
 _Key = tuple[str, int, str]
-"""What is the same phase in every run: its name, which time of it, and what is executed."""
+"""What is the same phase in every run: its name, which time of it, what is executed, and beside what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ def phase_rows(phases: Sequence[ComparedPhase]) -> tuple[PhaseRow, ...]:
 
 
 def _key(each: PhaseFigures) -> _Key:
-    return each.told.name, each.told.time, known(each.told.workload.label, "")
+    return each.told.name, each.told.time, executed_words(each.told)
 
 
 def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -> ComparedPhase:
@@ -149,7 +148,7 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
         one_line(told.label),
         one_line(told.name),
         told.time,
-        one_line(known(told.workload.label, "")),
+        one_line(executed_words(told)),
         replace(phase, rows=judged),
         having,
     )

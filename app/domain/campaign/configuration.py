@@ -204,6 +204,9 @@ class WorkloadPhase:
         scripts: as in `Workload`, like the fields after it.
         rate: transactions per second, or a share of what an earlier phase reached.
         maintenance: names of what is done before it (`app.domain.maintenance`), once for all times.
+        background: name of what is done beside it for as long as each of its times lasts; None for nothing.
+        every_s: from one begin of that to the next; None for again as soon as it has ended.
+        max_rate_bytes: a second, that a base backup reads at most; None for no limit.
     """
 
     name: str
@@ -218,6 +221,9 @@ class WorkloadPhase:
     rate: float | RateShare | None = None
     latency_limit_ms: float | None = None
     maintenance: tuple[str, ...] = ()
+    background: str | None = None
+    every_s: int | None = None
+    max_rate_bytes: int | None = None
 
 
 PGBENCH_OPTION: Final = "pgbench option"

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from app.domain.campaign.configuration import RateShare, Script, Workload, WorkloadPhase
+from app.domain.campaign.configuration import DiskTarget, RateShare, Script, Target, Workload, WorkloadPhase
+from app.domain.maintenance import PG_BASEBACKUP
 from app.domain.text import tr
 
 _AS_IN_WORKLOAD: Final = frozenset(each.name for each in fields(WorkloadPhase)) & frozenset(
@@ -103,6 +104,16 @@ def script_files(workload: Workload) -> dict[Script, str]:
     """Return the user's own scripts with the name of the file that each is in while it runs."""
     own = (script for script in all_scripts(workload) if script.builtin is None)
     return {script: f"script{number}.sql" for number, script in enumerate(own, start=1)}
+
+
+def filesystems_of(target: Target) -> list[str]:
+    """Return the ids of the filesystems that root makes for a target: of its data, then of its WAL."""
+    return [group.filesystem for _, group in target.groups] if isinstance(target, DiskTarget) else []
+
+
+def wants_backup(workload: Workload) -> bool:
+    """Whether base backups are made of the server while it is measured."""
+    return any(phase.background == PG_BASEBACKUP.name for phase in workload.phases)
 
 
 def most_clients(workload: Workload) -> int:

@@ -145,6 +145,7 @@ _HEADINGS: Final = {
     "clients": (tr("Clients"), CellKind.NUMBER),
     "rate": (tr("Rate (TPS)"), CellKind.WORDS),
     "maintenance": (tr("Before it"), CellKind.WORDS),
+    "background": (tr("Beside it"), CellKind.WORDS),
 }
 _IN_COLUMNS: Final = {*_HEADINGS, "script", "duration", "transactions", "counts"}
 
@@ -161,6 +162,7 @@ PHASE_COLUMNS: Final[tuple[Column[PlannedPhase], ...]] = (
     Column("length", tr("Lasts"), _length, CellKind.LABEL),
     _said("rate"),
     _said("maintenance"),
+    _said("background"),
     Column("counts", tr("Compared"), _counts, CellKind.LABEL),
     Column("else", tr("Else"), _else, CellKind.WORDS),
 )

@@ -25,11 +25,17 @@ from app.helper.storage.pending_plans import PlannedLayout
 from app.helper.storage.signals import SessionListener
 from app.storage.execution import Execution, StepResult
 from app.storage.layout.commands import MOUNT_NAMES
-from app.storage.layout.commands_maintenance import MaintenanceCommand, fraction_of, maintenance_command
+from app.storage.layout.commands_maintenance import (
+    MaintenanceCommand,
+    following,
+    fraction_of,
+    maintenance_command,
+    snapshot_name,
+)
 from app.storage.layout.conditions import MountIs
 from app.storage.layout.names import Names
 from app.storage.layout.steps import QUICK_S, Command, Step
-from app.storage.system.programs import InterruptedProgramError, run_program
+from app.storage.system.programs import CompletedProgram, InterruptedProgramError, run_program
 from app.storage.system.time_limits import WITHOUT_END_S
 
 Told = Callable[[Any], None]
@@ -81,7 +87,7 @@ def commands_for(
     for role, group in ((Role.DATA, layout.plan.data), (Role.WAL, layout.plan.wal)):
         if group is not None:
             uuid = Names(layout.id).filesystem(role)
-            snapshot = f"pgfooting-snapshot-{secrets.token_hex(8)}"
+            snapshot = snapshot_name(secrets.token_hex(8))
             mounted = mounts[f"{layout.folder}/{MOUNT_NAMES[role]}"]
             found.append(maintenance_command(kind, group.filesystem, mounted, uuid, snapshot))
     return tuple(each for each in found if each is not None)
@@ -161,24 +167,32 @@ class MaintenanceThread:
         """Do it on one filesystem; return how it ended, and what was said of a failure."""
         self._execution.know({command.fact: command.name})
         watch = _Watch(command, self._is_off, self._listener)
-        is_killed = False
-        try:
-            ended = run_program(command.argv, timeout_s=WITHOUT_END_S, is_cancelled=watch)
-        except InterruptedProgramError as err:
-            ended, is_killed = err.ended, True
-        is_done = ended.exit_code == 0 and not is_killed
+        ended, is_done = self._run_one(command.argv, watch)
+        for argv in following(command, ended.stdout) if is_done else ():
+            ended, is_done = self._run_one(argv, watch)
+            if not is_done:
+                break
         if is_done or end_work(command):
             self._execution.know({command.fact: ""})
         for path in command.leaves:
             Path(path).unlink(missing_ok=True)
-        said = f"{ended.stdout}{ended.stderr}"
-        text = shlex.join(command.argv)
-        self._listener.executed(StepResult(text, ended.exit_code, ended.seconds, ended.seconds, said))
         if is_done:
             return DONE, ""
         if watch.is_late:
             return FAILED, say("program-time-up", seconds=command.limit_s, said=ended.complaint())
         return (ENDED, "") if watch.is_ending else (FAILED, ended.complaint())
+
+    def _run_one(self, argv: tuple[str, ...], watch: _Watch) -> tuple[CompletedProgram, bool]:
+        """Run one program of it; return how it ended, and whether it was done."""
+        is_killed = False
+        try:
+            ended = run_program(argv, timeout_s=WITHOUT_END_S, is_cancelled=watch)
+        except InterruptedProgramError as err:
+            ended, is_killed = err.ended, True
+        said = f"{ended.stdout}{ended.stderr}"
+        text = shlex.join(argv)
+        self._listener.executed(StepResult(text, ended.exit_code, ended.seconds, ended.seconds, said))
+        return ended, ended.exit_code == 0 and not is_killed
 
     def _is_off(self) -> bool:
         return self._called_off.is_set() or self._is_cancelled()

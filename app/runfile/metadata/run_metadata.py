@@ -323,6 +323,45 @@ class MaintenanceMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundTurn:
+    """One time of what was done beside a phase.
+
+    Attributes:
+        started_ms: on the clock of the run.
+        ended_ms: likewise.
+        how: a `app.domain.maintenance.WorkEnd`; the last one is mostly ended with the phase.
+        reason: why it failed; else empty.
+    """
+
+    started_ms: int = 0
+    ended_ms: int = 0
+    how: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundMetadata:
+    """What was done beside a phase.
+
+    Attributes:
+        name: in campaign files; empty for nothing.
+        every_s: from one begin to the next; None for again as soon as it had ended.
+        max_rate_bytes: a second, that a base backup read at most; None for no limit.
+        turns: every time of it, in order.
+    """
+
+    name: str = ""
+    every_s: int | None = None
+    max_rate_bytes: int | None = None
+    turns: tuple[BackgroundTurn, ...] = ()
+
+    @property
+    def done(self) -> int:
+        """How often it was done to its end."""
+        return sum(turn.how == WorkEnd.DONE for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseMetadata:
     """One time of one phase of a workload that has several.
 
@@ -338,6 +377,7 @@ class PhaseMetadata:
         rate_of: name of that phase; None likewise.
         transaction_log_one_in: as in `RunMetadata`.
         maintenance: what was done before it.
+        background: what was done beside it.
         pgbench: figures as pgbench printed them.
     """
 
@@ -352,6 +392,7 @@ class PhaseMetadata:
     rate_of: Known[str | None] = NOT_KNOWN
     transaction_log_one_in: Known[float] = NOT_KNOWN
     maintenance: tuple[MaintenanceMetadata, ...] = ()
+    background: BackgroundMetadata = BackgroundMetadata()
     pgbench: Known[Mapping[str, Fact]] = NOT_KNOWN
 
     @property

@@ -2,8 +2,7 @@
 
 Source: fstrim(8); btrfs-balance(8), btrfs-scrub(8), btrfs-subvolume(8); zpool-trim(8), zpool-scrub(8),
 zfs-snapshot(8). The kernel goes on with a balance or a scrub whose program was killed: another program ends
-it. Snapshots are not taken away one by one: they go with the filesystem that they are of, which is a
-session's own.
+it. Snapshots that nobody removed go with the filesystem that they are of, which is a session's own.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from app.domain.maintenance import (
     BTRFS_BALANCE,
     BTRFS_SCRUB,
     FSTRIM,
+    REMOVE_SNAPSHOTS,
     SNAPSHOT,
     ZPOOL_SCRUB,
     ZPOOL_TRIM,
@@ -29,8 +29,11 @@ _PLACE: Final = "{place}"
 """Mount point, or name of the pool."""
 _UUID: Final = "{uuid}"
 """Of the filesystem."""
+_PREFIX: Final = "pgfooting-snapshot-"
 _SNAPSHOT: Final = "{snapshot}"
 """Name of a snapshot, random, so that nobody can have put something there before."""
+FOUND: Final = "FOUND"
+"""In words that are run once for each thing that was found: that thing."""
 _FRACTION: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]+)?)% ?(left|done|\)|$|\s)")
 
 
@@ -45,6 +48,9 @@ class _Program:
         status: tells how far it is; empty where nothing does.
         on_pool: whether it is told the name of the pool, not the mount point.
         leaves: files of root's that it leaves, and that are removed.
+        found: pattern of a line that `argv` prints, whose group is what `each` is run for; empty for none.
+        each: run for everything that was found.
+        then: run at the end; empty for nothing.
     """
 
     argv: tuple[str, ...]
@@ -53,6 +59,9 @@ class _Program:
     status: tuple[str, ...] = ()
     on_pool: bool = False
     leaves: tuple[str, ...] = ()
+    found: str = ""
+    each: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
 
 
 _PROGRAMS: Final[Mapping[tuple[str, str], _Program]] = {
@@ -88,6 +97,19 @@ _PROGRAMS: Final[Mapping[tuple[str, str], _Program]] = {
         on_pool=True,
     ),
     (SNAPSHOT.name, "zfs"): _Program(("zfs", "snapshot", f"{_PLACE}@{_SNAPSHOT}"), on_pool=True),
+    # SECURITY: by number or name in the pool, never by path: the user may have put a link there.
+    (REMOVE_SNAPSHOTS.name, "btrfs"): _Program(
+        ("btrfs", "subvolume", "list", "-s", _PLACE),
+        found=rf"^ID ([0-9]{{1,20}}) gen [^\n]* path (?:[^\n]*/)?{_PREFIX}[0-9a-f]{{16}}$",
+        each=("btrfs", "subvolume", "delete", "--subvolid", FOUND, _PLACE),
+        then=("btrfs", "subvolume", "sync", _PLACE),
+    ),
+    (REMOVE_SNAPSHOTS.name, "zfs"): _Program(
+        ("zfs", "list", "-H", "-t", "snapshot", "-d", "1", "-o", "name", _PLACE),
+        on_pool=True,
+        found=rf"^[^@\n]*@({_PREFIX}[0-9a-f]{{16}})$",
+        each=("zfs", "destroy", f"{_PLACE}@{FOUND}"),
+    ),
 }
 
 
@@ -104,6 +126,9 @@ class MaintenanceCommand:
         status: tells how far it is; empty where nothing does.
         limit_s: after which it is ended.
         leaves: files of root's that it leaves, and that are removed.
+        found: pattern of a line that `argv` prints, whose group is what `each` is run for; empty for none.
+        each: run for everything that was found, in the place of `FOUND`.
+        then: run at the end; empty for nothing.
     """
 
     name: str
@@ -114,11 +139,19 @@ class MaintenanceCommand:
     status: tuple[str, ...]
     limit_s: float
     leaves: tuple[str, ...] = ()
+    found: str = ""
+    each: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
 
     @property
     def fact(self) -> str:
         """The name under which the journal holds what is under way there."""
         return maintenance_fact(self.mounted.folder)
+
+
+def snapshot_name(letters: str) -> str:
+    """Return the name of a snapshot with 16 hexadecimal digits that nobody knew before."""
+    return f"{_PREFIX}{letters}"
 
 
 def maintenance_fact(place: str) -> str:
@@ -158,7 +191,17 @@ def maintenance_command(
         told(program.status),
         kind.limit_s,
         told(program.leaves),
+        program.found,
+        told(program.each),
+        told(program.then),
     )
+
+
+def following(command: MaintenanceCommand, printed: str) -> tuple[tuple[str, ...], ...]:
+    """Return what is run after the first program of a maintenance, by what that printed."""
+    found = re.findall(command.found, printed, re.MULTILINE | re.ASCII) if command.found else []
+    commands = [tuple(word.replace(FOUND, each) for word in command.each) for each in found]
+    return (*commands, command.then) if command.then else tuple(commands)
 
 
 def ending_steps(filesystem_id: str, mounted: MountIs) -> Iterator[Command]:

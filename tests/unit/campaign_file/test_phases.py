@@ -18,6 +18,7 @@ from app.domain.campaign.configuration import (
     WorkloadPhase,
 )
 from app.domain.errors import CampaignError
+from app.domain.units import MIB
 
 BASE = 'name = "x"\n[target.folder]\n'
 READS = (Script(BuiltinScript.SELECT_ONLY),)
@@ -69,6 +70,20 @@ def test_phases_are_read_and_written_again() -> None:
         WorkloadPhase("half", rate=RateShare(50.5, "reads")),
     )
     assert read(format_campaign(campaign)) == campaign
+
+
+def test_what_is_done_beside_phases_is_read_and_written_again() -> None:
+    text = BASE + '[[workload.phase]]\nname = "a"\nbackground = "pg_basebackup"\nmax_rate = "10 MiB"\n'
+    campaign = read(text)
+    expected = WorkloadPhase("a", background="pg_basebackup", max_rate_bytes=10 * MIB)
+    assert campaign.configurations[0].workload.phases == (expected,)
+    assert read(format_campaign(campaign)) == campaign
+    for work in ("scrub", "snapshot"):
+        every = 'every = "5 min"' if work == "snapshot" else ""
+        campaign = read(on_disks("btrfs") + f'background = "{work}"\n{every}\n')
+        (phase,) = campaign.configurations[0].workload.phases
+        assert (phase.background, phase.every_s) == (work, 300 if every else None)
+        assert read(format_campaign(campaign)) == campaign
 
 
 def test_without_phases_a_campaign_is_written_as_it_was() -> None:
@@ -158,6 +173,45 @@ def phases(*tables: str, workload: str = "") -> str:
             "workload.phase[2].maintenance[2]",
             "“fstrim” is done by root, on spare disks only: this target has none",
         ),
+        (phases('name = "a"\nbackground = "vacuum"'), "workload.phase[1].background", "one of"),
+        (
+            phases('name = "a"\nbackground = "snapshot"'),
+            "workload.phase[1].every",
+            'is missing: say from one “snapshot” to the next, such as every = "5 min"',
+        ),
+        (
+            phases('name = "a"\nbackground = "scrub"\nevery = "5 min"'),
+            "workload.phase[1].every",
+            'goes with background = "snapshot" only',
+        ),
+        (phases('name = "a"\nevery = 60'), "workload.phase[1].every", 'background = "snapshot" only'),
+        (
+            phases('name = "a"\nmax_rate = "1 MiB"'),
+            "workload.phase[1].max_rate",
+            'goes with background = "pg_basebackup" only',
+        ),
+        (
+            phases('name = "a"\nbackground = "pg_basebackup"\nmax_rate = "1 KiB"'),
+            "workload.phase[1].max_rate",
+            "from 32 KiB to 1 GiB",
+        ),
+        (
+            phases('name = "a"\nbackground = "scrub"'),
+            "workload.phase[1].background",
+            "“scrub” is done by root, on spare disks only: this target has none",
+        ),
+        (
+            phases('name = "a"\nbackground = "pg_basebackup"')
+            + '[postgresql.settings]\nmax_wal_senders = 0\nwal_level = "minimal"\n',
+            "postgresql.settings.wal_level",
+            "found “minimal”, with which no base backup can be made",
+        ),
+        (
+            phases('name = "a"\nbackground = "pg_basebackup"')
+            + "[postgresql.settings]\nmax_wal_senders = 0\n",
+            "postgresql.settings.max_wal_senders",
+            "found “0”, with which no base backup can be made",
+        ),
         (phases('name = "a"\nclients = 2\nthreads = 3'), "workload.phase[1].threads", "which is 2"),
         (phases('name = "a"\nthreads = 5'), "workload.phase[1].threads", "which is 4"),
         (
@@ -210,6 +264,10 @@ def on_disks(filesystem: str, *more: str, maintenance: str = "btrfs-balance") ->
         (on_disks("xfs", maintenance="snapshot"), "exists on btrfs, zfs only; this target has xfs."),
         (on_disks("zfs", maintenance="fstrim"), "“fstrim” exists on ext4, xfs, btrfs, f2fs, ext3 only"),
         (
+            on_disks("xfs", maintenance="fstrim") + 'background = "snapshot"\nevery = 60\n',
+            "“snapshot” exists on btrfs, zfs only; this target has xfs.",
+        ),
+        (
             on_disks("btrfs") + MATRIX,
             "“btrfs-balance” exists on btrfs only; this target has xfs.",
         ),
@@ -218,7 +276,8 @@ def on_disks(filesystem: str, *more: str, maintenance: str = "btrfs-balance") ->
 def test_what_root_does_is_refused_where_a_filesystem_has_it_not(text: str, words: str) -> None:
     with pytest.raises(CampaignError) as caught:
         read(text)
-    assert "workload.phase[1].maintenance[1]" in caught.value.message
+    place = "background" if "background" in text else "maintenance[1]"
+    assert f"workload.phase[1].{place}" in caught.value.message
     assert words in caught.value.message
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.phase_figures import phase_note
 from app.cli import main as command
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.phases import (
@@ -20,13 +21,15 @@ from app.comparison.overall.phases import (
     phase_columns,
     phase_rows,
 )
-from app.domain.campaign.configuration import RateShare
+from app.domain.campaign.configuration import RateShare, Workload, WorkloadPhase
 from app.domain.columns import texts
+from app.execution.run_description import describe_whole_workload
 from app.export.comparison import comparison_as_json
 from app.report.blocks import Report, ReportTable, Text, TextRole
 from app.report.report import read_report
 from app.report.report_data import MOST_NAME, MOST_PHASES, bounded
 from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.run_metadata import BackgroundMetadata, BackgroundTurn
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.writer import RunState
 from app.statistics.verdict import Verdict
@@ -355,3 +358,54 @@ def test_a_report_bounds_how_many_phases_a_file_may_tell_and_how_long_their_name
     assert found.load.share is not None
     names = (found.phases[0].told.name, str(found.phases[1].told.rate_of), found.load.share.of)
     assert all(MOST_NAME < len(each) < MOST_NAME + 50 for each in names)
+
+
+# --- what is done beside a phase ----------------------------------------------------------------------
+
+TURNS = (BackgroundTurn(started_ms=0, ended_ms=900, how="done"), BackgroundTurn(started_ms=1900, how="ended"))
+SCRUB = BackgroundMetadata(name="scrub", turns=TURNS)
+
+
+def beside(configuration: str, work: BackgroundMetadata) -> list[PhasedRun]:
+    return [
+        PhasedRun(configuration, repeat, (PhaseShape("writes", 800 + repeat, beside=work),))
+        for repeat in range(3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (BackgroundMetadata(), "tpcb-like"),
+        (BackgroundMetadata(name="pg_basebackup"), "tpcb-like beside pg_basebackup"),
+        (
+            BackgroundMetadata(name="pg_basebackup", max_rate_bytes=1 << 20),
+            "tpcb-like beside pg_basebackup at most 1 MiB a second",
+        ),
+        (BackgroundMetadata(name="snapshot", every_s=300), "tpcb-like beside snapshot every 05:00"),
+    ],
+)
+def test_phases_with_other_work_beside_them_are_never_the_same(
+    tmp_path: Path, other: BackgroundMetadata, told: str
+) -> None:
+    found = phases_of(tmp_path, [*beside("a", SCRUB), *beside("b", other)])
+    assert [(each.transactions, each.groups) for each in found] == [
+        ("tpcb-like beside scrub", (0,)),
+        (told, (1,)),
+    ]
+    (same,) = phases_of(tmp_path / "same", [*beside("a", SCRUB), *beside("b", SCRUB)])
+    assert same.groups == (0, 1)
+
+
+def test_how_often_it_was_done_beside_a_phase_is_told(tmp_path: Path) -> None:
+    (phase,) = facts_of(tmp_path, beside("a", SCRUB))[0].phases
+    assert phase.told.background == SCRUB
+    assert phase_note(phase.told) == "beside scrub (once, one cut off by its end)"
+
+
+def test_runs_with_other_work_beside_their_phases_differ_in_their_phases() -> None:
+    words = {
+        describe_whole_workload(Workload(phases=(WorkloadPhase("a", background=name),))).phases
+        for name in (None, "scrub", "pg_basebackup")
+    }
+    assert words == {"a", 'a: background = "scrub"', 'a: background = "pg_basebackup"'}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.maintenance import MAINTENANCE, DoneBy, Maintenance, maintenance
+from app.domain.maintenance import MAINTENANCE, DoneBy, Maintenance, background, maintenance
 
 
 @pytest.mark.parametrize("each", MAINTENANCE, ids=lambda each: each.name)
@@ -38,6 +38,30 @@ def test_root_does_only_what_its_filesystem_has() -> None:
         name: {each.name for each in MAINTENANCE if each.filesystems and each.is_on(name)} for name in known
     }
     assert on["xfs"] == {"fstrim"}
-    assert on["btrfs"] == {"fstrim", "btrfs-balance", "btrfs-scrub", "snapshot"}
-    assert on["zfs"] == {"zpool-trim", "zpool-scrub", "snapshot"}
+    assert on["btrfs"] == {"fstrim", "btrfs-balance", "btrfs-scrub", "snapshot", "remove-snapshots"}
+    assert on["zfs"] == {"zpool-trim", "zpool-scrub", "snapshot", "remove-snapshots"}
     assert on["tmpfs"] == on["reiserfs"] == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "filesystems", "found"),
+    [
+        ("pg_basebackup", [], "base-backup"),
+        ("scrub", ["btrfs"], "btrfs-scrub"),
+        ("scrub", ["xfs", "zfs"], "zpool-scrub"),
+        ("snapshot", ["zfs"], "snapshot"),
+        ("scrub", ["ext4"], "“scrub” exists on btrfs, zfs only; this target has ext4."),
+        ("snapshot", [], "“snapshot” is done by root, on spare disks only: this target has none."),
+    ],
+)
+def test_what_is_done_beside_a_phase_is_what_its_filesystem_has(
+    name: str, filesystems: list[str], found: str
+) -> None:
+    work = background(name)
+    kind = work.kind_on(filesystems)
+    assert (work.obstacle(filesystems) if kind is None else kind.name) == found
+
+
+def test_nothing_else_is_done_beside_a_phase() -> None:
+    with pytest.raises(KeyError):
+        background("fstrim")

@@ -21,10 +21,12 @@ from app.domain.campaign.configuration import (
     Workload,
     WorkloadPhase,
 )
+from app.domain.units import MIB
 from app.draft.builder import build
 from app.draft.fields.fields import PHASES, step_of
 from app.draft.fields.phases import (
     PHASE_COLUMNS,
+    PlannedPhase,
     new_phase,
     phase_part,
     phase_rows,
@@ -49,6 +51,8 @@ OTHERWISE: dict[str, object] = {
     "rate": RateShare(12.5, "reads"),
     "latency_limit_ms": 1.5,
     "maintenance": ("vacuum", "checkpoint"),
+    "background": "pg_basebackup",
+    "max_rate_bytes": 10 * MIB,
 }
 
 
@@ -64,9 +68,24 @@ def problems_of(*phases: PhaseDraft) -> list[tuple[str, str]]:
     return [(each.path, each.message) for each in found]
 
 
-@pytest.mark.parametrize("attribute", [field.attribute for field in PHASE_FIELDS])
+NEEDED: dict[str, dict[str, object]] = {"max_rate_bytes": {"background": "pg_basebackup"}}
+"""What a phase has to say as well."""
+OF_SPARE_DISKS = {"every_s"}
+
+
+def test_the_interval_of_snapshots_comes_back() -> None:
+    phase = WorkloadPhase("a", background="snapshot", every_s=300)
+    assert raw_phase(phase_part(phase)) == {"name": "a", "background": "snapshot", "every": "300s"}
+    (row,) = (each for each in PHASE_COLUMNS if each.id == "background")
+    assert row.cell(PlannedPhase(phase_part(phase), {})) == "snapshot"
+
+
+@pytest.mark.parametrize(
+    "attribute", [field.attribute for field in PHASE_FIELDS if field.attribute not in OF_SPARE_DISKS]
+)
 def test_a_phase_that_says_anything_comes_back_and_is_kept_when_it_is_saved(attribute: str) -> None:
-    second = replace(WorkloadPhase("second"), **{attribute: OTHERWISE[attribute]})  # type: ignore[arg-type]
+    said = {attribute: OTHERWISE[attribute], **NEEDED.get(attribute, {})}
+    second = replace(WorkloadPhase("second"), **said)  # type: ignore[arg-type]
     campaign = with_phases(READS, second)
     parts = parts_of(campaign)
     assert build(parts, {}).problems == ()
@@ -104,6 +123,8 @@ def test_a_number_that_is_a_rate_is_read_as_one() -> None:
         ({"name": "b", "rate": "70 % of writes"}, "workload.phase[2].rate", "there are reads"),
         ({"name": "b", "rate": "a lot"}, "workload.phase[2].rate", "a share of what an earlier phase"),
         ({"name": "b", "maintenance": "rm"}, "workload.phase[2].maintenance[1]", "one of"),
+        ({"name": "b", "background": "x"}, "workload.phase[2].background", "one of"),
+        ({"name": "b", "max_rate": "1 MiB"}, "workload.phase[2].max_rate", "pg_basebackup"),
         ({"name": "b", "protocol": "x"}, "workload.phase[2].protocol", "one of"),
         ({"name": "b", "duration": "5s", "transactions": "4"}, "workload.phase[2]", "exclude each other"),
         ({"name": "b", "threads": "5"}, "workload.phase[2].threads", "the number of clients"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -22,7 +23,7 @@ from app.helper.storage.maintenance import MaintenanceThread, commands_for, root
 from app.helper.storage.pending_plans import PlannedLayout
 from app.storage.checks.conditions import ConditionResult
 from app.storage.execution import Execution, Hooks, StepResult
-from app.storage.layout.commands_maintenance import MaintenanceCommand, fraction_of
+from app.storage.layout.commands_maintenance import MaintenanceCommand, following, fraction_of
 from app.storage.layout.conditions import MountIs
 from app.storage.layout.steps import Command, describe, undo_of
 from app.storage.system import programs
@@ -93,6 +94,28 @@ def test_nobody_knows_the_name_of_a_snapshot_before_it_is_there() -> None:
     assert all(len(name.rpartition("-")[2]) == 16 for name in names)
 
 
+NAME = "pgfooting-snapshot-" + "0a" * 8
+LISTED = f"""ID 256 gen 12 cgen 12 top level 5 otime 2026-01-01 00:00:00 path {NAME}
+ID 257 gen 13 cgen 13 top level 5 otime 2026-01-01 00:00:00 path data/{NAME}
+ID 258 gen 13 cgen 13 top level 5 otime 2026-01-01 00:00:00 path home
+ID -1 gen 13 cgen 13 top level 5 otime 2026-01-01 00:00:00 path {NAME}
+ID 259 gen 13 cgen 13 top level 5 otime 2026-01-01 00:00:00 path {NAME}/x
+ID 5 /etc path {NAME}
+"""
+
+
+def test_snapshots_are_removed_by_what_the_filesystem_lists_and_nothing_else_is() -> None:
+    (command,) = commands("remove-snapshots", "btrfs")
+    place = command.mounted.folder
+    *deleted, synced = following(command, LISTED)
+    assert deleted == [("btrfs", "subvolume", "delete", "--subvolid", each, place) for each in ("256", "257")]
+    assert synced == ("btrfs", "subvolume", "sync", place)
+    (command,) = commands("remove-snapshots", "zfs")
+    pool = command.mounted.sources[0]
+    printed = f"{pool}@{NAME}\n{pool}@mine\n{pool}@{NAME}x\n{pool}/a@{NAME}@b\n"
+    assert following(command, printed) == (("zfs", "destroy", f"{pool}@{NAME}"),)
+
+
 @pytest.mark.parametrize("filesystem", ["btrfs", "zfs", "ext4"])
 def test_before_unmounting_what_a_dead_helper_left_is_ended_if_the_journal_says_so(filesystem: str) -> None:
     layout = layout_of(filesystem)
@@ -157,12 +180,7 @@ class Scene:
 
     def start(self, name: str, filesystem: str = "btrfs", limit_s: float = LIMIT_S) -> MaintenanceThread:
         found = commands(name, filesystem)
-        limited = [
-            MaintenanceCommand(
-                each.name, each.mounted, each.argv, each.end, each.nothing, each.status, limit_s, each.leaves
-            )
-            for each in found
-        ]
+        limited = [replace(each, limit_s=limit_s) for each in found]
         thread = MaintenanceThread(limited, self.execution, self, self.answers.put, self.is_cancelled.is_set)
         thread.start()
         return thread
@@ -285,6 +303,19 @@ def test_another_mount_on_the_folder_is_not_maintained(scene: Scene) -> None:
     scene.start("btrfs-scrub")
     assert scene.result() == ("Unavailable", "not-mounted")
     assert (scene.log(), scene.told) == ([], [])
+
+
+def test_each_snapshot_that_is_listed_is_removed_and_what_fails_ends_it(scene: Scene) -> None:
+    listed = "\n".join(LISTED.splitlines()[:2])
+    scene.script("btrfs", f'echo "$2 $4" >>{scene.folder}/log; [ $2 != list ] || echo "{listed}"')
+    scene.start("remove-snapshots")
+    assert scene.result() == ("done", "")
+    place = commands("remove-snapshots", "btrfs")[0].mounted.folder
+    assert scene.log() == [f"list {place}", "delete 256", "delete 257", "sync "]
+    assert len(scene.steps) == 4
+    scene.script("btrfs", f'[ $2 != delete ] || exit 1; echo "{listed}"')
+    scene.start("remove-snapshots")
+    assert scene.result()[0] == "failed"
 
 
 def test_a_program_that_is_not_installed_is_told(scene: Scene) -> None:

@@ -8,6 +8,7 @@ from app.postgres.configuration_text import (
     format_ident,
     initdb_arguments,
 )
+from app.postgres.connection import BACKUP_ROLE
 from app.postgres.settings import Origin, Setting
 
 
@@ -59,3 +60,12 @@ def test_checksums_are_stated_where_the_version_knows_the_switch(
     arguments = initdb_arguments("/data", major, checksums=checksums)
     assert [argument for argument in arguments if "checksums" in argument] == expected
     assert arguments[:4] == ("--pgdata", "/data", "--username", "pgfooting")
+
+
+def test_base_backups_have_a_role_of_their_own_only_where_they_are_made() -> None:
+    assert "replication" not in format_hba()
+    assert BACKUP_ROLE not in format_ident("postgres")
+    lines = format_hba(backups=True).splitlines()
+    assert lines[-1] == f"local replication {BACKUP_ROLE} peer map=footing"
+    assert format_hba(backups=True).startswith(format_hba())
+    assert format_ident('a"b', backups=True).splitlines()[-1] == f'footing "a""b" {BACKUP_ROLE}'

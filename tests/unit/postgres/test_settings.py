@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.campaign.configuration import PostgresChoice, Workload
+from app.domain.campaign.configuration import PostgresChoice, Workload, WorkloadPhase
 from app.domain.errors import CampaignError
 from app.domain.units import GIB, MIB
 from app.postgres.presets import PRESETS, Sizing
@@ -115,6 +115,16 @@ def test_the_users_settings_win_over_the_preset() -> None:
     )
     [found] = [setting for setting in settings if setting.name == "shared_buffers"]
     assert (found.value, found.origin) == ("77MB", Origin.USER)
+
+
+def test_base_backups_beside_a_phase_have_the_settings_that_they_need_but_those_of_the_user() -> None:
+    beside = Workload(phases=(WorkloadPhase("a", background="pg_basebackup"),))
+    choice = PostgresChoice("newest", "defaults", (("max_wal_senders", "5"),))
+    found = {each.name: each for each in server_settings(choice, SMALL_MACHINE, beside)}
+    assert (found["wal_level"].value, found["wal_level"].origin) == ("replica", Origin.PGFOOTING)
+    assert (found["max_wal_senders"].value, found["max_wal_senders"].origin) == ("5", Origin.USER)
+    alone = Workload(phases=(WorkloadPhase("a"),))
+    assert "wal_level" not in {each.name for each in server_settings(choice, SMALL_MACHINE, alone)}
 
 
 def test_names_are_unique_and_pgfootings_own_are_there() -> None:

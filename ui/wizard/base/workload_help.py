@@ -132,6 +132,24 @@ WORKLOAD_TEXTS: Final = {
     f"{PHASES}.maintenance": Help(
         tr("What is done before the phase, once for all of its times, in the order in which it was ticked.")
     ),
+    f"{PHASES}.background": Help(
+        tr(
+            "What is done beside the phase for as long as it lasts: base backups one after the other, which "
+            "are read and thrown away; a scrub; or snapshots at an interval, removed when the phase has "
+            "ended. The last two need spare disks with btrfs or ZFS."
+        ),
+        tr("PostgreSQL manual, pg_basebackup"),
+    ),
+    f"{PHASES}.every": Help(
+        tr("With snapshots: the first one is made when the phase begins, the next ones at this interval.")
+    ),
+    f"{PHASES}.max_rate": Help(
+        tr(
+            "With base backups: how much they read in a second at most, from 32 KiB to 1 GiB (--max-rate). "
+            "Left empty, they read as fast as disk and server allow."
+        ),
+        tr("PostgreSQL manual, pg_basebackup"),
+    ),
     "order": Help(
         tr(
             "Every round holds each configuration once. In random order nothing that comes round "

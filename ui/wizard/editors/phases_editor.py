@@ -57,8 +57,19 @@ _LABELS: Final = {
     "rate": tr("Rate (TPS), or a share of an earlier phase:"),
     "latency_limit": tr("Latency limit:"),
     "maintenance": tr("Before the phase:"),
+    "background": tr("Beside the phase:"),
+    "every": tr("From one snapshot to the next:"),
+    "max_rate": tr("Most that a base backup reads in a second:"),
 }
-_PLACEHOLDERS: Final = {NAME: "", "times": "1", "rate": tr("as above, or 70 % of reads")}
+_PLACEHOLDERS: Final = {
+    NAME: "",
+    "times": "1",
+    "rate": tr("as above, or 70 % of reads"),
+    "every": tr("5 min"),
+    "max_rate": tr("as much as goes, or 50 MiB"),
+}
+_LEFT_OUT: Final = {"background": tr("nothing")}
+"""What lists of words call a key that a phase leaves out, where that is not as the workload says."""
 
 
 class PhasesEditor(QWidget):
@@ -142,7 +153,7 @@ class PhasesEditor(QWidget):
                 label = ""
             case EnumKind(words=words):
                 control = box = combo_box()
-                box.addItem(_AS_ABOVE, "")
+                box.addItem(_LEFT_OUT.get(field.name, _AS_ABOVE), "")
                 for word in words:
                     box.addItem(word, str(word))
                 box.currentIndexChanged.connect(lambda: self._take(field.name, box.currentData()))

@@ -1,0 +1,89 @@
+"""pg_basebackup beside a measurement: reads the whole data directory over the socket, to nowhere.
+
+Only reading is measured: writing it would measure the place that it is written to, or load the disks under
+test. Source: PostgreSQL 18 manual, "pg_basebackup"; the options are there since 10.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Final
+
+from app.domain.maintenance import MaintenanceEnd, WorkEnd
+from app.domain.units import KIB
+from app.postgres.connection import BACKUP_ROLE
+from app.postgres.pgbench.argv import Connection
+from app.process.starter import Account, CommandOutcome, Recorder, spawn
+
+PROGRAM: Final = "pg_basebackup"
+_LOOK_S: Final = 0.1
+
+
+def base_backup_argv(program: str, connection: Connection, max_rate_bytes: int | None) -> tuple[str, ...]:
+    """Return the command of a base backup that is thrown away.
+
+    ``--wal-method=none``: it is never restored. ``--checkpoint=fast``: it begins at once, not after as
+    long as a checkpoint is spread. As tar on standard output there is one tablespace only.
+    """
+    rate = () if max_rate_bytes is None else (f"--max-rate={max_rate_bytes // KIB}k",)
+    return (
+        program,
+        f"--host={connection.host}",
+        f"--port={connection.port}",
+        f"--username={BACKUP_ROLE}",
+        "--no-password",
+        "--pgdata=-",
+        "--format=tar",
+        "--wal-method=none",
+        "--checkpoint=fast",
+        "--label=pgfooting",
+        *rate,
+    )
+
+
+def make_base_backup(
+    argv: tuple[str, ...],
+    account: Account,
+    record: Recorder,
+    is_cancelled: Callable[[], bool],
+    limit_s: float,
+) -> MaintenanceEnd:
+    """Make one and throw it away; in a thread of its own, with whose end the kernel ends it.
+
+    Args:
+        argv: of `base_backup_argv`.
+        account: whom it runs as.
+        record: told of it when it has ended.
+        is_cancelled: asked often; ends it.
+        limit_s: after which it is ended, and has failed.
+
+    Raises:
+        ProgramError: it could not be started.
+    """
+    started_s = time.monotonic()
+    child = spawn(argv, account=account, death_signal=signal.SIGKILL, stderr=subprocess.PIPE)
+    how, said = WorkEnd.DONE, b""
+    while True:
+        try:
+            _, said = child.communicate(timeout=_LOOK_S)
+            break
+        except subprocess.TimeoutExpired:
+            if how is not WorkEnd.DONE:
+                child.kill()
+            elif is_cancelled():
+                how = WorkEnd.ENDED
+                child.terminate()
+            elif time.monotonic() > started_s + limit_s:
+                how = WorkEnd.FAILED
+                child.terminate()
+    seconds = time.monotonic() - started_s
+    words = said.decode(errors="replace").strip()
+    record(CommandOutcome(argv, account.name, started_s, seconds, child.returncode, "", words))
+    if how is WorkEnd.DONE and child.returncode:
+        how = WorkEnd.FAILED
+    return MaintenanceEnd(
+        how.value, words.splitlines()[-1] if words and how is WorkEnd.FAILED else "", seconds
+    )
