@@ -19,7 +19,7 @@ from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import parse_memory
-from app.runfile.metadata.run_metadata import CompressionSample
+from app.runfile.metadata.run_metadata import CompressionSample, read_metadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.writer import Phase
@@ -39,6 +39,7 @@ CAMPAIGNS_OWN: Final = (
     "repeat_disturbed",
     "time_budget",
     "zfs_arc_max",
+    "remarks",
     "compressibility",
     "data_set",
     "phases",
@@ -183,6 +184,10 @@ def declared(places: Places) -> dict[str, Values]:
             "left out": Value(_no_arc_max),
             "4 GiB": Value(_arc_max, {"zfs_arc_max": '"4 GiB"'}),
         },
+        "remarks": {
+            "left out": Value(_remarked()),
+            "two": Value(_remarked("It rained.", "Twice."), {"remarks": '["It rained.", "Twice."]'}),
+        },
         "target": _targets(places),
         "installation": {
             "newest": _installation('"newest"'),
@@ -314,6 +319,13 @@ def _repeats_none(back: Back) -> None:
 
 def _no_budget(back: Back) -> None:
     assert parse_stored_campaign(str(back.run.values["campaign_file"])).time_budget_s is None
+
+
+def _remarked(*sentences: str) -> Callable[[Back], None]:
+    def check(back: Back) -> None:
+        assert read_metadata(back.run.values).remarks == sentences
+
+    return check
 
 
 def _an_hour(back: Back) -> None:

@@ -57,6 +57,7 @@ class RunFacts:
         number: 1-based place in the order of the campaign; None where it is not told.
         order: how the runs of its campaign follow each other, a `RunOrder`; empty where it is not told.
         order_seed: that this order was drawn with; None where it was not, or is not told.
+        remarks: sentences of its campaign that belong to the result.
         design: how it was settled how often each configuration ran, see `Design`; empty where it is not told.
         rivals: names of the configurations that it competed with in a sequential campaign, and its own.
         state: how far it came, see `RunState`.
@@ -110,6 +111,7 @@ class RunFacts:
     number: int | None = None
     order: str = ""
     order_seed: int | None = None
+    remarks: tuple[str, ...] = ()
     design: str = ""
     rivals: tuple[str, ...] = ()
     file: Path | None = field(default=None, repr=False, compare=False)
@@ -169,6 +171,7 @@ def read_run_facts(path: Path) -> RunFacts:
             number=or_none(told.number),
             order=_text(told.order),
             order_seed=or_none(told.order_seed),
+            remarks=known(told.remarks, ()),
             design=_text(told.design),
             rivals=known(told.rivals, ()),
             state=effective_state(path, run.state).value,

@@ -24,6 +24,7 @@ from app.campaign_file.kinds import (
 from app.campaign_file.paths import Folder, InstallationName, Scripts
 from app.campaign_file.phases import Phases, RateKind, WorkNames
 from app.campaign_file.quantities import BytesOrNone, Milliseconds, SizeKind, WholeSeconds
+from app.campaign_file.recipes.head import SENTENCES
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
     MOST_ORDER_SEED,
@@ -90,6 +91,9 @@ _BASELINE = tr("Ask each storage with fio and pg_test_fsync what it can do, befo
 _REPEAT_DISTURBED = tr("At most so many runs that others disturbed are measured again.")
 _TIME_BUDGET = tr("No run is begun that would not end within this time from the start, as far as was seen.")
 _ARC_MAX = tr("The largest size of ZFS's cache (zfs_arc_max) that this campaign needs: compared, never set.")
+_REMARKS = tr(
+    "Sentences that belong to the result: they are stored in each run and told where runs are compared."
+)
 _PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
 _MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
 _INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
@@ -125,6 +129,7 @@ CAMPAIGN_FIELDS: Final = (
     CampaignField("repeat_disturbed", IntKind(0, 1000), "repeat_disturbed", _REPEAT_DISTURBED),
     CampaignField("time_budget", WholeSeconds(60, 30 * 86_400), "time_budget_s", _TIME_BUDGET),
     CampaignField("zfs_arc_max", BytesOrNone(SMALLEST_ARC_BYTES, 16 * TIB), "zfs_arc_max_bytes", _ARC_MAX),
+    CampaignField("remarks", SENTENCES, "remarks", _REMARKS),
 )
 
 TARGETS: Final = (

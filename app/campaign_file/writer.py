@@ -22,8 +22,8 @@ _SETTINGS = "settings"
 _NEVER_SAID: Final = frozenset({"repeat_disturbed = 0", 'design = "fixed"'})
 _WARM: Final = 'caches = "warm"'
 _ORDER_KEYS: Final = frozenset({"order", "order_seed"})
-_TIME_BUDGET: Final = "time_budget"
-"""Changes nothing of what is measured: a campaign goes on with another one."""
+_OF_NO_CONSEQUENCE: Final = frozenset({"time_budget", "remarks"})
+"""Keys that change nothing of what is measured: a campaign goes on with others."""
 
 
 def format_campaign(campaign: Campaign) -> str:
@@ -78,7 +78,11 @@ def _common(configurations: tuple[Configuration, ...]) -> Written:
 def _keys(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> list[str]:
     """Return ``key = value`` for each attribute that is given."""
     given = ((field, values[field.attribute]) for field in fields)
-    return [f"{field.name} = {field.kind.write(value)}" for field, value in given if value is not None]
+    return [
+        f"{field.name} = {field.kind.write(value)}"
+        for field, value in given
+        if value is not None and value != ()
+    ]
 
 
 def _tables(prefix: str, written: Written) -> list[str]:
@@ -165,11 +169,13 @@ def changed_scripts(stated: str, campaign: Campaign) -> tuple[str, ...] | None:
 
 
 def _without_order(text: str) -> list[str]:
-    """Return the lines of a campaign's text but of order, time and what earlier versions never said."""
+    """Return the lines of a campaign's text but of order, time, remarks, what earlier versions never said."""
     lines = text.splitlines()
     tables = next((place for place, line in enumerate(lines) if line.startswith("[")), len(lines))
     top = [line for line in lines[:tables] if line.partition(" = ")[0] not in _ORDER_KEYS]
-    top = [line for line in top if line not in _NEVER_SAID and line.partition(" = ")[0] != _TIME_BUDGET]
+    top = [
+        line for line in top if line not in _NEVER_SAID and line.partition(" = ")[0] not in _OF_NO_CONSEQUENCE
+    ]
     return top + [line for line in lines[tables:] if line != _WARM]
 
 

@@ -26,6 +26,7 @@ _SHORT_S: Final = 10
 _LONGER_BY: Final = 1.5
 _LONGEST: Final = 60
 _MOST_NAMES: Final = 6
+_MOST_REMARKS: Final = 12
 
 _MACHINE: Final = tr("Machine")
 _POSTGRESQL: Final = tr("PostgreSQL")
@@ -57,9 +58,11 @@ _NONE_IS_A_VALUE: Final = frozenset({(_WORKLOAD, tr("rate limit per second"))})
 
 
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
-    """Return how the comparison was made where that is not as always: what was left out of every run."""
+    """Return remarks of campaigns, and how the comparison was made where that is not as always."""
     told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
+    remarks = dict.fromkeys(one_line(each) for run in comparison.runs for each in run.facts.remarks)
     return (
+        *list(remarks)[:_MOST_REMARKS],
         *describe_design(comparison),
         *((told,) if told else ()),
         *_of_closed_loops(comparison),
@@ -209,9 +212,14 @@ def _of_durations(comparison: RunComparison) -> Iterator[str]:
             long=format_duration(round(lengths[longest])),
             last=longest,
         )
-    if lengths[shortest] < _SHORT_S:
+    short = {name: length for name, length in lengths.items() if length < _SHORT_S}
+    if len(short) == 1:
         sentence = tr("{name} measured {s:.0f} s only: that says next to nothing.")
         yield sentence.format(name=shortest, s=lengths[shortest])
+    elif short:
+        names = tr("All runs") if len(short) == len(lengths) else _some(list(short))
+        sentence = tr("{names} measured {s:.0f} s or less: that says next to nothing.")
+        yield sentence.format(names=names, s=max(short.values()))
 
 
 def _of_runs(comparison: RunComparison) -> Iterator[str]:

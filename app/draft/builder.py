@@ -123,6 +123,8 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
             document[key] = parts.values[key]
     if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:
         document["order_seed"] = parts.order_seed
+    if parts.remarks:
+        document["remarks"] = list(parts.remarks)
     if chosen:
         entries = zip(names, chosen, strict=True)
         document["configuration"] = [_entry(name, each) for name, each in entries][:MOST_CONFIGURATIONS]

@@ -62,7 +62,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
     """
     first = campaign.configurations[0]
     shared = _shared_settings(campaign.configurations)
-    parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed)
+    parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed, remarks=campaign.remarks)
     for key in OF_PAGES:
         if _value(first, key) is not None:
             parts.values[key] = write_text(FIELDS[key], _value(first, key))

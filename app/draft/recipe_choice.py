@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.campaign_file.reader import read_campaign_file
-from app.campaign_file.recipes.adapt import Adapted, left_out_sentences
+from app.campaign_file.recipes.adapt import Adapted, left_out_sentences, with_remarks
 from app.campaign_file.recipes.find import Recipe
 from app.campaign_file.recipes.left_out import adapt_recipe
 from app.domain.text import tr
@@ -75,4 +75,7 @@ def draft_of_recipe(choice: RecipeChoice, account: Account) -> tuple[CampaignDra
     refuse_programs(file)
     disks = choice.disks if choice.recipe.head.disks else ()
     adapted: Adapted = adapt_recipe(file, disks, quick=choice.quick, account=account, most_used=True)
-    return CampaignDraft.of(adapted.campaign), left_out_sentences(adapted.left_out)
+    # What a quick variant cannot show is not kept: its fields may be changed, and then it would be wrong.
+    return CampaignDraft.of(with_remarks(adapted, file.head, quick=False)), left_out_sentences(
+        adapted.left_out
+    )

@@ -204,7 +204,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             stack.callback(end_disks, disks, folder, listener)
         clear_end(folder)
         result = _run_all(execution, resolved, CampaignResult(campaign, folder))
-        write_end(folder, result.end)
+        _keep_end(result, switch)
         return result
 
 
@@ -285,6 +285,12 @@ def _prepare_machine(
             finding.severity.value, " ".join(part for part in (finding.message, finding.hint) if part)
         )
     return findings
+
+
+def _keep_end(result: CampaignResult, switch: Cancellable) -> None:
+    """Keep how a campaign ended. At logout and shutdown nobody has ended it: it waits, and is offered."""
+    if not (switch.is_interrupted and result.end is CampaignEnd.STOPPED):
+        write_end(result.folder, result.end)
 
 
 def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:

@@ -303,6 +303,7 @@ def _introduce(
         repeats=execution.campaign.repeats,
         order=execution.campaign.order.value,
         order_seed=execution.campaign.order_seed,
+        remarks=execution.campaign.remarks,
         design=execution.campaign.design.value,
         rivals=rivals_of(execution.campaign, planned.configuration),
         state=RunState.RUNNING.value,

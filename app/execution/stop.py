@@ -33,10 +33,13 @@ class Cancellable:
 
     Attributes:
         requested: the strongest request so far.
+        is_interrupted: SIGTERM or SIGHUP was the first request: session or machine end (systemd sends them at
+            logout and shutdown), and nobody has said that the campaign is over.
     """
 
     def __init__(self) -> None:
         self.requested: Request | None = None
+        self.is_interrupted = False
         self._raised = False
         self._control: ControlServer | None = None
         self._wakeup_read, self._wakeup_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -68,7 +71,9 @@ class Cancellable:
             for number, handler in zip(numbers, before, strict=True):
                 signal.signal(number, handler)
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if self.requested is None:
+            self.is_interrupted = number != signal.SIGINT
         self.request(Request.STOP)
 
     def request(self, request: Request) -> None:

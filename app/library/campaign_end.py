@@ -1,7 +1,8 @@
 """How a campaign ended, kept in its folder: without it nobody ended it, and somebody may want to go on.
 
 Written when a runner ends by itself, whatever the reason; a runner that is killed, logged out or switched off
-writes nothing. Best effort: on a full library a campaign looks as if it had been interrupted.
+(SIGTERM and SIGHUP) writes nothing. Best effort: on a full library a campaign looks as if it had been
+interrupted.
 """
 
 from __future__ import annotations

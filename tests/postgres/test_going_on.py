@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.execution.resume.begun import begun_campaign, begun_runs
+from app.execution.resume.unfinished import interrupted_campaigns
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME
 from tests.fix_campaign import CampaignBench, campaign_text, kill
@@ -68,6 +69,22 @@ def test_a_stopped_campaign_goes_on_in_a_folder_that_was_moved_beside_a_damaged_
     assert "measured again; the file stays" in ended.stdout
     assert counted(moved)[1] == ["01-memory-r1-2.footing"]
     assert not any(campaign_bench.library.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_campaign_that_logout_or_shutdown_ends_waits_and_is_offered(
+    campaign_bench: CampaignBench, number: signal.Signals
+) -> None:
+    running = campaign_bench.start(campaign_text(memory=True, repeats=2, workload=SHORT))
+    running.until(lambda event: event["event"] == "finished")
+    running.until_phase("measure")
+    kill(running.process, number)
+    running.end()
+    (folder,) = campaign_bench.library.iterdir()
+    assert read_end(folder) is None
+    (waiting,) = interrupted_campaigns(campaign_bench.library)
+    assert (waiting.folder, waiting.done, waiting.total) == (folder, 1, 2)
+    assert "was interrupted: 1 of 2 runs are done." in waiting.sentence
 
 
 def test_several_campaigns_follow_each_other_and_end_in_one_table(campaign_bench: CampaignBench) -> None:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.campaign_file.recipes.head import MOST_QUICK_CONFIGURATIONS, QuickVariant, RecipeHead
+from app.campaign_file.recipes.head import (
+    LONGEST_SENTENCE,
+    MOST_QUICK_CONFIGURATIONS,
+    MOST_SENTENCES,
+    QuickVariant,
+    RecipeHead,
+)
 from app.domain.campaign.configuration import (
     Caches,
     Campaign,
@@ -74,6 +80,28 @@ class Adapted:
 
     campaign: Campaign
     left_out: tuple[LeftOut, ...] = ()
+
+
+def with_remarks(adapted: Adapted, head: RecipeHead | None, *, quick: bool) -> Campaign:
+    """Return the campaign of a recipe with what belongs to its result.
+
+    Args:
+        adapted: what became of the recipe.
+        head: of the recipe.
+        quick: it is the quick variant, which does not show everything.
+    """
+    campaign = adapted.campaign
+    told = list(campaign.remarks)
+    if quick and head is not None and head.quick is not None:
+        told.append(tr("Quick variant, which cannot show: {what}").format(what=head.quick.cannot_show))
+    told += left_out_sentences(adapted.left_out)
+    return replace(campaign, remarks=tuple(map(_one_sentence, told[:MOST_SENTENCES])))
+
+
+def _one_sentence(text: str) -> str:
+    """Return a text as campaign files can hold it: on one line, and not too long."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= LONGEST_SENTENCE else line[: LONGEST_SENTENCE - 1].rstrip() + "…"
 
 
 def placeholders(campaign: Campaign) -> int:

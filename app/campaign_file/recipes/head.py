@@ -29,8 +29,8 @@ MOST_QUICK_SCALE: Final = 5
 MOST_QUICK_SECONDS: Final = 5
 """Of a quick variant: it is over in a quarter of an hour also on a virtual machine with six disks."""
 
-_LONGEST: Final = 400
-_MOST_SENTENCES: Final = 12
+LONGEST_SENTENCE: Final = 400
+MOST_SENTENCES: Final = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +104,8 @@ class ListOf(ValueKind):
         return f"[{', '.join(map(self.each.write, value))}]"
 
 
-_SENTENCE: Final = Name(_LONGEST)
-_SENTENCES: Final = ListOf(_SENTENCE, _MOST_SENTENCES)
+_SENTENCE: Final = Name(LONGEST_SENTENCE)
+SENTENCES: Final = ListOf(_SENTENCE, MOST_SENTENCES)
 
 _CANNOT_SHOW = tr("What the result of the quick variant says nothing about.")
 _KEPT = tr("The configurations that the quick variant keeps; left out: all, which may be eight.")
@@ -158,9 +158,9 @@ class QuickTable(ValueKind):
 RECIPE_FIELDS: Final = (
     CampaignField("question", _SENTENCE, "question", _QUESTION),
     CampaignField("source", _SENTENCE, "source", _SOURCE),
-    CampaignField("changed", _SENTENCES, "changed", _CHANGED),
-    CampaignField("missing", _SENTENCES, "missing", _MISSING),
-    CampaignField("needs", _SENTENCES, "needs", _NEEDS),
+    CampaignField("changed", SENTENCES, "changed", _CHANGED),
+    CampaignField("missing", SENTENCES, "missing", _MISSING),
+    CampaignField("needs", SENTENCES, "needs", _NEEDS),
     CampaignField("disks", IntKind(1, 64), "disks", _DISKS),
     CampaignField("postgresql", IntKind(13, 99), "postgresql", _POSTGRESQL),
     CampaignField("quick", QuickTable(), "quick", _QUICK),

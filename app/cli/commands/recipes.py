@@ -12,7 +12,7 @@ from rich.console import Console
 
 from app import COMMAND
 from app.campaign_file.reader import CampaignFile, read_campaign_file
-from app.campaign_file.recipes.adapt import left_out_sentences, placeholders
+from app.campaign_file.recipes.adapt import left_out_sentences, placeholders, with_remarks
 from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
 from app.campaign_file.recipes.head import RecipeHead
 from app.campaign_file.recipes.left_out import adapt_recipe
@@ -136,4 +136,5 @@ def campaign_to_run(name: str, disks: str, *, quick: bool) -> CampaignFile | Non
     adapted = adapt_recipe(file, serials, quick=quick, account=account, record=commands.append)
     for sentence in left_out_sentences(adapted.left_out):
         tell_left_out(sentence)
-    return CampaignFile(format_campaign(adapted.campaign), adapted.campaign, file.head)
+    campaign = with_remarks(adapted, file.head, quick=quick)
+    return CampaignFile(format_campaign(campaign), campaign, file.head)

@@ -325,6 +325,7 @@ class Campaign:
             None for only when one is left.
         zfs_arc_max_bytes: what the machine's zfs_arc_max has to be, 0 for ZFS's own choice; None for any.
             It is compared where something is on ZFS, and never set.
+        remarks: sentences that belong to the result, such as what a recipe left out on this machine and why.
     """
 
     name: str
@@ -340,6 +341,7 @@ class Campaign:
     design: Design = Design.FIXED
     precision: float | None = None
     zfs_arc_max_bytes: int | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def is_order_known(self) -> bool:

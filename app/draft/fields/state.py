@@ -179,6 +179,7 @@ class DraftParts:
             are kept of what can be said in two ways.
         seeds: of the recipe, else the default ones.
         order_seed: of a random order, where a file states one; None where the start draws it.
+        remarks: of the campaign file or recipe that it began with.
         size_choice: which of ``workload.size`` and ``workload.scale`` counts.
         length: which of ``workload.duration`` and ``workload.transactions`` counts.
         scripts: own scripts, which count where ``workload.script`` is `OWN_SCRIPTS`.
@@ -191,6 +192,7 @@ class DraftParts:
     values: dict[str, str] = field(default_factory=first_values)
     seeds: tuple[int, ...] = DEFAULT_SEEDS
     order_seed: int | None = None
+    remarks: tuple[str, ...] = ()
     size_choice: SizeChoice = SizeChoice.SMALL
     length: Length = Length.DURATION
     scripts: list[ScriptDraft] = field(default_factory=list)

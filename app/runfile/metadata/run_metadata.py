@@ -421,6 +421,7 @@ class RunMetadata:
         repeats: of each configuration.
         order: how the runs of the campaign follow each other, a `app.domain.campaign.order.RunOrder`.
         order_seed: that a random order was drawn with; None for another.
+        remarks: of the campaign: sentences that belong to the result.
         design: how it was settled how often each configuration ran, a `app.domain.campaign.design.Design`.
         rivals: names of the configurations that compete in a sequential campaign, its own among them; empty
             where it competes with none.
@@ -470,6 +471,7 @@ class RunMetadata:
     repeats: Known[int] = NOT_KNOWN
     order: Known[str] = NOT_KNOWN
     order_seed: Known[int | None] = NOT_KNOWN
+    remarks: Known[tuple[str, ...]] = NOT_KNOWN
     design: Known[str] = NOT_KNOWN
     rivals: Known[tuple[str, ...]] = NOT_KNOWN
     seed: Known[int] = NOT_KNOWN

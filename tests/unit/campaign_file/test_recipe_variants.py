@@ -8,12 +8,14 @@ import pytest
 
 from app.campaign_file.reader import CampaignFile, parse_campaign, read_campaign_file
 from app.campaign_file.recipes.adapt import (
+    Adapted,
     LeftOut,
     fill_disks,
     keep,
     left_out_sentences,
     placeholders,
     quick_variant,
+    with_remarks,
 )
 from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
 from app.campaign_file.recipes.head import (
@@ -26,7 +28,7 @@ from app.campaign_file.recipes.head import (
     parse_head,
 )
 from app.campaign_file.recipes.left_out import too_old, unsupported
-from app.campaign_file.writer import format_campaign
+from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Caches, Campaign, DiskTarget
 from app.domain.errors import CampaignError, UsageError
 from app.domain.filesystems import FILESYSTEMS
@@ -357,3 +359,25 @@ def test_what_is_left_out_for_one_reason_is_told_at_once() -> None:
         "6 configurations are left out (stripe, mirror, raid10, raid5 and 2 more). No md.",
         "“XFS” is left out. Lost it.",
     )
+
+
+def test_what_a_quick_variant_cannot_show_and_what_is_left_out_are_remarks_of_its_campaign() -> None:
+    file = of(find_recipe("mount-options-2011"))
+    assert file.head is not None
+    assert file.head.quick is not None
+    reason = "No such\x07 option,\nhere. " + "x" * 500
+    adapted = Adapted(quick_variant(file.campaign, file.head), (LeftOut("XFS", reason),))
+    campaign = with_remarks(adapted, file.head, quick=True)
+    cannot, left_out = campaign.remarks
+    assert cannot == f"Quick variant, which cannot show: {file.head.quick.cannot_show}"
+    assert left_out.startswith("“XFS” is left out. No such option, here. xxx")
+    assert (len(left_out), left_out[-1]) == (400, "…")
+    assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="again") == campaign
+    assert with_remarks(adapted, file.head, quick=False).remarks == (left_out,)
+
+
+def test_a_campaign_goes_on_whatever_its_remarks_say() -> None:
+    campaign = parse_campaign('name = "x"\n' + MEMORY, base_directory="/", source_name="x")
+    remarked = replace(campaign, remarks=("Another kernel lacks it.",))
+    assert changed_scripts(state_campaign(remarked), campaign) == ()
+    assert changed_scripts(state_campaign(campaign), remarked) == ()

@@ -19,7 +19,7 @@ from app.comparison.figures import compare_figure, figure_values
 from app.comparison.label_shortening import unique_names
 from app.comparison.table import COMPARISON_COLUMNS
 from app.comparison.warmup_truncation import CutReason, common_cut, describe_cut
-from app.comparison.warnings import comparison_warnings
+from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.columns import texts
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
@@ -65,7 +65,25 @@ def test_interleaved_runs_are_compared_in_pairs_and_need_no_warning(tmp_path: Pa
     assert found.rows[1].comparison.paired
     assert found.verdicts[0].startswith("xfs is 10.0 % faster than ext4 (95 % interval")
     # The trials last five seconds, which is said; nothing else is.
-    assert comparison_warnings(found) == ("ext4 #1 measured 5 s only: that says next to nothing.",)
+    assert comparison_warnings(found) == ("All runs measured 5 s or less: that says next to nothing.",)
+
+
+def test_short_runs_are_named_where_others_are_long(tmp_path: Path) -> None:
+    trials = [Trial("a", "a", seconds=4), Trial("b", "b", seconds=7), Trial("c", "c", seconds=20)]
+    warnings = comparison_warnings(compared(tmp_path, *trials))
+    assert "a, b measured 7 s or less: that says next to nothing." in warnings
+    warnings = comparison_warnings(compared(tmp_path / "others", *trials[1:]))
+    assert "b measured 7 s only: that says next to nothing." in warnings
+
+
+def test_remarks_of_campaigns_are_told_once_before_everything_else(tmp_path: Path) -> None:
+    runs = [
+        replace(each, remarks=("XFS is left out.\nIt has\x1b no such option.",))
+        for each in facts(tmp_path, Trial("a", "a"), Trial("b", "b"))
+    ]
+    notes = comparison_notes(compare_runs(runs))
+    assert notes[0] == "XFS is left out. It has no such option."
+    assert len([each for each in notes if "left out" in each]) == 1
 
 
 def test_between_campaigns_there_is_no_verdict_however_many_runs(tmp_path: Path) -> None:

@@ -36,6 +36,34 @@ def test_a_signal_ends_a_wait_and_is_raised_once(switch: Cancellable, number: si
     assert switch.requested is Request.STOP
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "is_interrupted"),
+    [
+        (signal.SIGINT, signal.SIGTERM, False),
+        (signal.SIGTERM, signal.SIGINT, True),
+        (signal.SIGHUP, signal.SIGTERM, True),
+    ],
+)
+def test_the_end_of_session_or_machine_is_told_from_a_person_by_the_first_signal(
+    switch: Cancellable, first: signal.Signals, then: signal.Signals, *, is_interrupted: bool
+) -> None:
+    with switch.signals():
+        for number in (first, then):
+            os.kill(os.getpid(), number)
+        with pytest.raises(StopRequestedError):
+            switch.check()
+    assert switch.is_interrupted is is_interrupted
+
+
+def test_what_a_person_asked_for_before_stays_the_persons(switch: Cancellable) -> None:
+    switch.request(Request.FINISH)
+    with switch.signals():
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(StopRequestedError):
+            switch.check()
+    assert not switch.is_interrupted
+
+
 def test_a_signal_of_another_thread_wakes_a_wait_that_has_begun(switch: Cancellable) -> None:
     waiting = threading.Event()
 
