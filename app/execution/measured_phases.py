@@ -42,7 +42,7 @@ LogSampling = MutableMapping[int, int]
 MAINTAINED: Final = "maintenance"
 """Kind of the event that says that something was done before a phase."""
 BESIDE: Final = "background"
-"""Kind of the event that says that one time of what is done beside a phase has ended."""
+"""Kind of the events of what is done beside a phase: it begins, one time of it has ended."""
 _HOW: Final = {
     WorkEnd.DONE: tr("to its end"),
     WorkEnd.ENDED: tr("ended with its phase"),
@@ -164,6 +164,8 @@ class MeasuredPhases:
             self._tell_beside(phase, beside, told)
             beside.look()
 
+        begun = tr("{label}: begun, for as long as the phase lasts")
+        self.recorder.event(BESIDE, begun.format(label=work.label))
         beside.start()
         try:
             summary = self.pgbench.run(replace(pgbench, look=look))

@@ -73,7 +73,8 @@ JSON_KEYS: Final = {
     "runs[].cannot_show": tr("what its figures cannot show: kind and words"),
     "runs[].phases": tr("phase, started_ms, ended_ms; phase:2 is number 2 of workload_phases"),
     "runs[].workload_phases": tr(
-        "phases that began of a workload with several: number, name, label, what pgbench did, summary"
+        "phases that began of a workload with several: number, name, label, what pgbench did, "
+        "what was done before it (maintenance) and beside it (background), summary"
     ),
     "runs[].events": tr("t_ms, kind, message, data"),
     "runs[].commands": tr("argv, account, started_ms, duration_ms, exit_code of every program"),

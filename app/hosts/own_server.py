@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from app.domain.campaign.configuration import DiskTarget, Target
+from app.domain.errors import ServerError
 from app.domain.maintenance import BASE_BACKUP, MaintenanceEnd
 from app.domain.text import tr
 from app.domain.units import MIB
@@ -19,7 +20,7 @@ from app.hosts.server_under_test import PgbenchPlace, ServerSetup
 from app.hosts.target_read_back import check_file_attributes, check_memory_limit, check_wal_directory
 from app.hosts.templates.copying import CopiedData, copy_template
 from app.hosts.templates.store import Template
-from app.postgres.base_backup import PROGRAM, base_backup_argv, make_base_backup
+from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, make_base_backup
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
@@ -54,6 +55,7 @@ class OwnServer:
     setup: ServerSetup
     record: Recorder
     _folders: RunFolders | None = field(default=None, init=False)
+    _has_tablespaces: bool = field(default=False, init=False)
     _server: Server | None = field(default=None, init=False)
 
     @property
@@ -143,12 +145,19 @@ class OwnServer:
 
     def make_backup_role(self) -> None:
         """Make it as the superuser."""
-        self._prepared[0].make_backup_role()
+        server, _ = self._prepared
+        self._has_tablespaces = server.make_backup_role()
+        if self._has_tablespaces and server.installation.major < TARGETS_MAJOR:
+            message = tr(
+                "With tablespaces, base backups can be made beside a phase from PostgreSQL {major} on."
+            )
+            raise ServerError(message.format(major=TARGETS_MAJOR))
 
     def back_up(self, max_rate_bytes: int | None, is_cancelled: Callable[[], bool]) -> MaintenanceEnd:
         """Read everything over its socket, as its account."""
         server, _ = self._prepared
-        argv = base_backup_argv(server.installation.program(PROGRAM), self.address, max_rate_bytes)
+        program, several = server.installation.program(PROGRAM), self._has_tablespaces
+        argv = base_backup_argv(program, self.address, max_rate_bytes, has_tablespaces=several)
         return make_base_backup(argv, server.account, self.record, is_cancelled, BASE_BACKUP.limit_s)
 
     def maintain_storage(self, name: str) -> MaintenanceEnd:

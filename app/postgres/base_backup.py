@@ -19,24 +19,29 @@ from app.postgres.pgbench.argv import Connection
 from app.process.starter import Account, CommandOutcome, Recorder, spawn
 
 PROGRAM: Final = "pg_basebackup"
+TARGETS_MAJOR: Final = 15
+"""First version whose server takes a base backup to a target of its own (release notes 15)."""
 _LOOK_S: Final = 0.1
 
 
-def base_backup_argv(program: str, connection: Connection, max_rate_bytes: int | None) -> tuple[str, ...]:
+def base_backup_argv(
+    program: str, connection: Connection, max_rate_bytes: int | None, *, has_tablespaces: bool = False
+) -> tuple[str, ...]:
     """Return the command of a base backup that is thrown away.
 
-    ``--wal-method=none``: it is never restored. ``--checkpoint=fast``: it begins at once, not after as
-    long as a checkpoint is spread. As tar on standard output there is one tablespace only.
+    ``--wal-method=none``: it is never restored. ``--checkpoint=fast``: it begins at once, without waiting for
+    a spread checkpoint. As tar on standard output there can be one tablespace only; where there are more,
+    the server reads them and throws them away itself (``blackhole``, since `TARGETS_MAJOR`).
     """
     rate = () if max_rate_bytes is None else (f"--max-rate={max_rate_bytes // KIB}k",)
+    where = ("--target=blackhole",) if has_tablespaces else ("--pgdata=-", "--format=tar")
     return (
         program,
         f"--host={connection.host}",
         f"--port={connection.port}",
         f"--username={BACKUP_ROLE}",
         "--no-password",
-        "--pgdata=-",
-        "--format=tar",
+        *where,
         "--wal-method=none",
         "--checkpoint=fast",
         "--label=pgfooting",

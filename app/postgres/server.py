@@ -348,8 +348,11 @@ class Server:
             message = tr("The database for pgbench could not be made: {reason}")
             raise ServerError(message.format(reason=str(err).strip())) from err
 
-    def make_backup_role(self) -> None:
+    def make_backup_role(self) -> bool:
         """Make the role that base backups are made with; a copied data directory has none of it either.
+
+        Returns:
+            Whether there are tablespaces beside the server's own.
 
         Raises:
             ServerError: the server refuses; carries its words.
@@ -357,6 +360,9 @@ class Server:
         try:
             with connect(self.conninfo) as connection:
                 connection.execute(f"CREATE ROLE {BACKUP_ROLE} LOGIN REPLICATION".encode())
+                own = "SELECT count(*) FROM pg_tablespace WHERE spcname NOT LIKE 'pg\\_%'"
+                row = connection.execute(own.encode()).fetchone()
+                return row is not None and row[0] != 0
         except psycopg.Error as err:
             message = tr("The role for base backups could not be made: {reason}")
             raise ServerError(message.format(reason=str(err).strip())) from err

@@ -102,7 +102,7 @@ def test_what_is_done_beside_a_phase_lasts_as_long_and_leaves_nothing(
         assert len(removed) == (len(begun) if "every" in keys else 0)
         (times,) = (each for each in run.phases() if each.name.text == "phase:2")
         assert after.background.turns[0].started_ms <= times.started_ms + 1000
-        assert [event.kind for event in run.events()].count("background") == len(after.background.turns)
+        assert [event.kind for event in run.events()].count("background") == len(after.background.turns) + 1
     assert nothing_left(disk)
 
 

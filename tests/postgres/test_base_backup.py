@@ -2,15 +2,90 @@
 
 from __future__ import annotations
 
+import time
+
+import psycopg
 import pytest
 
 from app.analysis.phase_figures import phase_note
+from app.domain.maintenance import MaintenanceEnd
+from app.domain.units import KIB
+from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, make_base_backup
+from app.postgres.connection import BACKUP_ROLE, BENCH_ROLE, connect
+from app.postgres.installations.installation import Installation
+from app.postgres.pgbench.argv import Connection
+from app.postgres.server import Server
+from app.process.starter import Recorder
 from app.runfile.disturbance import read_disturbances
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, campaign_text
+from tests.fix_postgres import Workbench, give
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
+
+def backed_up(
+    server: Server,
+    record: Recorder,
+    *,
+    several: bool = False,
+    cancelled: bool = False,
+    role: str = BACKUP_ROLE,
+) -> MaintenanceEnd:
+    program, connection = server.installation.program(PROGRAM), Connection(server.socket_directory)
+    argv = base_backup_argv(program, connection, 32 * KIB if cancelled else None, has_tablespaces=several)
+    argv = tuple(word.replace(BACKUP_ROLE, role) for word in argv)
+    begun_s = time.monotonic()
+    return make_base_backup(
+        argv, server.account, record, lambda: cancelled and time.monotonic() > begun_s + 0.5, 60.0
+    )
+
+
+def test_every_version_is_backed_up_to_nowhere_by_a_role_that_can_do_nothing_else(
+    workbench: Workbench, every_installation: tuple[Installation, ...]
+) -> None:
+    for server in workbench.each_version(every_installation):
+        server.stop()
+        server.backups = True
+        server.write_configuration()
+        server.start()
+        assert server.make_backup_role() is False
+        record = workbench.outcomes.append
+        ended = backed_up(server, record)
+        assert (ended.how, ended.message) == ("done", "")
+        assert backed_up(server, record, cancelled=True).how == "ended"
+        refused = backed_up(server, record, role=BENCH_ROLE)
+        assert refused.how == "failed"
+        assert BENCH_ROLE in refused.message
+        role = f"host={server.socket_directory} port=5432 user={BACKUP_ROLE} dbname=postgres"
+        with pytest.raises(psycopg.OperationalError):
+            psycopg.connect(role)
+        server.stop()
+
+
+def test_tablespaces_are_backed_up_where_the_server_can_throw_them_away(
+    workbench: Workbench, every_installation: tuple[Installation, ...]
+) -> None:
+    tried = 0
+    for server in workbench.each_version(every_installation):
+        if server.installation.major < TARGETS_MAJOR:
+            continue
+        tried += 1
+        place = give(workbench.folder / f"tablespace{tried}", server.account)
+        server.stop()
+        server.backups = True
+        server.write_configuration()
+        server.start()
+        with connect(server.conninfo) as connection:
+            connection.execute(f"CREATE TABLESPACE apart LOCATION '{place}'".encode())
+        assert server.make_backup_role() is True
+        record = workbench.outcomes.append
+        assert backed_up(server, record, several=True).how == "done"
+        assert "tablespace" in backed_up(server, record).message
+        server.stop()
+    assert tried or all(each.major < TARGETS_MAJOR for each in every_installation)
+
 
 WORKLOAD = """scale = 2
 clients = 2
@@ -52,7 +127,7 @@ def test_base_backups_are_made_beside_a_phase_as_long_as_it_lasts(campaign_bench
         assert "--max-rate=256k" in argvs[-1]
         settings = {each.name: each for each in known(run.metadata.settings, ())}
         assert (settings["wal_level"].value, settings["wal_level"].origin) == ("replica", "pgfooting")
-        assert [event.kind for event in run.events()].count("background") == len(argvs)
+        assert [event.kind for event in run.events()].count("background") == len(argvs) + 2
         judged = read_disturbances(run)
         assert "the run itself did this beside it: pg_basebackup" in dict(judged.unknown).values() or (
             len(judged.measured) == 0
