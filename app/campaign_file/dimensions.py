@@ -131,7 +131,7 @@ def _read_one_key(
     )
     if any(layer.is_refused for layer in layers):
         return None
-    values = tuple(_value_of_key(layer, found) for layer in layers)
+    values = tuple(value_of_key(layer, found) for layer in layers)
     return ReadDimension(MatrixDimension(name or default_name(key), values, key), layers, place)
 
 
@@ -182,7 +182,7 @@ def doubling(first: int, last: int) -> list[int]:
     return found if found[-1] == last else [*found, last]
 
 
-def _value_of_key(layer: Layer, found: tuple[Key, CampaignField, str]) -> DimensionValue:
+def value_of_key(layer: Layer, found: tuple[Key, CampaignField, str]) -> DimensionValue:
     """Return the value of one key: a table that is given as a whole is one change."""
     path, field, part = found
     ((given,),) = (table.values() for table in (*layer.targets.values(), *layer.sections.values()))

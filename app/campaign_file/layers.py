@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from app.campaign_file.disks import tables_by_group
+from app.campaign_file.disks import DATA_GROUP, tables_by_group
 from app.campaign_file.fields import SECTIONS, TARGETS, TargetTable
 from app.campaign_file.kinds import CampaignField, Key
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.scopes import Scope, ScopedValue, Table, merge_tables
 from app.domain.campaign.configuration import Configuration, DiskTarget
 from app.domain.campaign.matrix import Change
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.raid import Assembler, Level
+from app.storage.layout.stripe_geometry import STRIPED
 
 TARGET: Final = "target"
 
@@ -162,7 +165,9 @@ def layer_of(configuration: Configuration) -> Layer:
 def _table(fields: Iterable[CampaignField], place: KeyPath, value_of: Callable[[str], object]) -> Table:
     values = ((each, value_of(each.attribute)) for each in fields)
     return {
-        each.attribute: ScopedValue(value, place / each.name) for each, value in values if value is not None
+        each.attribute: ScopedValue(value, place / each.name)
+        for each, value in values
+        if value is not None and value != ()
     }
 
 
@@ -218,3 +223,50 @@ def merge_layers(layers: Sequence[Layer], place: KeyPath) -> tuple[Scope, Merged
         if kind in layer.targets:
             merged = merge_tables(merged, layer.targets[kind], _KINDS[kind].fields)
     return Scope(place, None, sections), MergedTarget(_KINDS[kind], merged)
+
+
+# --- what a filesystem and its level have; nothing else counts there
+
+
+SOMETIMES: Final = {
+    "chunk_size": "chunk_bytes",
+    "bitmap": "bitmap",
+    "initial_sync": "initial_sync",
+    "read_ahead": "read_ahead_bytes",
+}
+"""Attributes of the keys that only some levels of some filesystems have."""
+
+
+def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
+    """Return the fields of an md array that a level of this filesystem has."""
+    if level not in spec.levels or spec.assembler(level) is not Assembler.MD:
+        return ()
+    redundant = ("bitmap", "initial_sync") if level is not Level.STRIPE else ()
+    return (*(("chunk_size",) if level in STRIPED else ()), *redundant)
+
+
+def queue_keys(spec: FilesystemSpec) -> tuple[str, ...]:
+    """Return the fields of the kernel's settings for disks that act below this filesystem."""
+    return ("scheduler",) if spec.several is Assembler.ZFS else ("scheduler", "read_ahead")
+
+
+def missing_keys(spec: FilesystemSpec, level: Level) -> frozenset[str]:
+    """Return the attributes that disks with this filesystem and level do not have."""
+    known = {*array_keys(spec, level), *queue_keys(spec)}
+    return frozenset(attribute for key, attribute in SOMETIMES.items() if key not in known)
+
+
+def filesystem_of(layers: Sequence[Layer]) -> str:
+    """Return the filesystem of the data that several layers make; empty where it is open, or none is made."""
+    return filesystems_of(layers).get(DATA_GROUP, "")
+
+
+def level_in(layers: Sequence[Layer]) -> Level:
+    """Return the level that several layers make, the last one that says it; a single disk where none does."""
+    given = (disks_table(layer).get("level") for layer in reversed(layers))
+    return next((each.value for each in given if each is not None and each.value), Level.SINGLE)
+
+
+def disks_table(layer: Layer) -> Table:
+    """Return what a layer says of disks."""
+    return layer.targets.get(DiskTarget.kind, {})

@@ -19,11 +19,14 @@ from app.campaign_file.disks import DATA_GROUP, group_keys
 from app.campaign_file.fields import MOST_CONFIGURATIONS, SECTIONS
 from app.campaign_file.kinds import Key
 from app.campaign_file.layers import (
+    SOMETIMES,
     TARGET,
     Layer,
     MergedTarget,
     filesystems_of,
+    level_in,
     merge_layers,
+    missing_keys,
     target_kind,
 )
 from app.campaign_file.problems import KeyPath, Problems
@@ -32,6 +35,7 @@ from app.domain.campaign.configuration import DiskTarget, PostgresChoice, Worklo
 from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
+from app.domain.options.raid import Assembler, Level
 from app.domain.text import tr
 
 if TYPE_CHECKING:
@@ -43,10 +47,17 @@ MOST_COMBINATIONS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ReadMatrix:
-    """A matrix with its configurations, name and everything that counts for it."""
+    """A matrix with its configurations, name and everything that counts for it.
+
+    Attributes:
+        matrix: what is declared, and its cells.
+        configurations: one for each cell.
+        every: the cells with those that are left out.
+    """
 
     matrix: Matrix
     configurations: tuple[tuple[str, Scope], ...]
+    every: tuple[Cell, ...]
 
 
 def read_matrix(
@@ -78,6 +89,13 @@ def read_matrix(
     base = _stated(base, dimensions)
     shared, _ = merge_layers([base], KeyPath())
     return shared, expand(reader, base, dimensions, document.get("exclude", []), name)
+
+
+def every_cell(base: Layer, dimensions: Sequence[ReadDimension]) -> tuple[Cell, ...]:
+    """Return the cells of dimensions, before any is left out; none where they are too many to go through."""
+    if math.prod(len(each.layers) for each in dimensions) > MOST_COMBINATIONS:
+        return ()
+    return _Combinations(base, tuple(dimensions)).cells()
 
 
 def expand(
@@ -133,7 +151,7 @@ def expand(
         makers.scope(combinations.layers(cell), KeyPath("", each))
         for cell, each in zip(kept, names, strict=True)
     )
-    return ReadMatrix(matrix, tuple(zip(names, scopes, strict=True)))
+    return ReadMatrix(matrix, tuple(zip(names, scopes, strict=True)), cells)
 
 
 def _stated(base: Layer, dimensions: Sequence[ReadDimension]) -> Layer:
@@ -165,6 +183,7 @@ class _Combinations:
     base: Layer
     dimensions: tuple[ReadDimension, ...]
     _fitting: dict[tuple[int, int, tuple[tuple[str, str], ...]], Layer] = field(default_factory=dict)
+    _starts: dict[tuple[tuple[tuple[str, str], ...], Level], Layer] = field(default_factory=dict)
 
     def cells(self) -> tuple[Cell, ...]:
         """Return every cell once, the last dimension changing fastest."""
@@ -177,8 +196,12 @@ class _Combinations:
 
     def layers(self, cell: Cell) -> list[Layer]:
         """Return the layers of a cell, with what there is nothing for taken out."""
-        made = filesystems_of(self._chosen(cell))
-        found = [self.base]
+        chosen = self._chosen(cell)
+        made = filesystems_of(chosen)
+        start = (tuple(made.items()), level_in(chosen))
+        if start not in self._starts:
+            self._starts[start] = fitting_start(self.base, made, start[1])
+        found = [self._starts[start]]
         for place, value in enumerate(cell):
             if value is not None:
                 known = (place, value, tuple(made.items()))
@@ -200,10 +223,10 @@ class _Combinations:
     def _cell(self, values: tuple[int, ...]) -> Cell | None:
         """Return the cell of a combination; None where one of its values does not count and another would."""
         layers = self._chosen(values)
-        kind, made = target_kind(layers), filesystems_of(layers)
+        kind, made, level = target_kind(layers), filesystems_of(layers), level_in(layers)
         cell: list[int | None] = []
         for place, value in enumerate(values):
-            if counts(layers[place + 1], kind, made):
+            if counts(layers[place + 1], kind, made, level):
                 cell.append(value)
             elif self._any_counts(place, layers):
                 return None
@@ -214,22 +237,25 @@ class _Combinations:
     def _any_counts(self, place: int, layers: list[Layer]) -> bool:
         for layer in self.dimensions[place].layers:
             others = [*layers[: place + 1], layer, *layers[place + 2 :]]
-            if counts(layer, target_kind(others), filesystems_of(others)):
+            if counts(layer, target_kind(others), filesystems_of(others), level_in(others)):
                 return True
         return False
 
 
-def counts(layer: Layer, kind: str, made: Mapping[str, str]) -> bool:
+def counts(layer: Layer, kind: str, made: Mapping[str, str], level: Level) -> bool:
     """Return whether a value has anything to change.
 
     Keys of a target count on such a target; those of a further group where that has disks; options and
-    presets of a filesystem where it has one of them.
+    presets of a filesystem where it has one of them; keys of arrays of the data where there is one.
 
     Args:
         layer: the value.
         kind: of the target that the values together make.
         made: filesystem of each group of disks that they make; empty for one that is open.
+        level: of the data's disks.
     """
+    if made.get(DATA_GROUP) and _is_of_arrays(layer):
+        return not layer.groups[DATA_GROUP].keys() <= missing_keys(filesystem(made[DATA_GROUP]), level)
     if layer.targets and kind not in layer.targets:
         return False
     groups = layer.groups if kind == DiskTarget.kind else {}
@@ -246,6 +272,31 @@ def _group_counts(values: Mapping[str, Any], name: str, made: Mapping[str, str])
         return True
     spec = filesystem(made[name])
     return bool(options & {each.id for each in spec.options} or presets & {each.id for each in spec.presets})
+
+
+def _is_of_arrays(layer: Layer) -> bool:
+    """Whether a value changes nothing but keys that only some levels of some filesystems have."""
+    values = layer.groups.get(DATA_GROUP, {})
+    only = layer.groups.keys() == {DATA_GROUP} and not layer.sections
+    return only and bool(values) and values.keys() <= set(SOMETIMES.values())
+
+
+def fitting_start(base: Layer, made: Mapping[str, str], level: Level) -> Layer:
+    """Return what every configuration starts with, without what its filesystems do not have.
+
+    Args:
+        base: what every configuration starts with.
+        made: filesystem of each group of disks.
+        level: of the data's disks.
+    """
+    base = _fitting(base, {**dict.fromkeys(base.groups, ""), **made})
+    spec_id, table = made.get(DATA_GROUP, ""), base.targets.get(DiskTarget.kind)
+    if not spec_id or table is None:
+        return base
+    spec = filesystem(spec_id)
+    gone = missing_keys(spec, level) | (set() if spec.several is Assembler.ZFS else {"zfs_log"})
+    kept = {name: given for name, given in table.items() if name not in gone}
+    return replace(base, targets={**base.targets, DiskTarget.kind: kept})
 
 
 def _options(values: Mapping[str, Any]) -> frozenset[str]:
@@ -313,7 +364,14 @@ def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[
                 sentence = tr("changes nothing: no configuration has its data on such a target.")
                 problems.add(layer.place, sentence)
                 continue
+            if _is_of_arrays(layer) and (place, value) not in used:
+                sentence = tr("changes nothing: no configuration has disks that take it.")
+                problems.add(layer.place, sentence)
+                continue
             _check_groups(problems, layer, used.get((place, value), []), everywhere)
+    for name, values in combinations.base.groups.items():
+        if specs := everywhere.get(name, set()) - {""}:
+            _check_exist(problems, combinations.base.place / "target", values, sorted(specs))
     return problems.count == before
 
 

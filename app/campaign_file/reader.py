@@ -273,13 +273,26 @@ class CampaignReader:
             below = self._read_layer(document, KeyPath()).over(Scope())
             listed = self._read_configurations(document, below)
             configurations = ((name, below),) if listed is None else listed
-        for _, layer in configurations:
-            self.check(layer, below)
-        self._check_alike([layer for _, layer in configurations])
+        self.check_configurations(top, below, configurations)
         order = top["order"].value if "order" in top else RunOrder.RANDOM
         if "order_seed" in top and order is RunOrder.ALTERNATING:
             sentence = tr("goes with a random order only; of “{order}” nothing is drawn.")
             self.problems.add(KeyPath("order_seed"), sentence.format(order=order))
+        return ReadCampaign(top, below, configurations, matrix)
+
+    def check_configurations(
+        self, top: Table, below: Scope, configurations: Sequence[tuple[str, Scope]]
+    ) -> None:
+        """Note what is wrong with configurations, each for itself and all together.
+
+        Args:
+            top: of the campaign as a whole.
+            below: what every configuration starts with.
+            configurations: name, and everything that counts for it.
+        """
+        for _, layer in configurations:
+            self.check(layer, below)
+        self._check_alike([layer for _, layer in configurations])
         workloads = [build_workload(layer.sections["workload"]) for _, layer in configurations]
         for breach in design_problems(top, workloads):
             self.problems.add(*breach)
@@ -288,7 +301,6 @@ class CampaignReader:
             sentence = tr("{runs} runs are more than the {most} that are allowed.")
             runs = repeats * len(configurations)
             self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
-        return ReadCampaign(top, below, configurations, matrix)
 
     def _check_alike(self, layers: Sequence[Scope]) -> None:
         """Note what all configurations have to have alike and have not; each value is told once."""

@@ -14,7 +14,7 @@ from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField, Name, bare_key, quote
 from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import Campaign, Configuration
-from app.domain.campaign.matrix import Matrix
+from app.domain.campaign.matrix import Change, Matrix, MatrixDimension
 from app.domain.campaign.order import RunOrder
 from app.domain.campaign.phases import all_scripts
 
@@ -102,14 +102,31 @@ def _tables(prefix: str, written: Written) -> list[str]:
 
 def _matrix(matrix: Matrix) -> list[str]:
     """Return the lines of what all configurations start with, of the dimensions, and of what is left out."""
+    lines = [*change_lines(matrix.shared), *dimension_lines(matrix.dimensions)]
+    for exclusion in matrix.exclusions:
+        lines += ["", "[[exclude]]"]
+        for place, left_out in exclusion:
+            dimension = matrix.dimensions[place]
+            names = ", ".join(quote(dimension.values[value].name) for value in left_out)
+            lines.append(f"{quote(dimension.name)} = [{names}]")
+    return lines
+
+
+def change_lines(changes: Iterable[Change]) -> list[str]:
+    """Return the lines of tables that say these changes, each table after a blank line."""
     tables: dict[tuple[str, ...], list[str]] = {}
-    for change in matrix.shared:
+    for change in changes:
         path = change.key if change.text == "{}" else change.key[:-1]
         tables.setdefault(path, [])
         if path != change.key:
             tables[path].append(f"{bare_key(change.key[-1])} = {change.text}")
-    lines = [line for path, keys in tables.items() for line in ("", f"[{_dotted(path)}]", *keys)]
-    for each in matrix.dimensions:
+    return [line for path, keys in tables.items() for line in ("", f"[{_dotted(path)}]", *keys)]
+
+
+def dimension_lines(dimensions: Iterable[MatrixDimension]) -> list[str]:
+    """Return the lines of dimensions, each after a blank line."""
+    lines: list[str] = []
+    for each in dimensions:
         lines += ["", "[[dimension]]", f"name = {quote(each.name)}"]
         if each.key:
             values = ", ".join(value.changes[0].text for value in each.values)
@@ -118,12 +135,6 @@ def _matrix(matrix: Matrix) -> list[str]:
         for value in each.values:
             lines += ["", "[[dimension.value]]", f"name = {quote(value.name)}"]
             lines += [f"{_dotted(change.key)} = {change.text}" for change in value.changes]
-    for exclusion in matrix.exclusions:
-        lines += ["", "[[exclude]]"]
-        for place, left_out in exclusion:
-            dimension = matrix.dimensions[place]
-            names = ", ".join(quote(dimension.values[value].name) for value in left_out)
-            lines.append(f"{quote(dimension.name)} = [{names}]")
     return lines
 
 

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from app.campaign_file.fields import MOST_CONFIGURATIONS, MOST_RUNS, SECTIONS
 from app.campaign_file.kinds import CampaignField
+from app.campaign_file.matrix import ReadMatrix
 from app.campaign_file.paths import Scripts
 from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems
@@ -26,7 +27,7 @@ from app.campaign_file.reader import (
     build_part,
     build_workload,
 )
-from app.campaign_file.scopes import RULES, Scope, ScopedValue
+from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
 from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
 from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
@@ -44,6 +45,7 @@ from app.draft.fields.state import (
 )
 from app.draft.fields.text import raw_value
 from app.draft.machine_answers import MachineAnswer, MachineQuestion, ScriptsQuestion
+from app.draft.matrix.reading import DraftMatrix, read_draft_matrix
 
 _LAST: Final = frozenset({"repeats", "name"})
 """Told after what the pages say of PostgreSQL and of the workload."""
@@ -61,6 +63,7 @@ class ValidationResult:
         workload: what the third page says; None likewise.
         targets: what each chosen configuration says, by its place in the list of those chosen.
         configurations: each that is right, by the same number.
+        matrix: what becomes of the dimensions; None where there are none, or something is wrong.
     """
 
     campaign: Campaign | None
@@ -70,6 +73,7 @@ class ValidationResult:
     workload: Workload | None
     targets: Mapping[int, Target]
     configurations: Mapping[int, Configuration]
+    matrix: ReadMatrix | None = None
 
 
 def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -> ValidationResult:
@@ -88,9 +92,14 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
     made = {number: build_configuration(*each) for number, each in enumerate(read.configurations)}
     configurations = {number: each for number, each in made.items() if each is not None}
     problems = tuple(sorted(reader.problems.found, key=lambda problem: problem.path in _LAST))
-    campaign = None
+    campaign, matrix = None, None
     if configurations and not problems and not reader.questions:
-        campaign = build_campaign(read.top, tuple(configurations.values()))
+        if parts.dimensions:
+            matrix = read_draft_matrix(parts, tuple(configurations.values()), read.top)
+            problems = matrix.problems
+            campaign = _of_matrix(parts, read.top, matrix)
+        else:
+            campaign = build_campaign(read.top, tuple(configurations.values()))
     return ValidationResult(
         campaign,
         problems,
@@ -99,7 +108,22 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
         build_workload(read.shared.sections["workload"]),
         targets,
         configurations,
+        matrix.read if matrix else None,
     )
+
+
+def _of_matrix(parts: DraftParts, top: Table, matrix: DraftMatrix) -> Campaign | None:
+    """Return the campaign of a matrix, called after its cells where nobody gave it a name."""
+    if matrix.read is None or matrix.problems:
+        return None
+    made = [build_configuration(*each) for each in matrix.read.configurations]
+    found = tuple(each for each in made if each is not None)
+    if len(found) < len(made):
+        return None
+    campaign = build_campaign(top, found, matrix.read.matrix)
+    if parts.values["name"].strip():
+        return campaign
+    return replace(campaign, name=automatic_name([each.name for each in found]))
 
 
 # --- the fields as a document: what TOML would hold, but for texts that are not values yet

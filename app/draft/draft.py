@@ -27,7 +27,7 @@ from app.draft.disks.alternatives import Alternative, made_by, short_name
 from app.draft.disks.commands import making_lines, plan_of
 from app.draft.disks.confirmation import confirmation_problems
 from app.draft.disks.layout import DrawnGroup, draw
-from app.draft.disks.problems import storage_problems
+from app.draft.disks.problems import cell_problems, storage_problems
 from app.draft.disks.table import InspectionResult, StorageFacts
 from app.draft.disks.target import read_target
 from app.draft.fields.environment import DraftEnvironment
@@ -66,6 +66,8 @@ class CampaignDraft:
         self.parts = parts if parts is not None else first_parts()
         self.environment = environment
         self._answers: dict[MachineQuestion, MachineAnswer] = {}
+        self._answered = 0
+        self._built: tuple[tuple[str, int], ValidationResult] | None = None
         self._storage = StorageFacts()
 
     @classmethod
@@ -97,7 +99,10 @@ class CampaignDraft:
     @property
     def built(self) -> ValidationResult:
         """What becomes of the fields as they are now."""
-        return build(self.parts, self._answers)
+        state = (repr(self.parts), self._answered)
+        if self._built is None or self._built[0] != state:
+            self._built = (state, build(self.parts, self._answers))
+        return self._built[1]
 
     def problems_for(self, step: Step) -> tuple[Problem, ...]:
         """Return why a step is not complete, what is wrong before what is only not known yet."""
@@ -126,6 +131,7 @@ class CampaignDraft:
     def take(self, answer: MachineAnswer) -> None:
         """Take an answer; one to a question that nobody asks any more does no harm."""
         self._answers[answer.question] = answer
+        self._answered += 1
 
     def see_disks(self, listing: Listing) -> None:
         """Take what the disks of this machine look like now."""
@@ -145,6 +151,7 @@ class CampaignDraft:
             for question, answer in self._answers.items()
             if answer.error is None and not isinstance(question, ScriptsQuestion)
         }
+        self._answered += 1
 
     def differs_in(self) -> tuple[str, ...]:
         """Return of each chosen configuration in what it differs from the others; empty for nothing."""
@@ -238,7 +245,7 @@ class CampaignDraft:
 
     def scale_choice(self, size: SizeChoice | None = None) -> ScaleChoice | None:
         """Return the scale that the third page's size, or another choice there, comes to on this machine."""
-        parts = replace(self.parts, size_choice=size or self.parts.size_choice)
+        parts = replace(self.parts, size_choice=size or self.parts.size_choice, dimensions=[])
         built = build(parts, self._answers)
         inquiry = self._inquiry(built)
         return inquiry.scale(built.workload) if inquiry and built.workload else None
@@ -260,6 +267,14 @@ class CampaignDraft:
     def configuration_of(self, place: Place) -> ConfigurationDraft:
         """Return the configuration that the first page's tick for a place stands for."""
         return next(each for each in self.parts.configurations if each.from_where and each.place is place)
+
+    def choose_place(self, place: Place, *, ticked: bool) -> None:
+        """Take a tick of the first page; what a first look suggests makes room for spare disks."""
+        suggested = self.parts == first_parts()
+        self.configuration_of(place).chosen = ticked
+        if suggested and ticked and place is Place.DISKS:
+            for each in self.parts.chosen():
+                each.chosen = each.place is place
 
     def copy_configuration(self, original: ConfigurationDraft) -> ConfigurationDraft:
         """Add a copy of a configuration under a name of its own, after it, and return it."""
@@ -297,7 +312,9 @@ class CampaignDraft:
 
     def automatic_name(self) -> str:
         """Return what the campaign is called where nobody gives it a name."""
-        return automatic_name([each.name.strip() for each in self.parts.chosen()])
+        matrix = self.built.matrix
+        cells = [name for name, _ in matrix.configurations] if matrix else []
+        return automatic_name(cells or [each.name.strip() for each in self.parts.chosen()])
 
     def _inquiry(self, built: ValidationResult) -> Inquiry | None:
         if self.environment is None:
@@ -313,6 +330,8 @@ class CampaignDraft:
     def _problems(self, step: Step, built: ValidationResult) -> tuple[Problem, ...]:
         problems = [each for each in built.problems if step_of(each.path) is step]
         problems += storage_problems(self.parts, self.storage, step)
+        if step is Step.MORE and built.campaign is not None and built.matrix is not None:
+            problems += cell_problems(self.parts, self.storage, built.campaign)
         inquiry = self._inquiry(built)
         if inquiry is None:
             problems.append(Problem("", tr("This machine is being looked at …"), pending=True))

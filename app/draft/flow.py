@@ -70,13 +70,13 @@ class DraftFlow:
         return True
 
     def may_jump(self, step: Step) -> bool:
-        """Whether a step can be opened: back always, forward over complete steps that were seen."""
+        """Whether a step can be opened: back always, forward over steps that are complete as they are."""
         if step not in self.steps:
             return False
         if step.value <= self.step.value:
             return True
         before = self.steps[self.steps.index(step) - 1]
-        return step.value <= self.furthest.value and not self.draft.blockers(before)
+        return not self.draft.blockers(before)
 
     def jump(self, step: Step) -> bool:
         """Open a step; return whether that was possible."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.campaign_file.disks import values_of_group
@@ -37,6 +37,7 @@ from app.draft.fields.state import (
 )
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
 from app.draft.fields.text import write_settings, write_text
+from app.draft.matrix.opening import open_matrix
 
 _PLACES: Final = {
     FolderTarget.kind: Place.FOLDER,
@@ -58,8 +59,16 @@ def parts_of(campaign: Campaign) -> DraftParts:
     """Return fields that build this campaign again.
 
     The pages before the list show what the first configuration says; what others say differently are their
-    changes, except that settings stand on the second page only where all configurations have them.
+    changes, except that settings stand on the second page only where all configurations have them. Of a
+    matrix the pages show what every configuration starts with.
     """
+    if campaign.matrix is not None:
+        opened = open_matrix(campaign, campaign.matrix)
+        parts = parts_of(replace(campaign, configurations=(opened.first,), matrix=None))
+        (only,) = parts.chosen()
+        only.name = default_name(only.place)
+        parts.dimensions, parts.left_out = opened.dimensions, opened.left_out
+        return parts
     first = campaign.configurations[0]
     shared = _shared_settings(campaign.configurations)
     parts = DraftParts(seeds=campaign.seeds, order_seed=campaign.order_seed, remarks=campaign.remarks)

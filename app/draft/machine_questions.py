@@ -106,6 +106,8 @@ class Inquiry:
                 field = "target.folder.path"
             case TargetQuestion(target=MemoryTarget()):
                 field = "target.memory.size"
+            case CampaignQuestion(campaign=campaign) if campaign.matrix is not None:
+                field = "dimension" if step is Step.MORE else field
             case CampaignQuestion(campaign=campaign) if step is Step.MORE:
                 message = f"“{campaign.configurations[0].name}”: {message}"
                 field = self._place_in_list(campaign.configurations)
@@ -134,7 +136,10 @@ class Inquiry:
             yield from map(self._alone, list(self.built.configurations.values())[:1])
 
     def _about_others(self) -> Iterator[MachineQuestion]:
-        yield from map(self._alone, list(self.built.configurations.values())[1:])
+        if self.built.matrix is not None and self.built.campaign is not None:
+            yield CampaignQuestion(self.built.campaign)
+        elif self.built.matrix is None:
+            yield from map(self._alone, list(self.built.configurations.values())[1:])
 
     def _about_all(self) -> Iterator[MachineQuestion]:
         if self.built.campaign is not None:

@@ -142,9 +142,14 @@ def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     """Return what a campaign comes to, in sentences: configurations, time, and what is written to disks."""
     campaign = resolved.campaign
     matrix = describe_matrix(campaign.matrix) if campaign.matrix is not None else ()
+    return (*matrix, *cost_sentences(resolved))
+
+
+def cost_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
+    """Return how many runs a campaign has, how long they take, and what is written to disks."""
+    campaign = resolved.campaign
     time = _with_repeated(time_sentence(campaign, _estimated_s(resolved)), campaign.repeat_disturbed)
     return (
-        *matrix,
         time,
         *data_sentences(resolved),
         *written_sentences(resolved),

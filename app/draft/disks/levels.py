@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import ArrayLayout, Level, layout
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import StorageFacts, sizes_of
 from app.draft.disks.target import chosen_values, spec_of
 from app.draft.fields.storage_state import GroupDraft, MadeDraft, level_of
-from app.storage.layout.availability import level_availability
+from app.storage.layout.availability import Support, level_availability
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,63 @@ def level_choices(group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> tu
     return tuple(_choice(level, group, made, facts) for level in Level)
 
 
+@dataclass(frozen=True, slots=True)
+class LevelOffer:
+    """A level for several filesystems at once.
+
+    Attributes:
+        level: which one.
+        note: which of the filesystems do not make it here, and why; empty where all do.
+        obstacle: why none of them does, with what can; empty where one does.
+    """
+
+    level: Level
+    note: str
+    obstacle: str
+
+
+def level_offers(
+    specs: Sequence[FilesystemSpec], disks: int, support: Support | None
+) -> tuple[LevelOffer, ...]:
+    """Return every level that one of these filesystems has, with what this machine can make of it."""
+    found = []
+    for level in Level:
+        having = [spec for spec in specs if level in spec.levels]
+        if not having:
+            continue
+        reasons = {spec.label: unmakeable(spec, level, disks, support) for spec in having}
+        wrong = {label: reason for label, reason in reasons.items() if reason}
+        told = " ".join(
+            tr("Not with {labels}: {reason}").format(
+                labels=", ".join(label for label, other in wrong.items() if other == reason), reason=reason
+            )
+            for reason in dict.fromkeys(wrong.values())
+        )
+        none = len(wrong) == len(having)
+        others = makers_words(level, disks, support) if none else ""
+        found.append(LevelOffer(level, "" if none else told, f"{told} {others}".strip() if none else ""))
+    return tuple(found)
+
+
+def unmakeable(spec: FilesystemSpec, level: Level, disks: int, support: Support | None) -> str:
+    """Return why a filesystem's level cannot be made of so many disks here; empty where it can."""
+    problem = layout(level, spec.assembler(level)).problem(disks)
+    if problem or support is None:
+        return problem
+    reasons = level_availability(spec, level, support).reasons
+    return " ".join(f"{reason.message} {reason.remedy}".strip() for reason in reasons)
+
+
+def makers_words(level: Level, disks: int, support: Support | None) -> str:
+    """Return which filesystems can make a level of so many disks here, a sentence; empty for none."""
+    able = [
+        spec.label
+        for spec in FILESYSTEMS
+        if level in spec.levels and support is not None and not unmakeable(spec, level, disks, support)
+    ]
+    return tr("Here {labels} can.").format(labels=tr(" and ").join(able)) if able else ""
+
+
 def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFacts) -> LevelChoice:
     found = layout_of(made, level)
     if found is None:
@@ -53,6 +111,11 @@ def _choice(level: Level, group: GroupDraft, made: MadeDraft, facts: StorageFact
         found = layout(level, having[0].assembler(level))
     else:
         words = found.words
+        reason = unmakeable(spec_of(made), level, len(group.disks), facts.support)
+        if reason and not found.problem(len(group.disks)):
+            others = makers_words(level, len(group.disks), facts.support)
+            sentence = tr("⚠ Not with {label} on this machine: {reason}")
+            words = f"{sentence.format(label=spec_of(made).label, reason=reason)} {others} {words}".strip()
     obstacle = found.problem(len(group.disks))
     sizes = sizes_of(group.disks, facts)
     if obstacle or not sizes:

@@ -219,7 +219,7 @@ def _values(option: OptionSpec, of_preset: OptionValue | None, versions: Version
             values = tuple(item.id for item in alternatives)
             effects = {item.id: item.effect for item in alternatives}
         case Integer() as kind:
-            values = _steps(kind)
+            values = steps_of(kind)
             if not values:
                 return ()
     return (
@@ -236,7 +236,7 @@ def _values(option: OptionSpec, of_preset: OptionValue | None, versions: Version
     )
 
 
-def _steps(kind: Integer) -> tuple[int, ...]:
+def steps_of(kind: Integer) -> tuple[int, ...]:
     """Return the values of a number that has few: powers of two, or a short range."""
     if kind.power_of_two:
         values = [1 << power for power in range(63) if kind.minimum <= 1 << power <= kind.maximum]

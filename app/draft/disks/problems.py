@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from app.campaign_file.problems import InvalidValueError
+from app.domain.campaign.configuration import Campaign, DiskTarget
 from app.domain.campaign.server_options import contradiction
 from app.domain.options.checks import check
 from app.domain.options.conflicts import Action, ConflictFinding
@@ -15,10 +16,11 @@ from app.domain.text import tr
 from app.draft.disks.filesystems import circumstances
 from app.draft.disks.levels import level_reasons
 from app.draft.disks.table import DiskRow, StorageFacts, disk_rows, model_of, serial_of
-from app.draft.disks.target import PREFIX, WAL_PREFIX, read_target
+from app.draft.disks.target import PREFIX, WAL_PREFIX, read_target, spec_of
 from app.draft.fields.state import DraftParts, Place, Step
-from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft
+from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft, level_of
 from app.draft.fields.text import setting_lines
+from app.draft.from_campaign import disks_of
 
 _FIELDS: Final = {Role.DATA: f"{PREFIX}data", Role.WAL: f"{WAL_PREFIX}data", Role.ZFS_LOG: f"{PREFIX}zfs_log"}
 
@@ -123,6 +125,26 @@ def _of_copies(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
             messages += [message for _, message in _contradictions(disks, made, server)]
         for message in messages:
             yield Problem(f"configuration[{number}].target", message)
+
+
+def cell_problems(parts: DraftParts, facts: StorageFacts, campaign: Campaign) -> tuple[Problem, ...]:
+    """Return why this machine cannot make what the cells of a matrix want, each reason once."""
+    server, found = server_settings_of(parts), dict[str, None]()
+    targets = dict.fromkeys(each.target for each in campaign.configurations)
+    if facts.support is None:
+        return ()
+    for target in targets:
+        if not isinstance(target, DiskTarget):
+            continue
+        disks = disks_of(target)
+        group, made = disks.data, disks.data.made
+        label, level = spec_of(made).label, level_of(made, len(group.disks)).value
+        reasons = level_reasons(made, len(group.disks), facts)
+        around = circumstances(group, made, facts, server=server, zfs_log=len(disks.zfs_log))
+        refused = [each.message for each in _refusals(check(around))]
+        for reason in (*reasons, *refused):
+            found[tr("{label} {level}: {reason}").format(label=label, level=level, reason=reason)] = None
+    return tuple(Problem("dimension", message) for message in found)
 
 
 def _refusals(findings: Sequence[ConflictFinding]) -> Iterator[ConflictFinding]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from app.campaign_file.disks import make_disk_group, told
 from app.campaign_file.kinds import CampaignField
+from app.campaign_file.layers import array_keys, queue_keys
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
@@ -20,14 +21,13 @@ from app.domain.options.checks import echo, validate_options
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
-from app.domain.options.raid import Assembler, Level
+from app.domain.options.raid import Assembler
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import KIB, format_size, parse_size
 from app.draft.fields.fields import FIELDS, TYPED_FIELDS
 from app.draft.fields.storage_state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
 from app.draft.fields.text import read_text
-from app.storage.layout.stripe_geometry import STRIPED
 
 PREFIX: Final = "target.disks."
 WAL_PREFIX: Final = "target.disks.wal."
@@ -160,19 +160,6 @@ def _group(group: GroupDraft, made: MadeDraft, prefix: str, problems: list[Probl
         text, path = group.texts.get(each.name, ""), f"{prefix.removeprefix(PREFIX)}{each.name}"
         values[each.attribute] = _read(each, text, path, problems)
     return make_disk_group(values)
-
-
-def array_keys(spec: FilesystemSpec, level: Level) -> tuple[str, ...]:
-    """Return the fields of an md array that a level of this filesystem has."""
-    if level not in spec.levels or spec.assembler(level) is not Assembler.MD:
-        return ()
-    redundant = ("bitmap", "initial_sync") if level is not Level.STRIPE else ()
-    return (*(("chunk_size",) if level in STRIPED else ()), *redundant)
-
-
-def queue_keys(spec: FilesystemSpec) -> tuple[str, ...]:
-    """Return the fields of the kernel's settings for disks that act below this filesystem."""
-    return ("scheduler",) if spec.several is Assembler.ZFS else ("scheduler", "read_ahead")
 
 
 def _read(field_: CampaignField, text: str, path: str, problems: list[Problem]) -> Any:  # noqa: ANN401

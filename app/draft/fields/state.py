@@ -15,6 +15,7 @@ from app.domain.campaign.configuration import (
     Workload,
 )
 from app.domain.campaign.design import Design
+from app.domain.campaign.matrix import MatrixDimension
 from app.domain.campaign.order import RunOrder
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.fields.text import write_text
@@ -186,6 +187,8 @@ class DraftParts:
         phases: those that each run measures; empty for one that does what the third page says.
         disks: the pages about spare disks.
         configurations: the list.
+        dimensions: what is tried with several values, in every combination.
+        left_out: combinations that are not measured: names of values by name of their dimension.
         agreed: digest of the campaign of which a person ticked that it may do what is listed.
     """
 
@@ -199,6 +202,8 @@ class DraftParts:
     phases: list[PhaseDraft] = field(default_factory=list)
     disks: DisksDraft = field(default_factory=DisksDraft)
     configurations: list[ConfigurationDraft] = field(default_factory=list)
+    dimensions: list[MatrixDimension] = field(default_factory=list)
+    left_out: list[dict[str, list[str]]] = field(default_factory=list)
     agreed: str = ""
 
     def chosen(self) -> list[ConfigurationDraft]:

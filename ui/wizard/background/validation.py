@@ -88,12 +88,20 @@ class BackgroundValidation(QObject):
             return
         wanted = self._draft.questions_for(self._step)
         if not wanted and not self._running:  # the next page's answers are there when it opens
-            later = [step for step in self._draft.steps if step.value > self._step.value]
-            wanted = self._draft.questions_for(later[0] if later else self._step)
+            wanted = self._wanted_later()
         for question in wanted:
             if question not in self._running:
                 op = BackgroundOp(partial(answer, question, environment), self._on_answer, self._on_failed)
                 self._running[question] = op.start()
+
+    def _wanted_later(self) -> tuple[MachineQuestion, ...]:
+        """Return what the next page needs, and those after it but the last: one can jump over them."""
+        later = [step for step in self._draft.steps if step.value > self._step.value]
+        for step in later[:-1] or later:
+            wanted = self._draft.questions_for(step)
+            if wanted:
+                return wanted
+        return ()
 
     def _on_answer(self, known: MachineAnswer) -> None:
         self._running.pop(known.question, None)

@@ -21,6 +21,33 @@ from ui.wizard.base.workload_help import WORKLOAD_TEXTS
 
 HELP_TEXTS: Final = {
     **WORKLOAD_TEXTS,
+    "dimension": Help(
+        tr(
+            "A dimension: every value that is ticked is measured, in every combination with the ticks of the "
+            "others. The first one is what the others are compared with."
+        )
+    ),
+    "dimension.search": Help(
+        tr(
+            "Finds a row by what it is called here, or by its name in mount, mkfs, zfs or postgresql.conf, "
+            "such as nobarrier or recordsize."
+        )
+    ),
+    "dimension.sweep": Help(
+        tr(
+            "1 client, 2, 4 and so on, up to twice the CPUs of this machine: shows where more clients bring "
+            "no more transactions."
+        )
+    ),
+    "dimension.setting": Help(
+        tr("Any setting of postgresql.conf: choose or type its name, then its values, such as 4MB, 64MB.")
+    ),
+    "dimension.cells": Help(
+        tr(
+            "Every combination of what is ticked. One that is unticked is left out; the campaign file names "
+            "it in an [[exclude]]."
+        )
+    ),
     "recipe.question": Help(
         tr(
             "Comparisons that ship with pgFooting, by the question they answer: those that others published "

@@ -9,11 +9,12 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QVBoxLayout, QWidget
 
+from app.campaign_file.layers import array_keys, queue_keys
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
 from app.domain.text import tr
 from app.draft.disks.options import OptionRow
-from app.draft.disks.target import PREFIX, array_keys, queue_keys, spec_of
+from app.draft.disks.target import PREFIX, spec_of
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns

@@ -1,4 +1,4 @@
-"""Fourth page: the list of configurations, and what else should be compared."""
+"""Page of dimensions: what is tried with several values, the cells, and configurations one by one."""
 
 from __future__ import annotations
 
@@ -19,29 +19,38 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.domain.campaign.matrix import DimensionValue
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.alternatives import Alternative, alternatives
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import ConfigurationDraft, Place, Step
+from app.draft.matrix.cells import cell_rows, tick_cell, total_sentences
+from app.draft.matrix.offers import DimensionRow, dimension_rows
+from app.draft.matrix.reading import FIELD
+from app.draft.matrix.ticking import CLIENTS, set_values, sweep_clients, tick, typed_values
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP, Field, line_edit, push_button
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import Heading, Text
+from ui.widgets.texts import Heading, Rule, ScrollingTexts, Text
 from ui.wizard.base.page import Page, belongs
+from ui.wizard.editors.cells_list import CellsList
 from ui.wizard.editors.configuration_editor import ConfigurationEditor, place_label
+from ui.wizard.editors.dimensions_panel import DimensionsPanel
 
 _LINES: Final = 6
+_TOTAL_LINES: Final = 4
 
 
 class MorePage(Page):
-    """The list; below it what the chosen one is called and in what it differs."""
+    """Ticks for values and cells; below them the list, and in what the chosen configuration differs."""
 
     step = Step.MORE
     title = tr("What else should be compared?")
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
+        self._rows: dict[str, DimensionRow] = {}
         self.list = self._make_list()
         self.copy = push_button(tr("C&opy"), "list")
         self.remove = push_button(tr("Remo&ve"), "list")
@@ -53,9 +62,22 @@ class MorePage(Page):
         self.fields = {"name": Field(theme, tr("Name of the &campaign:"), self.name, "name")}
         self.editor = ConfigurationEditor(draft, theme)
         self.heading = Heading(theme, "")
+        self.dimensions = DimensionsPanel(theme)
+        self.cells = CellsList(theme)
+        self.totals = Text(theme)
+        self.footer = self._make_footer()
+        ticking = Text(
+            theme,
+            tr("Every ticked value is measured, in every combination. Ticked is what the pages before say."),
+            role="muted",
+        )
+        one_by_one = Heading(theme, tr("Configurations one by one"))
         intro = Text(
             theme,
-            tr("Copy a configuration and change one thing in the copy: its place, a setting, the clients."),
+            tr(
+                "For what no combination says: copy a configuration and change one thing in the copy. What "
+                "is ticked above is tried with each of them."
+            ),
             role="muted",
         )
         top = QWidget()
@@ -72,7 +94,9 @@ class MorePage(Page):
         top_layout.addLayout(buttons)
         sentence = tr("Its place comes from the first page. Copy it to change more than its name.")
         self.origin = Text(theme, sentence, role="muted")
-        for widget in (intro, top, self.heading, self.origin, self.editor, self.fields["name"]):
+        for widget in (ticking, self.dimensions, self.cells, Rule(theme), one_by_one, intro, top):
+            self.layout_.addWidget(widget)
+        for widget in (self.heading, self.origin, self.editor, self.fields["name"]):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         self.list.currentCellChanged.connect(self._on_row)
@@ -81,6 +105,21 @@ class MorePage(Page):
         self.remove.clicked.connect(self._remove)
         self.name.textEdited.connect(self._on_name)
         self.editor.edited.connect(self.tell)
+        self.dimensions.ticked.connect(self._on_ticked)
+        self.dimensions.typed_values.connect(self._on_typed)
+        self.dimensions.sweep_wanted.connect(self._on_sweep)
+        self.dimensions.setting_wanted.connect(self._on_setting)
+        self.cells.ticked.connect(self._on_cell)
+
+    def _make_footer(self) -> QWidget:
+        """Return what stays in sight: what is wrong, and what all of it comes to."""
+        self.layout_.removeWidget(self.general)
+        footer = QWidget()
+        layout = QVBoxLayout(footer)
+        layout.setContentsMargins(0, SMALL, 0, 0)
+        layout.addWidget(Rule(self.theme))
+        layout.addWidget(ScrollingTexts(_TOTAL_LINES, self.general, self.totals))
+        return footer
 
     def _make_list(self) -> QTableWidget:
         headings = (tr("Name"), tr("Data in"), tr("Differs in"))
@@ -133,6 +172,7 @@ class MorePage(Page):
     @override
     def refresh(self) -> None:
         self._show_rows()
+        self._show_dimensions()
         self.name.setPlaceholderText(self.draft.automatic_name())
         self.remove.setEnabled(self.list.rowCount() > 1)
         self._show_compare()
@@ -143,8 +183,65 @@ class MorePage(Page):
         number = self.list.currentRow() + 1
         mine = [each for each in problems if belongs(each.path, f"configuration[{number}]")]
         self.editor.show_problems(mine, f"configuration[{number}]")
-        others = [each for each in problems if each not in mine]
+        others = [each for each in problems if each not in mine and not self._key_of(each)]
         super().show_problems([self._named(each) for each in others])
+
+    def _key_of(self, problem: Problem) -> str:
+        """Return the key of the dimension that a problem is about; empty where it is about none alone."""
+        number = problem.path.partition("[")[2].partition("]")[0]
+        listed = self.draft.parts.dimensions
+        if belongs(problem.path, FIELD) and number.isdigit() and int(number) <= len(listed):
+            return listed[int(number) - 1].key or listed[int(number) - 1].name
+        return ""
+
+    def _show_dimensions(self) -> None:
+        draft = self.draft
+        built = draft.built
+        rows = dimension_rows(draft.parts, built, draft.storage, draft.environment)
+        problems: dict[str, list[Problem]] = {}
+        for each in draft.problems_for(self.step):
+            if self._key_of(each):
+                problems.setdefault(self._key_of(each), []).append(each)
+        most = 2 * (draft.environment.machine.cpus if draft.environment else 1)
+        self.dimensions.show_rows(rows, problems, tr("Sweep clients: 1 to {most}").format(most=most))
+        self._rows = {row.key: row for row in rows}
+        self.cells.show_cells(cell_rows(built.matrix) if draft.parts.dimensions else ())
+        self.totals.setText(" ".join(total_sentences(built.campaign, draft.resolved())))
+
+    def _on_ticked(self, key: str, value: DimensionValue, ticked: bool) -> None:  # noqa: FBT001 - a signal's
+        row = self._rows[key]
+        offered = [each.value for each in row.values]
+        tick(self.draft.parts, key, value, offered, row.first, ticked=ticked)
+        self.tell()
+
+    def _on_typed(self, key: str, text: str, ticked: list[DimensionValue]) -> None:
+        row = self._rows[key]
+        values = [*ticked, *typed_values(key, text)]
+        if row.first is not None and [each.changes for each in values] == [row.first.changes]:
+            values = []
+        set_values(self.draft.parts, key, values, keep=not row.values)
+        self.tell()
+
+    def _on_sweep(self) -> None:
+        cpus = self.draft.environment.machine.cpus if self.draft.environment else 1
+        row = self._rows.get(CLIENTS)
+        sweep_clients(self.draft.parts, cpus, row.first if row else None)
+        self.tell()
+
+    def _on_setting(self, name: str) -> None:
+        key = f"postgresql.settings.{name}"
+        if key not in self._rows:
+            set_values(self.draft.parts, key, (), keep=True)
+            self.tell()
+        if key in self.dimensions.editors:
+            editor = self.dimensions.editors[key]
+            (editor.typed or editor).setFocus()
+
+    def _on_cell(self, number: int, measured: bool) -> None:  # noqa: FBT001 - a signal's
+        matrix = self.draft.built.matrix
+        if matrix is not None:
+            tick_cell(self.draft.parts, matrix, number, measured=measured)
+            self.tell()
 
     def _named(self, problem: Problem) -> Problem:
         """Return a problem of another row with the name of that row."""

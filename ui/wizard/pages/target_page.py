@@ -90,9 +90,7 @@ class WherePage(Page):
 
     @override
     def fill(self) -> None:
-        self.folder.setChecked(self.draft.configuration_of(Place.FOLDER).chosen)
-        self.memory.setChecked(self.draft.configuration_of(Place.MEMORY).chosen)
-        self.disks.setChecked(self.draft.configuration_of(Place.DISKS).chosen)
+        self._show_ticks()
         _set(self.path, self.draft.parts.values["target.folder.path"])
         _set(self.memory_size, self.draft.parts.values["target.memory.size"])
 
@@ -138,8 +136,19 @@ class WherePage(Page):
 
     def _tick(self, place: Place, *, ticked: bool) -> None:
         if not self.is_loading:
-            self.draft.configuration_of(place).chosen = ticked
+            self.draft.choose_place(place, ticked=ticked)
+            self._loading = True
+            self._show_ticks()
+            self._loading = False
             self.tell()
+
+    def _show_ticks(self) -> None:
+        for place, box in (
+            (Place.FOLDER, self.folder),
+            (Place.MEMORY, self.memory),
+            (Place.DISKS, self.disks),
+        ):
+            box.setChecked(self.draft.configuration_of(place).chosen)
 
     def _on_path(self, text: str) -> None:
         self.draft.parts.values["target.folder.path"] = text

@@ -1,0 +1,470 @@
+"""What can be ticked on the page of dimensions: each key with its values, what they do, what they risk. Pure.
+
+Storage follows from the declarations of filesystems and options: a new option is offered by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from app.campaign_file.kinds import Key
+from app.campaign_file.layers import layer_of
+from app.domain.campaign.configuration import BuiltinScript, Configuration, DiskTarget, Protocol
+from app.domain.campaign.disk_target import chosen_options
+from app.domain.campaign.matrix import DimensionValue
+from app.domain.filesystems import FILESYSTEMS, filesystem
+from app.domain.options.checks import unavailable
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.storage_plan.plan import Scheduler
+from app.domain.text import tr
+from app.draft.builder import ValidationResult
+from app.draft.disks.levels import level_offers
+from app.draft.disks.options import shown_value, steps_of
+from app.draft.disks.table import StorageFacts
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.state import DraftParts
+from app.draft.matrix.server_settings import OFFERED, SettingOffer
+from app.draft.matrix.ticking import CLIENTS, dimension_of, value_of
+from app.postgres.presets import PRESETS
+from app.storage.layout.availability import filesystem_availability
+
+_DISKS: Final = "target.disks."
+_SETTINGS: Final = "postgresql.settings."
+FILESYSTEM: Final = f"{_DISKS}filesystem"
+
+
+class RowGroup(StrEnum):
+    """Parts of the page, in order."""
+
+    STORAGE = "storage"
+    OPTIONS = "options"
+    SERVER = "server"
+    WORKLOAD = "workload"
+    OTHER = "other"
+
+    @property
+    def label(self) -> str:
+        """What people read."""
+        return _GROUPS[self]
+
+
+_GROUPS: Final = {
+    RowGroup.STORAGE: tr("Disks and filesystem"),
+    RowGroup.OPTIONS: tr("Options of the filesystems"),
+    RowGroup.SERVER: tr("PostgreSQL"),
+    RowGroup.WORKLOAD: tr("Workload"),
+    RowGroup.OTHER: tr("Further dimensions of this campaign"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOffer:
+    """A value that can be ticked.
+
+    Attributes:
+        value: what the tick stands for.
+        label: what people read.
+        effect: what it does, a sentence; may be empty.
+        risks: what it costs in safety, in a few words each.
+        obstacle: why it cannot be here; empty where it can.
+        ticked: whether it is measured.
+    """
+
+    value: DimensionValue
+    label: str
+    effect: str = ""
+    risks: tuple[str, ...] = ()
+    obstacle: str = ""
+    ticked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DimensionRow:
+    """Something that can be tried with several values.
+
+    Attributes:
+        group: where it stands.
+        key: of the dimension, or its name where it has no key.
+        label: what people read.
+        word: the real name, as mount, mkfs or postgresql.conf know it; empty where the label says it.
+        about: what it does, a sentence.
+        values: that can be ticked.
+        first: what the first configuration has; None where it has nothing there.
+        note: where it counts, or what counts where nothing is ticked; may be empty.
+        takes_text: whether other values can be typed.
+        typed: those that were, as they are typed.
+        help_key: of the quiet panel's explanation.
+        words: what the search finds it by.
+        is_usual: whether it is shown before anybody looks for it.
+    """
+
+    group: RowGroup
+    key: str
+    label: str
+    word: str
+    about: str
+    values: tuple[ValueOffer, ...]
+    first: DimensionValue | None = None
+    note: str = ""
+    takes_text: bool = False
+    typed: str = ""
+    help_key: str = ""
+    words: str = ""
+    is_usual: bool = True
+
+    @property
+    def is_dimension(self) -> bool:
+        """Whether several values of it are measured."""
+        return sum(each.ticked for each in self.values) + len(self.typed.split(",")) * bool(self.typed) > 1
+
+    def matches(self, text: str) -> bool:
+        """Whether a search means it."""
+        found = f"{self.label} {self.word} {self.key} {self.words}".casefold()
+        return all(word in found for word in text.casefold().split())
+
+
+def first_of(built: ValidationResult) -> Configuration | None:
+    """Return the configuration that dimensions change: the first on disks, else the first."""
+    made = list(built.configurations.values())
+    on_disks = [each for each in made if isinstance(each.target, DiskTarget)]
+    return next(iter((*on_disks, *made)), None)
+
+
+def dimension_rows(
+    parts: DraftParts, built: ValidationResult, facts: StorageFacts, environment: DraftEnvironment | None
+) -> tuple[DimensionRow, ...]:
+    """Return everything that can be ticked, as it is ticked now; nothing while no configuration is right."""
+    first = first_of(built)
+    if first is None:
+        return ()
+    making = _Making(parts, first, facts, environment)
+    rows = tuple(making.rows())
+    offered = {row.key for row in rows}
+    others = [making.other(each.key or each.name) for each in parts.dimensions]
+    return (*rows, *(row for row in others if row is not None and row.key not in offered))
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes the rows of one draft."""
+
+    parts: DraftParts
+    first: Configuration
+    facts: StorageFacts
+    environment: DraftEnvironment | None
+
+    def rows(self) -> Iterator[DimensionRow]:
+        if isinstance(self.first.target, DiskTarget):
+            yield from self._storage(self.first.target)
+            yield from self._options(self.first.target)
+        yield from self._server()
+        yield from self._workload()
+
+    def _specs(self, target: DiskTarget) -> list[FilesystemSpec]:
+        """Return the filesystems that are measured, in the order of their declarations."""
+        known = dimension_of(self.parts, FILESYSTEM)
+        ids = {value.name for value in known.values} if known else {target.data.filesystem}
+        for each in self.parts.dimensions:
+            for value in each.values if each is not known else ():
+                ids |= {
+                    change.text.strip('"')
+                    for change in value.changes
+                    if change.key == tuple(FILESYSTEM.split("."))
+                }
+        return [spec for spec in FILESYSTEMS if spec.id in ids]
+
+    def _storage(self, target: DiskTarget) -> Iterator[DimensionRow]:
+        support, disks = self.facts.support, target.data.disks
+        filesystems = [spec for spec in FILESYSTEMS if spec.levels]
+        yield self._row(
+            RowGroup.STORAGE,
+            FILESYSTEM,
+            tr("Filesystem"),
+            tr("Several at once: each is made anew on the same disks."),
+            [
+                ValueOffer(
+                    value_of(FILESYSTEM, spec.id),
+                    spec.label,
+                    spec.good_for,
+                    obstacle=" ".join(
+                        f"{reason.message} {reason.remedy}".strip()
+                        for reason in filesystem_availability(spec, support).reasons
+                    )
+                    if support
+                    else "",
+                )
+                for spec in filesystems
+            ],
+        )
+        specs = self._specs(target)
+        levels = [
+            ValueOffer(
+                value_of(f"{_DISKS}level", each.level.value), each.level.label, each.note, (), each.obstacle
+            )
+            for each in level_offers(specs, len(disks), support)
+        ]
+        if len(disks) > 1:
+            about = tr("How the disks are combined.")
+            notes = [f"{each.label}: {each.effect}" for each in levels if each.effect]
+            yield self._row(
+                RowGroup.STORAGE, f"{_DISKS}level", tr("RAID level"), about, levels, note=" ".join(notes)
+            )
+        key = f"{_DISKS}scheduler"
+        about = tr("Of these disks while they are used; what it was before is put back.")
+        offers = [ValueOffer(value_of(key, each.value), each.value) for each in Scheduler]
+        yield self._row(RowGroup.STORAGE, key, tr("I/O scheduler"), about, offers)
+        key = f"{_DISKS}read_ahead"
+        about = tr("Of these disks while they are used; what it was before is put back. Not on ZFS.")
+        offers = [_plain(key, each) for each in (0, "128 KiB", "512 KiB", "4 MiB")]
+        if any(spec.id != "zfs" for spec in specs):
+            yield self._row(RowGroup.STORAGE, key, tr("Read-ahead"), about, offers, text=True)
+        presets = {preset.id: preset for spec in specs for preset in spec.presets}
+        yield self._row(
+            RowGroup.STORAGE,
+            f"{_DISKS}preset",
+            tr("Preset"),
+            tr("A named set of options; a filesystem that does not have it keeps its defaults."),
+            [
+                ValueOffer(value_of(f"{_DISKS}preset", name), each.label, each.source)
+                for name, each in presets.items()
+            ],
+        )
+
+    def _options(self, target: DiskTarget) -> Iterator[DimensionRow]:
+        specs = self._specs(target)
+        having: dict[str, list[FilesystemSpec]] = {}
+        for spec in specs:
+            for option in spec.options:
+                if option.stage is not Stage.SERVER:
+                    having.setdefault(option.id, []).append(spec)
+        ranked = sorted(having, key=lambda name: not _matters(having[name][0], name))
+        for name in ranked:
+            yield self._option(name, having[name], specs, target)
+
+    def _option(
+        self, name: str, having: Sequence[FilesystemSpec], specs: Sequence[FilesystemSpec], target: DiskTarget
+    ) -> DimensionRow:
+        options = [spec.option(name) for spec in having]
+        option, key = options[0], f"{_DISKS}options.{name}"
+        values = [value for value in _values(option) if all(other.kind.accepts(value) for other in options)]
+        first = None
+        if target.data.filesystem in {spec.id for spec in having}:
+            own = filesystem(target.data.filesystem).option(name)
+            chosen = chosen_options(target.data).get(name, own.default)
+            first = None if chosen is None else value_of(key, chosen)
+        notes = []
+        if len(having) < len(specs):
+            notes.append(tr("Only {labels}.").format(labels=", ".join(spec.label for spec in having)))
+        if first is None and option.default is not None:
+            usual = shown_value(option, option.default)
+            notes.append(tr("Where nothing is ticked: {value}.").format(value=usual))
+        tokens = " ".join(filter(None, (option.spelling.token(value) for value in values)))
+        row = self._row(
+            RowGroup.OPTIONS,
+            key,
+            option.label,
+            option.effect,
+            [self._of_option(option, key, value) for value in values],
+            note=" ".join(notes),
+            text=isinstance(option.kind, Integer),
+            first=first,
+        )
+        labels = " ".join(spec.label for spec in having)
+        return replace(
+            row,
+            word=name,
+            help_key=f"option:{having[0].id}:{name}",
+            words=f"{tokens} {labels}",
+            is_usual=_matters(having[0], name),
+        )
+
+    def _of_option(self, option: OptionSpec, key: str, value: OptionValue) -> ValueOffer:
+        costs = [
+            each for each in option.safety_of(value, self.facts.server_page_bytes) if each is not Safety.SAFE
+        ]
+        versions = self.facts.support.versions if self.facts.support else {}
+        effects = (
+            {each.id: each.effect for each in option.kind.values} if isinstance(option.kind, Choice) else {}
+        )
+        sentence = " ".join((effects.get(str(value), ""), *(each.sentence for each in costs)))
+        return ValueOffer(
+            value_of(key, value),
+            shown_value(option, value),
+            sentence.strip(),
+            tuple(each.label for each in costs),
+            unavailable(option, versions, value),
+        )
+
+    def _server(self) -> Iterator[DimensionRow]:
+        found = self.environment.installations if self.environment else ()
+        key = "postgresql.installation"
+        usable = {each.major: each for each in reversed(found) if each.usable}
+        if len(usable) > 1:
+            about = tr("Server and pgbench of each version; the size of its pages is told beside it.")
+            offers = [
+                replace(
+                    _plain(key, str(major)),
+                    label=tr("{version}, {size} kB pages").format(
+                        version=each.version, size=each.page_bytes // 1024
+                    ),
+                )
+                for major, each in sorted(usable.items(), reverse=True)
+            ]
+            yield self._row(RowGroup.SERVER, key, tr("Version"), about, offers)
+        key = "postgresql.preset"
+        offers = [
+            ValueOffer(value_of(key, name), each.label, each.description) for name, each in PRESETS.items()
+        ]
+        yield self._row(
+            RowGroup.SERVER, key, tr("Settings from"), tr("Where the server settings come from."), offers
+        )
+        key = "postgresql.checksums"
+        offers = [replace(_plain(key, on), label=tr("on") if on else tr("off")) for on in (True, False)]
+        about = tr("Whether data pages carry checksums, which also logs hint bits in the WAL.")
+        yield self._row(RowGroup.SERVER, key, tr("Checksums of pages"), about, offers)
+        for each in OFFERED:
+            yield self.setting(each)
+
+    def setting(self, each: SettingOffer) -> DimensionRow:
+        """Return the row of a server setting."""
+        key = f"{_SETTINGS}{each.name}"
+        offers = [
+            replace(_plain(key, value), label=value, risks=each.risks_of(value)) for value in each.values
+        ]
+        row = self._row(RowGroup.SERVER, key, each.name, each.about, offers, text=each.takes_text)
+        return (
+            row if row.first else replace(row, note=tr("Where nothing is ticked: as the settings above say."))
+        )
+
+    def _workload(self) -> Iterator[DimensionRow]:
+        cpus = self.environment.machine.cpus if self.environment else 1
+        clients = sorted({1, 2, 4, 8, 16, 32, 64, cpus, 2 * cpus})
+        for key, label, about, values, text in (
+            (CLIENTS, tr("Clients"), tr("Sessions of pgbench at the same time."), clients, True),
+            (
+                "workload.scale",
+                tr("Scale factor"),
+                tr("Size of the data: about 15 MB for each. Each is loaded anew."),
+                (10, 100, 1000, 10_000),
+                True,
+            ),
+            (
+                "workload.script",
+                tr("Script"),
+                tr("What a transaction is."),
+                tuple(each.value for each in BuiltinScript),
+                False,
+            ),
+            (
+                "workload.protocol",
+                tr("Query protocol"),
+                tr("How pgbench sends its queries."),
+                tuple(each.value for each in Protocol),
+                False,
+            ),
+            (
+                "workload.rate",
+                tr("Rate"),
+                tr("Transactions per second at a fixed rate: what latency is like below the maximum."),
+                (100, 500, 1000, 5000),
+                True,
+            ),
+        ):
+            yield self._row(
+                RowGroup.WORKLOAD, key, label, about, [_plain(key, each) for each in values], text=text
+            )
+
+    def other(self, key: str) -> DimensionRow | None:
+        """Return the row of a dimension that is not offered; its values can be taken away."""
+        found = dimension_of(self.parts, key)
+        if found is None:
+            return None
+        if key.startswith(_SETTINGS):
+            offer = SettingOffer(
+                key.removeprefix(_SETTINGS), (), tr("A setting of postgresql.conf."), takes_text=True
+            )
+            return self.setting(offer)
+        offers = [ValueOffer(each, each.name or tr("(unnamed)")) for each in found.values]
+        about = tr("From the campaign file. What is unticked is gone.")
+        return self._row(RowGroup.OTHER, key, found.name, about, offers)
+
+    def _row(  # noqa: PLR0913 - a row has as many parts
+        self,
+        group: RowGroup,
+        key: str,
+        label: str,
+        about: str,
+        offers: Sequence[ValueOffer],
+        *,
+        note: str = "",
+        text: bool = False,
+        first: DimensionValue | None = None,
+    ) -> DimensionRow:
+        """Return a row with its ticks: of the dimension, else of what the first configuration has."""
+        known = dimension_of(self.parts, key)
+        first = first or self._first(key)
+        offered = list(offers)
+        if first is not None and all(each.value.changes != first.changes for each in offered):
+            offered.insert(0, ValueOffer(first, _shown(first)))
+        now = known.values if known else tuple(each for each in (first,) if each is not None)
+        changes = {each.changes for each in now}
+        ticked = tuple(replace(each, ticked=each.value.changes in changes) for each in offered)
+        listed = {each.value.changes for each in offered}
+        typed = ", ".join(each.name for each in now if each.changes not in listed)
+        values = ticked
+        if not text and typed:  # of a file, what nobody would offer
+            rest = [each for each in now if each.changes not in listed]
+            values, typed = (*ticked, *(ValueOffer(each, each.name, ticked=True) for each in rest)), ""
+        words = " ".join(each.label for each in values)
+        return DimensionRow(
+            group, key, label, "", about, values, first, note, text, typed, _help_key(key), words
+        )
+
+    def _first(self, key: str) -> DimensionValue | None:
+        """Return what the first configuration says of a key."""
+        path: Key = tuple(key.split(".", 2)) if key.startswith(_SETTINGS) else tuple(key.split("."))
+        for change in layer_of(self.first).changes():
+            if change.key == path:
+                return DimensionValue(_name_of(change.text), (change,))
+        return None
+
+
+def _values(option: OptionSpec) -> tuple[OptionValue, ...]:
+    match option.kind:
+        case Toggle():
+            return (True, False)
+        case Choice() as kind:
+            return tuple(kind.ids)
+        case Integer() as kind:
+            return steps_of(kind)
+
+
+def _matters(spec: FilesystemSpec, name: str) -> bool:
+    """Whether presets set an option, or it costs safety: it stands first."""
+    option = spec.option(name)
+    return bool(option.risks) or any(
+        each.option == name for preset in spec.presets for each in preset.choices
+    )
+
+
+def _plain(key: str, raw: object) -> ValueOffer:
+    value = value_of(key, raw)
+    return ValueOffer(value, _shown(value))
+
+
+def _shown(value: DimensionValue) -> str:
+    return {"true": tr("on"), "false": tr("off")}.get(value.name, value.name)
+
+
+def _name_of(text: str) -> str:
+    return text.strip('"') if text.startswith('"') else text.removesuffix(".0")
+
+
+def _help_key(key: str) -> str:
+    known = {FILESYSTEM: "configuration.place", f"{_DISKS}preset": "preset"}
+    return known.get(key, "dimension" if not key.startswith(("postgresql.", "workload.", "target.")) else key)

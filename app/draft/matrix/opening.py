@@ -1,0 +1,121 @@
+"""From the matrix of a campaign back to a draft: first page fields, dimensions, what is left out. Pure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from app.campaign_file.dimensions import read_layer
+from app.campaign_file.fields import TARGETS
+from app.campaign_file.kinds import Key
+from app.campaign_file.layers import Layer, filesystems_of, level_in, merge_layers
+from app.campaign_file.matrix import fitting_start
+from app.campaign_file.problems import KeyPath, Problems
+from app.campaign_file.reader import CampaignReader, build_configuration
+from app.campaign_file.scopes import ScopedValue
+from app.campaign_file.writer import change_lines
+from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
+from app.domain.campaign.matrix import (
+    Change,
+    DimensionValue,
+    Matrix,
+    MatrixDimension,
+    default_name,
+)
+from app.domain.filesystems import filesystem
+
+_FILESYSTEM: Key = ("target", DiskTarget.kind, "filesystem")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedMatrix:
+    """What a draft makes of a matrix.
+
+    Attributes:
+        first: what the pages before the dimensions show.
+        dimensions: of the page of dimensions.
+        left_out: names of values by name of their dimension.
+    """
+
+    first: Configuration
+    dimensions: list[MatrixDimension]
+    left_out: list[dict[str, list[str]]]
+
+
+def open_matrix(campaign: Campaign, matrix: Matrix) -> OpenedMatrix:
+    """Return the parts of a draft that build this matrix again.
+
+    The pages show what every configuration starts with; what only the dimensions say is their first value.
+    """
+    first, more = _first(campaign, matrix)
+    left_out = [
+        {
+            matrix.dimensions[place].name: [matrix.dimensions[place].values[value].name for value in values]
+            for place, values in exclusion
+        }
+        for exclusion in matrix.exclusions
+    ]
+    return OpenedMatrix(first, [*matrix.dimensions, *more], left_out)
+
+
+def _first(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[MatrixDimension]]:
+    """Return what the pages show, and dimensions of one value for options that they cannot show."""
+    reader = CampaignReader(Path("/"), Problems())
+    layers = [_layer(reader, changes) for changes in (_filling(matrix), matrix.shared)]
+    made = None if reader.problems.count else _configuration(layers, campaign.name)
+    if made is None:  # a script that cannot be read any more, say
+        return campaign.configurations[0], []
+    fits = fitting_start(layers[1], filesystems_of(layers), level_in(layers)).given
+    lost = [each for each in matrix.shared if each.key not in fits and _is_option(each)]
+    return made, [_single(each) for each in lost]
+
+
+def _layer(reader: CampaignReader, changes: Sequence[Change]) -> Layer:
+    return read_layer(reader, tomllib.loads("\n".join(change_lines(changes))), KeyPath()) or Layer()
+
+
+def _filling(matrix: Matrix) -> list[Change]:
+    """Return of each dimension what all its values say otherwise, as one of them says it.
+
+    That is the first value; of filesystems the first that has the options that all start with.
+    """
+    wanted = {each.key[3] for each in matrix.shared if _is_option(each)}
+    found = []
+    for each in matrix.dimensions:
+        everywhere = set.intersection(*({change.key for change in value.changes} for value in each.values))
+        found += [change for change in _chosen(each, wanted).changes if change.key in everywhere]
+    return found
+
+
+def _chosen(dimension: MatrixDimension, wanted: set[str]) -> DimensionValue:
+    for value in dimension.values:
+        text = next((change.text for change in value.changes if change.key == _FILESYSTEM), "")
+        if text and wanted <= {each.id for each in filesystem(text.strip('"')).options}:
+            return value
+    return dimension.values[0]
+
+
+def _configuration(layers: Sequence[Layer], name: str) -> Configuration | None:
+    made, level = filesystems_of(layers), level_in(layers)
+    scope, merged = merge_layers([fitting_start(each, made, level) for each in layers], KeyPath())
+    if merged is None:
+        return None
+    values = {key: given.value for key, given in merged.table.items() if given.value is not None}
+    kind = next(each for each in TARGETS if each.kind == merged.kind.kind)
+    if kind.kind == DiskTarget.kind and not {"disks", "filesystem"} <= values.keys():
+        return None
+    target = ScopedValue(kind.make(**values), KeyPath())
+    return build_configuration(name, replace(scope, target=target))
+
+
+def _is_option(change: Change) -> bool:
+    return change.key[:3] == ("target", DiskTarget.kind, "options") and len(change.key) == 4
+
+
+def _single(change: Change) -> MatrixDimension:
+    key = ".".join(change.key)
+    word = tomllib.loads(f"value = {change.text}")["value"]
+    name = word if isinstance(word, str) else change.text
+    return MatrixDimension(default_name(key), (DimensionValue(name, (change,)),), key)

@@ -1,0 +1,212 @@
+"""From the ticks of the page of dimensions to the cells: they go through the reader of campaign files.
+
+::
+
+    chosen configurations -> what all start with (and a dimension of what they differ in) \
+    ticked dimensions -> tables as in a file                                                -> expand -> cells
+    combinations that were unticked -> those that are still there                          /
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.campaign_file.dimensions import ReadDimension, read_dimensions, read_layer
+from app.campaign_file.disks import DISK_FIELDS
+from app.campaign_file.fields import SECTIONS
+from app.campaign_file.kinds import CampaignField, Key
+from app.campaign_file.layers import TARGET, Layer, layer_of
+from app.campaign_file.matrix import ReadMatrix, every_cell, expand
+from app.campaign_file.problems import KeyPath, Problems
+from app.campaign_file.reader import CampaignReader
+from app.campaign_file.scopes import Scope, ScopedValue, Table
+from app.campaign_file.writer import change_lines, dimension_lines
+from app.domain.campaign.configuration import Configuration, DiskTarget, Workload
+from app.domain.campaign.matrix import Change, DimensionValue, MatrixDimension, is_left_out
+from app.domain.problem import Problem
+from app.domain.text import tr
+from app.draft.fields.state import DraftParts
+
+FIELD = "dimension"
+"""Key of problems of the page of dimensions."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftMatrix:
+    """What became of the ticks.
+
+    Attributes:
+        read: None where something is wrong.
+        problems: all that is; paths begin with `FIELD` and the number of a dimension, from 1.
+    """
+
+    read: ReadMatrix | None
+    problems: tuple[Problem, ...]
+
+
+def read_draft_matrix(parts: DraftParts, configurations: Sequence[Configuration], top: Table) -> DraftMatrix:
+    """Return the matrix of a draft.
+
+    Args:
+        parts: the draft; with at least one dimension.
+        configurations: that are chosen, at least one; all are right.
+        top: of the campaign as a whole.
+    """
+    empty = tuple(
+        Problem(
+            f"{FIELD}[{number}]",
+            tr("“{name}” has no value: tick or type at least one, or take it away.").format(name=each.name),
+        )
+        for number, each in enumerate(parts.dimensions, start=1)
+        if not each.values
+    )
+    if empty:
+        return DraftMatrix(None, empty)
+    problems = Problems()
+    reader = CampaignReader(Path("/"), problems)
+    base, of_list = shared_of(reader, configurations, {each.name for each in parts.dimensions})
+    dimensions = (*of_list, *parts.dimensions)
+    try:
+        document = tomllib.loads("\n".join(dimension_lines(dimensions)))
+    except ValueError:
+        return DraftMatrix(None, (Problem(FIELD, tr("These values cannot be read: tick them anew.")),))
+    read = read_dimensions(reader, document[FIELD])
+    if read is None:
+        return DraftMatrix(None, _told(problems, dimensions, len(of_list)))
+    base = _without_decided(_without_warmup(base, read), read)
+    matrix = expand(reader, base, read, _still_there(parts, base, read), top["name"].value or "")
+    if matrix is not None:
+        reader.check_configurations(top, Scope(), matrix.configurations)
+    return DraftMatrix(matrix, _told(problems, dimensions, len(of_list)))
+
+
+def shared_of(
+    reader: CampaignReader, configurations: Sequence[Configuration], taken: set[str]
+) -> tuple[Layer, tuple[MatrixDimension, ...]]:
+    """Return what all configurations start with, and the dimension of what they differ in, if anything.
+
+    Args:
+        reader: of the campaign.
+        configurations: that are chosen.
+        taken: names that the dimension must not have.
+    """
+    if len(configurations) == 1:
+        return layer_of(configurations[0]), ()
+    changes = [{each.key: each for each in layer_of(made).changes()} for made in configurations]
+    kinds = [made.target.kind for made in configurations]
+    kind = DiskTarget.kind if DiskTarget.kind in kinds else kinds[0]
+    of_kind = [found for found, other in zip(changes, kinds, strict=True) if other == kind]
+    shared = _alike(changes) | {key: each for key, each in _alike(of_kind).items() if key[0] == TARGET}
+    values = tuple(
+        DimensionValue(made.name, tuple(each for each in found.values() if shared.get(each.key) != each))
+        for made, found in zip(configurations, changes, strict=True)
+    )
+    base = read_layer(reader, _document(tuple(shared.values())), KeyPath())
+    name = tr("configuration")
+    while name in taken:
+        name += " *"
+    return base or Layer(), (MatrixDimension(name, values),)
+
+
+def _alike(changes: Sequence[Mapping[Key, Change]]) -> dict[Key, Change]:
+    first, *others = changes
+    return {key: each for key, each in first.items() if all(other.get(key) == each for other in others)}
+
+
+def _document(changes: Sequence[Change]) -> dict[str, Any]:
+    return tomllib.loads("\n".join(change_lines(changes)))
+
+
+def _without_warmup(base: Layer, dimensions: Sequence[ReadDimension]) -> Layer:
+    """Return what all start with, without the usual warm-up where caches are a dimension: cold have none."""
+    layers = (layer for each in dimensions for layer in each.layers)
+    workload = base.sections.get("workload", {})
+    given = workload.get("warmup_s")
+    if given is None or given.value != Workload().warmup_s:
+        return base
+    if not any("caches" in layer.sections.get("workload", {}) for layer in layers):
+        return base
+    kept = {name: value for name, value in workload.items() if name != "warmup_s"}
+    return Layer(base.place, base.targets, {**base.sections, "workload": kept})
+
+
+def _without_decided(base: Layer, dimensions: Sequence[ReadDimension]) -> Layer:
+    """Return what all start with, without keys of disks and settings that every value of a dimension says."""
+    given = (frozenset.intersection(*(layer.given for layer in each.layers)) for each in dimensions)
+    decided = frozenset[Key]().union(*given)
+    targets, sections = dict(base.targets), dict(base.sections)
+    if DiskTarget.kind in targets:
+        path = (TARGET, DiskTarget.kind)
+        targets[DiskTarget.kind] = _without(targets[DiskTarget.kind], path, DISK_FIELDS, decided)
+    settings = frozenset(key for key in decided if key[:2] == ("postgresql", "settings"))
+    if "postgresql" in sections:
+        fields = SECTIONS["postgresql"]
+        sections["postgresql"] = _without(sections["postgresql"], ("postgresql",), fields, settings)
+    return Layer(base.place, targets, sections)
+
+
+def _without(table: Table, path: Key, fields: Sequence[CampaignField], decided: frozenset[Key]) -> Table:
+    """Return a table without keys, and without parts of keys that have several."""
+    kept = {}
+    for each in fields:
+        if each.attribute not in table or (*path, each.name) in decided:
+            continue
+        given = table[each.attribute]
+        gone = {key[-1] for key in decided if key[:-1] == (*path, each.name)}
+        if gone:
+            given = ScopedValue(tuple(pair for pair in given.value if pair[0] not in gone), given.place)
+        if given.value != ():
+            kept[each.attribute] = given
+    return kept
+
+
+def _still_there(
+    parts: DraftParts, base: Layer, dimensions: Sequence[ReadDimension]
+) -> list[dict[str, list[str]]]:
+    """Return what is left out, without what other ticks have taken away meanwhile."""
+    places = {each.dimension.name: number for number, each in enumerate(dimensions)}
+    values = [[value.name for value in each.dimension.values] for each in dimensions]
+    cells = every_cell(base, dimensions)
+    found = []
+    for each in parts.left_out:
+        if not each or not each.keys() <= places.keys():
+            continue
+        kept = {name: [one for one in names if one in values[places[name]]] for name, names in each.items()}
+        exclusion = tuple(
+            (places[name], tuple(values[places[name]].index(one) for one in names))
+            for name, names in kept.items()
+        )
+        if all(kept.values()) and any(is_left_out(cell, exclusion) for cell in cells):
+            found.append(kept)
+    return found
+
+
+def _told(problems: Problems, dimensions: Sequence[MatrixDimension], of_list: int) -> tuple[Problem, ...]:
+    """Return what the reader found as sentences of the page: a dimension is called by its name."""
+    found: dict[tuple[str, str], Problem] = {}
+    for each in problems.found:
+        head, _, rest = each.path.partition("]")
+        word, _, number = head.partition("[")
+        message = each.message
+        path = FIELD
+        if word == FIELD and number.isdigit():
+            place = int(number) - 1
+            path = f"{FIELD}[{place + 1 - of_list}]" if place >= of_list else FIELD
+            value = _value_named(dimensions[place], rest)
+            sentence = tr("{dimension}: {message}") if not value else tr("{dimension} {value}: {message}")
+            message = sentence.format(dimension=dimensions[place].name, value=value, message=message)
+        elif message[:1].islower() and each.path not in {FIELD, "exclude"}:
+            message = f"{each.path.rpartition('.')[2]}: {message}"
+        found.setdefault((path, message), Problem(path, message[:1].upper() + message[1:], each.hint))
+    return tuple(found.values())
+
+
+def _value_named(dimension: MatrixDimension, rest: str) -> str:
+    """Return the name of the value that a path such as ``.values[3]`` means; empty for none."""
+    number = rest.partition("[")[2].partition("]")[0]
+    place = int(number) - 1 if number.isdigit() else -1
+    return dimension.values[place].name if 0 <= place < len(dimension.values) else ""

@@ -1,0 +1,167 @@
+"""What a tick does to a draft: values come and go, cells are left out and come back. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from app.campaign_file.dimensions import doubling, layer_of_key, value_of_key
+from app.campaign_file.kinds import quote
+from app.campaign_file.layers import find_field
+from app.campaign_file.problems import KeyPath, Problems
+from app.campaign_file.reader import CampaignReader
+from app.domain.campaign.matrix import (
+    Cell,
+    Change,
+    DimensionValue,
+    MatrixDimension,
+    default_name,
+    is_left_out,
+)
+from app.draft.fields.state import DraftParts
+from app.draft.fields.text import raw_value
+
+CLIENTS: Final = "workload.clients"
+
+
+def value_of(key: str, raw: object) -> DimensionValue:
+    """Return a value of a dimension of one key.
+
+    Args:
+        key: dotted, one that campaign files have.
+        raw: as TOML has it; what cannot be read stays as it is, and is refused with the whole matrix.
+    """
+    found = find_field(key.split("."))
+    if found is None:
+        raise KeyError(key)
+    reader = CampaignReader(Path("/"), Problems())
+    layer = layer_of_key(reader, found, raw, KeyPath())
+    if layer.is_refused:
+        return DimensionValue(str(raw), (Change(tuple(_parts(key)), quote(str(raw))),))
+    return value_of_key(layer, found)
+
+
+def typed_values(key: str, text: str) -> list[DimensionValue]:
+    """Return the values of a line such as ``16, 64``; what cannot be read is refused with the matrix."""
+    found = find_field(key.split("."))
+    values = []
+    for word in filter(None, (each.strip() for each in text.split(","))):
+        raw: object = word
+        if found is not None and not found[2]:
+            raw = raw_value(found[1].kind, word)
+        elif found is not None and found[1].name == "options" and word.isascii() and word.isdigit():
+            raw = int(word[:18])
+        values.append(value_of(key, raw))
+    return values
+
+
+def _parts(key: str) -> list[str]:
+    found = find_field(key.split("."))
+    if found is None:
+        return key.split(".")
+    path, each, part = found
+    return [*path, each.name, *([part] if part else [])]
+
+
+def dimension_of(parts: DraftParts, key: str) -> MatrixDimension | None:
+    """Return the dimension of a key, or of a name where it has no key; None where there is none."""
+    return next((each for each in parts.dimensions if key in {each.key, "" if each.key else each.name}), None)
+
+
+def set_values(parts: DraftParts, key: str, values: Sequence[DimensionValue], *, keep: bool = False) -> None:
+    """Let a key have these values; none takes its dimension away, unless it is kept without any."""
+    unique = {each.changes: each for each in values}
+    before = dimension_of(parts, key)
+    place = parts.dimensions.index(before) if before else len(parts.dimensions)
+    if before:
+        del parts.dimensions[place]
+    if unique or keep:
+        name = before.name if before else _free_name(parts, key)
+        made = MatrixDimension(name, tuple(unique.values()), before.key if before else key)
+        parts.dimensions.insert(place, made)
+
+
+def _free_name(parts: DraftParts, key: str) -> str:
+    name, taken = default_name(key), {each.name for each in parts.dimensions}
+    return key if name in taken else name
+
+
+def tick(
+    parts: DraftParts,
+    key: str,
+    value: DimensionValue,
+    offered: Sequence[DimensionValue],
+    first: DimensionValue | None,
+    *,
+    ticked: bool,
+) -> None:
+    """Take the tick of a value.
+
+    Args:
+        parts: of the draft.
+        key: of the dimension, or its name.
+        value: that is ticked or unticked.
+        offered: values in the order in which they are offered.
+        first: what the first configuration has; stands first. None where it has nothing there.
+        ticked: whether it is tried from now on.
+    """
+    known = dimension_of(parts, key)
+    now = list(known.values) if known else [each for each in (first,) if each is not None]
+    kept = [each for each in now if each.changes != value.changes]
+    if ticked:
+        kept.append(value)
+    order = {each.changes: place for place, each in enumerate(offered)}
+    at_first = first.changes if first else None
+    kept.sort(key=lambda each: (each.changes != at_first, order.get(each.changes, len(order))))
+    if [each.changes for each in kept] == [at_first]:
+        kept = []
+    set_values(parts, key, kept)
+
+
+def sweep_clients(parts: DraftParts, cpus: int, first: DimensionValue | None) -> None:
+    """Try 1 client, 2, 4 and so on up to twice the CPUs."""
+    values = [value_of(CLIENTS, each) for each in doubling(1, 2 * max(1, cpus))]
+    at_first = first.changes if first else None
+    values.sort(key=lambda each: each.changes != at_first)
+    set_values(parts, CLIENTS, values)
+
+
+# --- cells
+
+
+def leave_out(parts: DraftParts, dimensions: Sequence[MatrixDimension], cell: Cell) -> None:
+    """Do not measure one cell."""
+    parts.left_out.append(_words(dimensions, cell))
+
+
+def take_in(
+    parts: DraftParts, dimensions: Sequence[MatrixDimension], cell: Cell, every: Sequence[Cell]
+) -> None:
+    """Measure a cell again; what was left out with it stays out, cell by cell."""
+    kept: list[dict[str, list[str]]] = []
+    places = {each.name: place for place, each in enumerate(dimensions)}
+    for each in parts.left_out:
+        exclusion = tuple(
+            (places[name], tuple(_place(dimensions[places[name]], one) for one in names))
+            for name, names in each.items()
+            if name in places
+        )
+        if len(exclusion) < len(each) or not is_left_out(cell, exclusion):
+            kept.append(each)
+            continue
+        others = (other for other in every if other != cell and is_left_out(other, exclusion))
+        kept += [_words(dimensions, other) for other in others]
+    parts.left_out = [each for place, each in enumerate(kept) if each not in kept[:place]]
+
+
+def _words(dimensions: Sequence[MatrixDimension], cell: Cell) -> dict[str, list[str]]:
+    return {
+        each.name: [each.values[value].name]
+        for each, value in zip(dimensions, cell, strict=True)
+        if value is not None
+    }
+
+
+def _place(dimension: MatrixDimension, name: str) -> int:
+    return next((place for place, each in enumerate(dimension.values) if each.name == name), -1)

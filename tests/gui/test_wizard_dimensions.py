@@ -1,0 +1,316 @@
+"""The page of dimensions: values are ticked by mouse, cells unticked, and what cannot be is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QCheckBox,
+    QScrollArea,
+    QStyle,
+    QStyleOptionButton,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign, DiskTarget
+from app.domain.campaign.matrix import MatrixDimension
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.state import Place, Step
+from app.draft.machine_answers import MachineAnswer, MachineQuestion, SupportQuestion
+from app.draft.matrix.ticking import set_values, value_of
+from app.hosts.disk_watch import OnChange
+from app.hosts.folders.targets import CheckedTarget
+from app.postgres.machine import Machine
+from app.process.starter import current_account
+from tests.made_disks import SPARE, everything_works, listing
+from ui.background import finish_background
+from ui.theme import Scheme, Theme
+from ui.wizard.background import validation as asking
+from ui.wizard.editors.disk_table import DiskColumn
+from ui.wizard.pages.configurations_page import MorePage
+from ui.wizard.pages.disks_page import DisksPage
+from ui.wizard.pages.review_page import ReviewPage
+from ui.wizard.pages.target_page import WherePage
+from ui.wizard.wizard import Wizard
+
+pytestmark = [
+    pytest.mark.gui,
+    # What Qt's offscreen platform says of every window that has a smallest size.
+    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
+]
+
+MACHINE = Machine(8 << 30, 6 << 30, None, 4, 4, 0, 0, 0, 0)
+CHECKED = CheckedTarget("/somewhere", "", 1 << 36)
+ENVIRONMENT = DraftEnvironment(MACHINE, current_account(), folder=CHECKED, memory=CHECKED)
+FILESYSTEM = "target.disks.filesystem"
+RECORDSIZE = "target.disks.options.recordsize"
+CLIENTS = "workload.clients"
+
+
+class StillWatch:
+    """Tells the disks once: a machine on which nothing changes."""
+
+    def __init__(self, on_change: OnChange) -> None:
+        self._on_change = on_change
+
+    def start(self) -> None:
+        self._on_change(listing(), ())
+
+    def stop(self) -> None:
+        """Nothing is followed."""
+
+
+def _answer(question: MachineQuestion, _environment: DraftEnvironment) -> MachineAnswer:
+    return MachineAnswer(question, everything_works() if isinstance(question, SupportQuestion) else None)
+
+
+OpenWizard = Callable[[CampaignDraft, Step], Wizard]
+
+
+@pytest.fixture
+def open_wizard(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWizard]:
+    """Opens wizards of a machine that can make everything and says yes to every question."""
+    monkeypatch.setattr(asking, "answer", _answer)
+    monkeypatch.setattr(asking, "read_environment", lambda: ENVIRONMENT)
+    made: list[Wizard] = []
+
+    def make(draft: CampaignDraft, step: Step = Step.MORE) -> Wizard:
+        settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+        wizard = Wizard(Theme(Scheme.LIGHT), draft, settings=settings, make_watch=StillWatch)
+        made.append(wizard)
+        qtbot.addWidget(wizard)
+        wizard.resize(1280, 800)
+        wizard.show()
+        qtbot.waitExposed(wizard)
+        wizard.flow.step = wizard.flow.furthest = step
+        wizard._open_page()
+        return wizard
+
+    yield make
+    for wizard in made:
+        wizard.close()
+    assert finish_background(30)
+
+
+def draft_here(*, disks: int = 0) -> CampaignDraft:
+    draft = CampaignDraft(environment=ENVIRONMENT)
+    draft.take(MachineAnswer(SupportQuestion(), everything_works()))
+    if disks:
+        draft.see_disks(listing())
+        draft.choose_place(Place.DISKS, ticked=True)
+        draft.parts.disks.data.disks = [disk.identity.key() for disk in SPARE[:disks]]
+    return draft
+
+
+def page_of(wizard: Wizard) -> MorePage:
+    page = wizard.pages[Step.MORE]
+    assert isinstance(page, MorePage)
+    return page
+
+
+class Clicks:
+    """Clicks as a person does, at what is seen, and counts."""
+
+    def __init__(self, qtbot: QtBot) -> None:
+        self.count = 0
+        self._qtbot = qtbot
+
+    def on(self, widget: QWidget, place: QPoint | None = None) -> None:
+        for area in widget.window().findChildren(QScrollArea):
+            if area.isAncestorOf(widget):
+                area.ensureWidgetVisible(widget)
+        self._qtbot.waitUntil(lambda: widget.isVisible() and widget.isEnabled(), timeout=20_000)
+        if place is None and isinstance(widget, QCheckBox):
+            option = QStyleOptionButton()
+            widget.initStyleOption(option)
+            element = QStyle.SubElement.SE_CheckBoxIndicator
+            place = widget.style().subElementRect(element, option, widget).center()
+        place = place or widget.rect().center()
+        window = widget.window()
+        at = widget.mapTo(window, place)
+        hit = window.childAt(at)
+        assert hit is not None
+        assert hit is widget or widget.isAncestorOf(hit) or isinstance(widget, QAbstractButton)
+        QTest.mouseClick(
+            hit, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, hit.mapFrom(window, at)
+        )
+        self.count += 1
+        QApplication.processEvents()
+
+
+def test_three_filesystems_with_small_records_on_two_disks_take_ten_clicks_and_no_typing_but_serials(
+    qtbot: QtBot, open_wizard: OpenWizard
+) -> None:
+    wizard = open_wizard(CampaignDraft(environment=ENVIRONMENT), Step.WHERE)
+    started: list[Campaign] = []
+    wizard.accepted_campaign.connect(started.append)
+    click = Clicks(qtbot)
+
+    where = wizard.pages[Step.WHERE]
+    assert isinstance(where, WherePage)
+    click.on(where.disks)
+    click.on(wizard.next)
+    disks = wizard.pages[Step.DISKS]
+    assert isinstance(disks, DisksPage)
+    model = disks.table.model()
+    qtbot.waitUntil(lambda: model.rowCount() > 2)
+    for disk in SPARE[:2]:
+        row = next(row for row in range(model.rowCount()) if is_of(disks, row, disk.identity.serial))
+        index = disks.table.model().index(row, DiskColumn.USE)
+        box = disks.table.visualRect(index)
+        click.on(disks.table.viewport(), box.topLeft() + QPoint(12, box.height() // 2))
+    assert wizard.draft.parts.disks.data.disks == [disk.identity.key() for disk in SPARE[:2]]
+    click.on(wizard.steps._buttons[Step.MORE])
+    page = page_of(wizard)
+    click.on(page.dimensions.editors[FILESYSTEM].ticks["xfs"])
+    click.on(page.dimensions.editors[FILESYSTEM].ticks["zfs"])
+    click.on(page.dimensions.editors[RECORDSIZE].ticks["8 KiB"])
+    click.on(wizard.next)
+    review = wizard.pages[Step.REVIEW]
+    assert isinstance(review, ReviewPage)
+    qtbot.waitUntil(lambda: bool(review.confirm.fields), timeout=20_000)
+    for disk, field in zip(SPARE, review.confirm.fields.values(), strict=False):
+        field.setFocus()
+        QTest.keyClicks(field, disk.identity.tail())
+    click.on(wizard.next)
+
+    assert click.count <= 10
+    (campaign,) = started
+    assert [each.name for each in campaign.configurations] == [
+        "ext4",
+        "xfs",
+        "zfs, recordsize 8 KiB",
+    ]
+    targets = [each.target for each in campaign.configurations]
+    assert all(isinstance(each, DiskTarget) and each.data.level == "mirror" for each in targets)
+    assert [dict(each.data.options) for each in targets if isinstance(each, DiskTarget)] == [
+        {},
+        {},
+        {"recordsize": 8192},
+    ]
+
+
+def is_of(page: DisksPage, row: int, serial: str) -> bool:
+    model = page.table.model()
+    texts = (model.index(row, column).data() for column in range(model.columnCount()))
+    return any(serial in str(text) for text in texts)
+
+
+def test_what_is_unticked_among_the_cells_is_left_out_of_the_file(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(draft_here(disks=2), Step.MORE)
+    page = page_of(wizard)
+    page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
+    page.dimensions.editors[CLIENTS].ticks["8"].click()
+    names = [page.cells.list.item(row).text() for row in range(page.cells.list.count())]
+    assert names == ["ext4, clients 4", "ext4, clients 8", "xfs, clients 4", "xfs, clients 8"]
+    page.cells.list.item(3).setCheckState(Qt.CheckState.Unchecked)
+    campaign = wizard.draft.to_campaign()
+    assert [each.name for each in campaign.configurations] == names[:3]
+    text = format_campaign(campaign)
+    assert '[[exclude]]\nfilesystem = ["xfs"]\nclients = ["8"]\n' in text.replace(
+        '"filesystem"', "filesystem"
+    ).replace('"clients"', "clients")
+    assert parse_campaign(text, base_directory="/", source_name="again") == campaign
+    assert "3 of 4 configurations are measured" in page.cells.heading.text()
+    page.cells.list.item(3).setCheckState(Qt.CheckState.Checked)
+    assert len(wizard.draft.to_campaign().configurations) == 4
+    page.dimensions.editors[CLIENTS].ticks["8"].click()
+    page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
+    assert wizard.draft.parts.dimensions == []
+    assert wizard.draft.to_campaign().matrix is None
+
+
+def test_one_click_sweeps_the_clients_up_to_twice_the_cpus(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(draft_here(), Step.MORE)
+    page = page_of(wizard)
+    assert page.dimensions.sweep.text().replace("&", "") == "Sweep clients: 1 to 8"
+    page.dimensions.sweep.click()
+    campaign = wizard.draft.to_campaign()
+    found = {each.name: each.workload.clients for each in campaign.configurations}
+    assert found == {
+        f"{place}, clients {count}": count for place in ("folder", "memory") for count in (4, 1, 2, 8)
+    }
+    assert "8 configurations x " in page.totals.text()
+
+
+def wrong_on(wizard: Wizard) -> str:
+    """What is told beside Next, which is disabled."""
+    assert not wizard.next.isEnabled()
+    return wizard.reason.text()
+
+
+def test_a_dimension_without_values_keeps_from_going_on_until_it_has_one(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(draft_here(), Step.MORE)
+    page = page_of(wizard)
+    page.dimensions.setting.setCurrentText("work_mem")
+    page.dimensions.add.click()
+    assert "“work_mem” has no value: tick or type at least one" in wrong_on(wizard)
+    editor = page.dimensions.editors["postgresql.settings.work_mem"]
+    assert "has no value" in editor.error.text()
+    assert editor.typed is not None
+    QTest.keyClicks(editor.typed, "4MB, 64MB")
+    assert not [each for each in wizard.draft.problems_for(Step.MORE) if not each.pending]
+    assert len(wizard.draft.to_campaign().configurations) == 4
+
+
+def test_a_value_that_cannot_be_is_told_at_its_row(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(draft_here(), Step.MORE)
+    editor = page_of(wizard).dimensions.editors[CLIENTS]
+    assert editor.typed is not None
+    QTest.keyClicks(editor.typed, "16, many")
+    assert "Clients many: found “many”; allowed is a whole number from 1 to 10000." in editor.error.text()
+    assert "many" in wrong_on(wizard)
+
+
+def test_every_cell_unticked_is_refused_in_a_sentence(open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(draft_here(disks=2), Step.MORE)
+    page = page_of(wizard)
+    page.dimensions.editors[FILESYSTEM].ticks["xfs"].click()
+    for row in (0, 1):
+        page.cells.list.item(row).setCheckState(Qt.CheckState.Unchecked)
+    assert "every one of 2 configurations is left out" in wrong_on(wizard)
+    assert "every one of 2" in page.general.text()
+    assert page.cells.list.count() == 2
+    page.cells.list.item(1).setCheckState(Qt.CheckState.Checked)
+    (left,) = wizard.draft.to_campaign().configurations
+    assert isinstance(left.target, DiskTarget)
+    assert left.target.data.filesystem == "xfs"
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ((40, 30), "1,200 configurations are more than the 1,000"),
+        ((101, 100), "10,100 combinations, more than"),
+    ],
+)
+def test_too_many_cells_are_refused_in_a_sentence(
+    open_wizard: OpenWizard, counts: tuple[int, int], words: str
+) -> None:
+    draft = draft_here()
+    draft.configuration_of(Place.MEMORY).chosen = False
+    for key, count in zip((CLIENTS, "workload.scale"), counts, strict=True):
+        set_values(draft.parts, key, [value_of(key, number) for number in range(1, count + 1)])
+    wizard = open_wizard(draft, Step.MORE)
+    assert words in wrong_on(wizard)
+    assert words in page_of(wizard).general.text()
+    assert draft.built.campaign is None
+
+
+def test_values_that_cannot_be_read_any_more_are_told(open_wizard: OpenWizard) -> None:
+    draft = draft_here()
+    damaged = value_of(CLIENTS, 3)
+    change = damaged.changes[0]
+    broken = type(damaged)("x", (type(change)(change.key, '"'),))
+    draft.parts.dimensions = [MatrixDimension("clients", (broken,), CLIENTS)]
+    assert "cannot be read" in wrong_on(open_wizard(draft, Step.MORE))
