@@ -369,10 +369,15 @@ def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[
                 problems.add(layer.place, sentence)
                 continue
             _check_groups(problems, layer, used.get((place, value), []), everywhere)
-    for name, values in combinations.base.groups.items():
-        if specs := everywhere.get(name, set()) - {""}:
-            _check_exist(problems, combinations.base.place / "target", values, sorted(specs))
+    _check_start(problems, combinations.base, everywhere)
     return problems.count == before
+
+
+def _check_start(problems: Problems, base: Layer, everywhere: Mapping[str, set[str]]) -> None:
+    for name, values in base.groups.items():
+        specs = everywhere.get(name, set()) - {""}
+        if specs:
+            _check_exist(problems, base.place / TARGET, values, sorted(specs))
 
 
 def _check_groups(

@@ -33,6 +33,8 @@ from app.draft.fields.state import DraftParts
 
 FIELD = "dimension"
 """Key of problems of the page of dimensions."""
+_PAIRS = frozenset({"options", "settings"})
+"""Keys whose value is pairs of a name and a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def _without(table: Table, path: Key, fields: Sequence[CampaignField], decided: 
         if each.attribute not in table or (*path, each.name) in decided:
             continue
         given = table[each.attribute]
-        gone = {key[-1] for key in decided if key[:-1] == (*path, each.name)}
+        gone = {key[-1] for key in decided if key[:-1] == (*path, each.name) and each.name in _PAIRS}
         if gone:
             given = ScopedValue(tuple(pair for pair in given.value if pair[0] not in gone), given.place)
         if given.value != ():
