@@ -268,7 +268,7 @@ def test_a_value_that_cannot_be_is_told_at_its_row(open_wizard: OpenWizard) -> N
     editor = page_of(wizard).dimensions.editors[CLIENTS]
     assert editor.typed is not None
     QTest.keyClicks(editor.typed, "16, many")
-    assert "Clients many: found “many”; allowed is a whole number from 1 to 10000." in editor.error.text()
+    assert "clients many: found “many”; allowed is a whole number from 1 to 10000." in editor.error.text()
     assert "many" in wrong_on(wizard)
 
 

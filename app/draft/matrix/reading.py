@@ -203,7 +203,9 @@ def _told(problems: Problems, dimensions: Sequence[MatrixDimension], of_list: in
             message = sentence.format(dimension=dimensions[place].name, value=value, message=message)
         elif message[:1].islower() and each.path not in {FIELD, "exclude"}:
             message = f"{each.path.rpartition('.')[2]}: {message}"
-        found.setdefault((path, message), Problem(path, message[:1].upper() + message[1:], each.hint))
+        if path == FIELD:  # else a name begins it, which stays as it is written
+            message = message[:1].upper() + message[1:]
+        found.setdefault((path, message), Problem(path, message, each.hint))
     return tuple(found.values())
 
 

@@ -183,7 +183,7 @@ class MorePage(Page):
         number = self.list.currentRow() + 1
         mine = [each for each in problems if belongs(each.path, f"configuration[{number}]")]
         self.editor.show_problems(mine, f"configuration[{number}]")
-        others = [each for each in problems if each not in mine and not self._key_of(each)]
+        others = [each for each in problems if each not in mine]
         super().show_problems([self._named(each) for each in others])
 
     def _key_of(self, problem: Problem) -> str:
