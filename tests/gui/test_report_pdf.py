@@ -267,6 +267,19 @@ def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path
         assert y + piece.height <= paper.height - paper.bottom - FOOT_MM + 5
 
 
+def test_no_word_of_a_heading_is_broken_where_marks_take_the_room(qtbot: QtBot, tmp_path: Path) -> None:
+    marks = (UNSAFE, ("contended", "few rows"), ("test-devices", "loop0"), ("no-checkpoint-cycle", "short"))
+    cases = [
+        Case(name, number, Shape(12, 5000), name, marks=marks)
+        for number in range(3)
+        for name in ("ext4, noatime", "xfs, noatime")
+    ]
+    output = save(SaveRequest(tuple(write_cases(tmp_path, cases)), tmp_path / "out.pdf"))
+    text = read_text(output)
+    assert "Configuration " in text
+    assert not re.search(r"\bConfig(?!uration)[a-z]* [a-z]{1,9} ", text)
+
+
 BARS = {
     "a mark behind a long interval": (
         Bar(0, "folder", 4783, 3847, 5947, (4300.0, 5100.0), "4,783, disturbed"),

@@ -92,7 +92,8 @@ def table_pieces(canvas: Canvas, table: ReportTable, width: float) -> list[Flowa
 def _set(canvas: Canvas, table: ReportTable, width: float) -> _Setting:
     """Return the largest type in which all fits; else the largest in which numbers fit beside words."""
     used = [column for column in table.columns if any(row.cells[column.id] for row in table.rows)]
-    words = [column.id for column in used if column.breaks]
+    broken_columns = [column for column in used if column.breaks]
+    words = [column.id for column in broken_columns]
     sizes = _POINTS[table.size]
     tries = [*_unbroken(sizes), *((points, _Break.WORDS) for points in sizes)]
     for points, broken in tries:
@@ -103,7 +104,8 @@ def _set(canvas: Canvas, table: ReportTable, width: float) -> _Setting:
         room = width - tag_mm - _GAP_MM * (len(used) - 1)
         natural = {column.id: _natural(canvas, table, column, body, broken) for column in used}
         squeeze = broken is _Break.WORDS
-        widths = _squeeze(natural, words, room) if squeeze else _spread(natural, words, room)
+        least = {each.id: _least_mm(canvas, each, head) for each in broken_columns}
+        widths = _squeeze(natural, least, room) if squeeze else _spread(natural, words, room)
         last = (points, broken) == tries[-1]
         if widths is None and last:
             widths = {column.id: room / len(used) for column in used}
@@ -157,17 +159,29 @@ def _spread(natural: dict[str, float], words: Sequence[str], room: float) -> dic
     return {name: width + each for name, width in natural.items()}
 
 
-def _squeeze(natural: dict[str, float], words: Sequence[str], room: float) -> dict[str, float] | None:
-    """Return the widths with narrower columns of words; None where numbers leave too little to them."""
-    left = room - sum(width for name, width in natural.items() if name not in words)
-    narrow = [name for name in words if natural[name] <= _LEAST_MM]
-    wide = {name: natural[name] for name in words if name not in narrow}
-    left -= sum(natural[name] for name in narrow) + _LEAST_MM * len(wide)
+def _least_mm(canvas: Canvas, column: AnyColumn, head: TextStyle) -> float:
+    """Return how narrow a column of words may be: no word of its heading is broken."""
+    widest = max(canvas.width(word, head) for word in column.heading.split() or [""])
+    return min(max(_LEAST_MM, widest), 2 * _LEAST_MM)  # headings may be names of others
+
+
+def _squeeze(natural: dict[str, float], least: dict[str, float], room: float) -> dict[str, float] | None:
+    """Return the widths with narrower columns of words; None where numbers leave too little to them.
+
+    Args:
+        natural: what each column would like.
+        least: of columns of words, what they need.
+        room: for all of them.
+    """
+    left = room - sum(width for name, width in natural.items() if name not in least)
+    narrow = [name for name in least if natural[name] <= least[name]]
+    wide = {name: natural[name] for name in least if name not in narrow}
+    left -= sum(natural[name] for name in narrow) + sum(least[name] for name in wide)
     if left < 0 or not wide:
         return natural if left >= 0 else None
-    over = sum(width - _LEAST_MM for width in wide.values())
+    over = sum(width - least[name] for name, width in wide.items())
     share = min(1.0, left / over)
-    return natural | {name: _LEAST_MM + share * (width - _LEAST_MM) for name, width in wide.items()}
+    return natural | {name: least[name] + share * (width - least[name]) for name, width in wide.items()}
 
 
 def _columns(widths: dict[str, float], used: Sequence[AnyColumn], tag_mm: float) -> tuple[_Column, ...]:

@@ -44,7 +44,7 @@ __all__ = [
 # folders that nobody else can change.
 
 
-PROBE_TIMEOUT_S: Final = 10.0
+PROBE_TIMEOUT_S: Final = 60.0  # a machine that does much else may need seconds to load a program
 
 
 @dataclass(frozen=True, slots=True)
