@@ -14,6 +14,7 @@ from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.execution import campaign as executed
 from app.execution.campaign import CampaignResult
 from app.execution.design import rivals_of
+from app.execution.resume.begun import begun_runs
 from app.execution.stop import StopRequestedError
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED
@@ -91,7 +92,7 @@ class Bench:
             def requested(self) -> object:
                 return object() if bench.stop else None
 
-        baselines = SimpleNamespace(recall=lambda _configuration, _path: None)
+        baselines = SimpleNamespace(is_open=lambda _configuration: False)
         execution = SimpleNamespace(switch=Switch(), listener=listener, disks=None, baselines=baselines)
         configurations = {
             each.name: SimpleNamespace(target=SimpleNamespace(plan=None))
@@ -99,4 +100,5 @@ class Bench:
         }
         resolved = SimpleNamespace(campaign=self.campaign, configurations=configurations)
         result = CampaignResult(self.campaign, self.folder)
-        return executed._run_all(cast("Any", execution), cast("Any", resolved), result)
+        begun = begun_runs(self.folder, self.campaign)
+        return executed._run_all(cast("Any", execution), cast("Any", resolved), result, begun)

@@ -203,7 +203,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         if disks is not None:  # before the lock: who sees that the campaign has ended finds its disks told
             stack.callback(end_disks, disks, folder, listener)
         clear_end(folder)
-        result = _run_all(execution, resolved, CampaignResult(campaign, folder))
+        result = _run_all(execution, resolved, CampaignResult(campaign, folder), there)
         _keep_end(result, switch)
         return result
 
@@ -293,9 +293,11 @@ def _keep_end(result: CampaignResult, switch: Cancellable) -> None:
         write_end(result.folder, result.end)
 
 
-def _run_all(execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult) -> CampaignResult:
+def _run_all(
+    execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult, begun: BegunRuns
+) -> CampaignResult:
     """Measure what is not done, round by round; after each one, what others disturbed until then."""
-    done = begun_runs(result.folder, result.campaign).done
+    done = begun.done
     _recall_baselines(execution, resolved, [attempt for attempts in done.values() for attempt in attempts])
     hopeless: set[str] = set()
     for rounds, runs in groupby(interleaved_order(result.campaign), key=lambda planned: planned.repeat):
@@ -333,9 +335,9 @@ def _known(result: CampaignResult, done: Mapping[int, Sequence[RunResult]]) -> l
 def _recall_baselines(execution: RunContext, resolved: ResolvedCampaign, done: Sequence[RunResult]) -> None:
     """Take from the runs that are done what their storages told of themselves."""
     for each in done:
-        if each.path is not None:
-            name = each.planned.configuration.name
-            execution.baselines.recall(resolved.configurations[name], each.path)
+        configuration = resolved.configurations[each.planned.configuration.name]
+        if each.path is not None and execution.baselines.is_open(configuration):
+            execution.baselines.recall(configuration, each.path)
 
 
 def _is_over_time(

@@ -9,9 +9,10 @@ import pytest
 
 from app.campaign_file.reader import parse_campaign
 from app.domain.campaign.configuration import Campaign, interleaved_order
-from app.execution.resume import begun
+from app.execution.resume import begun, known_runs
 from app.execution.resume.begun import begun_runs, remember_run
 from app.execution.resume.known_runs import DoneRun, KnownRuns
+from tests.campaign_bench import Bench
 from tests.fix_window import Trial, write_trial
 
 FILE = 'name = "x"\nrepeats = 2\norder_seed = 1\n[target.folder]\n'
@@ -59,6 +60,20 @@ def test_a_run_file_is_read_once_and_what_is_known_of_it_is_the_same(
     again = begun_runs(folder, campaign)
     assert again == first
     assert len(read) == 1
+
+
+def test_going_on_reads_each_run_file_once_also_where_nothing_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FILE.replace("= 2", "= 3") + '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
+    campaign = parse_campaign(text, base_directory="/", source_name="x")
+    monkeypatch.setattr(known_runs, "index_path", lambda _folder: None)
+    stopped = Bench(tmp_path, campaign, lambda number, _attempt: "stopped" if number == 5 else "")
+    assert not stopped.run(monkeypatch).is_complete
+    there, read = sorted(tmp_path.glob("*.footing")), count_readings(monkeypatch)
+    again = Bench(tmp_path, campaign, lambda _number, _attempt: "")
+    assert len(again.run(monkeypatch).results) == 6
+    assert [path for path in read if path in there] == there
 
 
 def test_a_run_that_was_just_written_is_known_to_whoever_goes_on(

@@ -80,8 +80,8 @@ _DESIGNS: Final = {
 _DESIGN_NOTES: Final = {
     Design.FIXED: tr("Fixed: for what is published, and where every difference is asked for."),
     Design.SEQUENTIAL: tr(
-        "Sequential: for finding the fastest of several in less time; what can hardly win any more is left "
-        "out after a round, from the third on, and less is known of it."
+        "Sequential: for finding the fastest of several in less time; what is unlikely to be the "
+        "fastest is left out after a round, from the third on, and less is known of it."
     ),
 }
 _REPEATS: Final = {
