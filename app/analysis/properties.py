@@ -26,8 +26,9 @@ from app.domain.text import tr
 from app.domain.units import format_duration, format_size
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
-from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, TargetMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
 from app.runfile.metadata.typed_json import NotKnown, or_none
+from app.runfile.metadata.workload_metadata import ScriptMetadata
 from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
 
 if TYPE_CHECKING:

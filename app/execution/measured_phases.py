@@ -25,15 +25,14 @@ from app.postgres.pgbench.argv import warmup_workload
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.recording.recorder import Recorder, printed_values
-from app.runfile.metadata.run_metadata import (
+from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
+from app.runfile.metadata.typed_json import values_of
+from app.runfile.metadata.workload_metadata import (
     BackgroundMetadata,
     BackgroundTurn,
     MaintenanceMetadata,
     PhaseMetadata,
-    RunMetadata,
-    RunningCommand,
 )
-from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import Phase, PhaseName
 
 LogSampling = MutableMapping[int, int]

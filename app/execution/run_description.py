@@ -32,13 +32,12 @@ from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     PostgresqlMetadata,
     RunMetadata,
-    ScriptMetadata,
     ServerOptionMetadata,
     SettingMetadata,
     TargetMetadata,
-    WorkloadMetadata,
 )
 from app.runfile.metadata.typed_json import NOT_KNOWN
+from app.runfile.metadata.workload_metadata import ScriptMetadata, WorkloadMetadata
 from app.runfile.summary import steadiness_marks
 from app.storage.layout.disk_target import is_test_device
 

@@ -19,8 +19,9 @@ from app.domain.text import tr
 from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
-from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
+from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
+from app.runfile.metadata.workload_metadata import PhaseMetadata
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.runfile.series_sources import FileSource, SeriesKey, SeriesSource
 from app.runfile.summary import figures_of

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from app.live.campaign_follower import GrowingRun
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.run_metadata import WorkloadMetadata
+from app.runfile.metadata.workload_metadata import WorkloadMetadata
 from app.runfile.series import RunData, load_run_data
 from app.runfile.series_sources import FileSource
 from app.runfile.writer import RunState

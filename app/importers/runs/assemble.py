@@ -36,13 +36,12 @@ from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     PostgresqlMetadata,
     RunMetadata,
-    ScriptMetadata,
     SettingMetadata,
     TargetMetadata,
-    WorkloadMetadata,
 )
 from app.runfile.metadata.safety import judged_marks
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, if_told, known
+from app.runfile.metadata.workload_metadata import ScriptMetadata, WorkloadMetadata
 from app.runfile.writer import Json
 
 _EVENT_MARGIN_S: Final = 5.0

@@ -23,9 +23,9 @@ from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     RunMetadata,
     TargetMetadata,
-    WorkloadMetadata,
 )
 from app.runfile.metadata.typed_json import NOT_KNOWN, if_told
+from app.runfile.metadata.workload_metadata import WorkloadMetadata
 from app.runfile.writer import Json
 
 _WHOLE_KEYS: Final = ("scale", "clients", "threads")

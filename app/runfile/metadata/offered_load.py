@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.campaign.configuration import RateShare
-from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
+from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
+from app.runfile.metadata.workload_metadata import PhaseMetadata
 
 
 class LoadKind(StrEnum):
