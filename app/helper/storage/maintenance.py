@@ -116,6 +116,7 @@ class MaintenanceThread:
         self._done = done
         self._is_cancelled = is_cancelled
         self._called_off = threading.Event()
+        self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
     def start(self) -> None:
@@ -125,7 +126,7 @@ class MaintenanceThread:
     @property
     def is_under_way(self) -> bool:
         """Whether it has not ended."""
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._is_over.is_set()
 
     def call_off(self) -> None:
         """Have it end; returns at once."""
@@ -139,17 +140,20 @@ class MaintenanceThread:
 
     def _run(self) -> None:
         started_s = time.monotonic()
+        answer: MaintenanceResult | MethodError
         try:
             how, said = self._all()
         except MethodError as refusal:
-            self._done(refusal)
+            answer = refusal
         except FootingError as err:
-            self._done((FAILED, err.message, time.monotonic() - started_s))
+            answer = FAILED, err.message, time.monotonic() - started_s
         except Exception:  # noqa: BLE001 - the border of this thread
             _log.exception("maintenance failed")
-            self._done(MethodError("Failed"))
+            answer = MethodError("Failed")
         else:
-            self._done((how, said, time.monotonic() - started_s))
+            answer = how, said, time.monotonic() - started_s
+        self._is_over.set()  # before it is told: who hears of it may ask for the next one at once
+        self._done(answer)
 
     def _all(self) -> tuple[str, str]:
         for command in self._commands:

@@ -318,6 +318,21 @@ def test_each_snapshot_that_is_listed_is_removed_and_what_fails_ends_it(scene: S
     assert scene.result()[0] == "failed"
 
 
+def test_who_hears_of_the_end_may_ask_for_the_next_one_at_once(scene: Scene) -> None:
+    scene.script("btrfs", "exit 0")
+    under_way: SimpleQueue[bool] = SimpleQueue()
+    (command,) = commands("btrfs-scrub", "btrfs")
+    threads: list[MaintenanceThread] = []
+
+    def told(_result: object) -> None:
+        under_way.put(threads[0].is_under_way)
+
+    threads.append(MaintenanceThread([command], scene.execution, scene, told, scene.is_cancelled.is_set))
+    threads[0].start()
+    assert under_way.get(timeout=LIMIT_S) is False
+    assert threads[0].end()
+
+
 def test_a_program_that_is_not_installed_is_told(scene: Scene) -> None:
     scene.start("btrfs-scrub")
     how, said = scene.result()
