@@ -46,6 +46,9 @@ LIMIT_S: Final = 100.0
 _PATIENCE_S: Final = 0.3
 """How long root's code waits for others here, who never go away by themselves; seconds in real life."""
 
+MAINTAIN: Final = "maintain "
+"""What a helper is asked begins so, with the name of a maintenance behind it."""
+
 SPARE: Final = SpareDisks(Policy(accept_loop_devices=True))
 
 
@@ -114,7 +117,7 @@ class Said:
     """What a helper said.
 
     Attributes:
-        what: claimed, refused, ready, unmade, ended, recovered, inspected, written, step, died.
+        what: claimed, refused, ready, maintained, unmade, ended, recovered, inspected, written, step, died.
         text: all its words.
         left: what was left, each with its reason.
         number: of the write of the journal, or of the step.
@@ -238,14 +241,21 @@ def _over(what: str, error: FootingError | None, left: Sequence[UnreleasedItem])
 
 
 def session(plan: StoragePlan, devices: Mapping[str, PlannedDevice], death: Death | None = None) -> Helper:
-    """Start a helper with a session over the disks of a plan; ask it to make, unmake and release."""
+    """Start a helper with a session over a plan; ask it to make, maintain, unmake and release."""
 
     def work(helper: Helper) -> None:
         journal = DyingJournal(death, lambda number: helper.say(Said("written", number=number)))
         described, _ = describe_plans(":1.1", NOBODY, [(plan, devices)])
         running = Session(described, NOBODY, Leftovers(journal, SPARE), _Listener(helper, death))
         running.start()
+
+        def maintained(result: object) -> None:
+            helper.say(Said("maintained", str(result)))
+
         while what := helper.heard():
+            if what.startswith(MAINTAIN):
+                running.maintain(maintained, what.removeprefix(MAINTAIN))
+                continue
             {"make": lambda: running.make(0), "unmake": running.unmake, "release": running.release}[what]()
         running.join()
 

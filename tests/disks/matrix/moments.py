@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from tests.disks.matrix.disks import run
-from tests.disks.matrix.helper import Death, Helper, Said
+from tests.disks.matrix.helper import MAINTAIN, Death, Helper, Said
 from tests.disks.matrix.stage import RUN, Stage
 
 
@@ -18,6 +18,10 @@ class Play(Protocol):
     """What a moment needs of the combination that it is part of."""
 
     stage: Stage
+
+    @property
+    def upkeep(self) -> tuple[str, ...]:
+        """Every maintenance that its filesystem has, the snapshot last."""
 
     def session(self, death: Death | None = None) -> Helper:
         """Start a helper with a session."""
@@ -149,11 +153,57 @@ def _booted(play: Play, death: Death | None) -> list[Said]:
     return [play.recovered()]
 
 
+def _upkept(play: Play, helper: Helper) -> None:
+    """Make storage, and have everything done to it that its filesystem has; a snapshot stays."""
+    _made(helper)
+    for name in play.upkeep:
+        said = _asked(helper, f"{MAINTAIN}{name}", "maintained")
+        if "'done'" not in said.text:
+            raise UnexpectedError(f"{name}: {said.text}")
+
+
+def _ready_upkept(play: Play) -> list[Said]:
+    helper = _begun(play)
+    _upkept(play, helper)
+    play.happen()
+    said = _asked(helper, "unmake", "unmade", "ended")
+    return [said, *_released(helper)]
+
+
+def _killed_upkept(play: Play) -> list[Said]:
+    helper = _begun(play)
+    _upkept(play, helper)
+    helper.kill()
+    play.stage.is_held = False
+    play.happen()
+    return [play.recovered()]
+
+
+def _killed_in_upkeep(play: Play, death: Death, *, again: bool) -> list[Said]:
+    """Kill it where it writes that it begins a maintenance, or that it has ended.
+
+    Args:
+        again: the machine boots before anything happens.
+    """
+    helper = _begun(play, death)
+    _made(helper)
+    said = _asked(helper, f"{MAINTAIN}{play.upkeep[0]}", "maintained")
+    if said.what != "died" or said.text:
+        raise UnexpectedError(f"it lives: {said.what} {said.words}")
+    play.stage.is_held = False
+    if again:
+        play.boot()
+    play.happen()
+    return [play.recovered()]
+
+
 ALIVE: Final = (
     Moment("while ready, before Unmake", "no crash", _ready),
     Moment("between two runs", "no crash", _between, keeps=False),
+    Moment("after maintenance and with snapshots, before Unmake", "no crash", _ready_upkept),
     Moment("stuck, before Unmake again", "stuck", _stuck),
     Moment("killed while ready", "killed", partial(_killed, death=None)),
+    Moment("killed while ready, after maintenance and with snapshots", "killed", _killed_upkept),
     Moment("another boot after it was ready", "another boot", partial(_booted, death=None)),
 )
 
@@ -197,7 +247,25 @@ def moments(counts: Counts) -> tuple[Moment, ...]:
         )
         for death in halves
     )
-    return (*ALIVE, *booted, *killed)
+    upkeep = tuple(
+        Moment(
+            f"{'another boot, ' if again else ''}killed in a maintenance, {when} its write {number}",
+            "another boot" if again else "killed in a maintenance",
+            partial(_killed_in_upkeep, death=Death(counts.making + number, when), again=again),
+        )
+        for number, when, again in _IN_UPKEEP
+    )
+    return (*ALIVE, *upkeep, *booted, *killed)
+
+
+_IN_UPKEEP: Final[tuple[tuple[int, Literal["before", "after"], bool], ...]] = (
+    (1, "before", False),
+    (1, "after", False),
+    (1, "after", True),
+    (2, "before", False),
+    (2, "after", False),
+)
+"""Which write of the journal: a maintenance begins with one and ends with one; whether it boots."""
 
 
 def _named(death: Death) -> str:

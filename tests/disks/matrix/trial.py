@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.domain.maintenance import MAINTENANCE, REMOVE_SNAPSHOTS, DoneBy
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
@@ -117,6 +118,11 @@ class Trial:
         free_pools_and_arrays(self.stage.disks)
 
     # --- what moments ask
+
+    @property
+    def upkeep(self) -> tuple[str, ...]:
+        of_root = [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT and each != REMOVE_SNAPSHOTS]
+        return tuple(each.name for each in of_root if each.is_on(self.layout.filesystem))
 
     def session(self, death: Death | None = None) -> Helper:
         devices = {
