@@ -62,7 +62,7 @@ def left_out_sentences(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
 def _left_out_sentence(names: Sequence[str], reason: str) -> str:
     if len(names) == 1:
         return tr("“{name}” is left out. {reason}").format(name=names[0], reason=reason)
-    shown = ", ".join(names[:_MOST_NAMED])
+    shown = ", ".join(tr("“{name}”").format(name=name) for name in names[:_MOST_NAMED])  # they have commas
     if len(names) > _MOST_NAMED:
         shown = tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_NAMED)
     sentence = tr("{count} configurations are left out ({names}). {reason}")

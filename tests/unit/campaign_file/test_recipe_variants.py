@@ -356,7 +356,7 @@ def test_what_is_left_out_for_one_reason_is_told_at_once() -> None:
     names = ("stripe", "mirror", "raid10", "raid5", "raid6", "raidz3")
     sentences = left_out_sentences([*(LeftOut(name, "No md.") for name in names), LeftOut("XFS", "Lost it.")])
     assert sentences == (
-        "6 configurations are left out (stripe, mirror, raid10, raid5 and 2 more). No md.",
+        "6 configurations are left out (“stripe”, “mirror”, “raid10”, “raid5” and 2 more). No md.",
         "“XFS” is left out. Lost it.",
     )
 
