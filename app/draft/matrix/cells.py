@@ -56,17 +56,22 @@ def tick_cell(parts: DraftParts, matrix: ReadMatrix, number: int, *, measured: b
         leave_out(parts, dimensions, cell)
 
 
-def total_sentences(campaign: Campaign | None, resolved: ResolvedCampaign | None) -> tuple[str, ...]:
+def total_sentences(
+    campaign: Campaign | None, resolved: ResolvedCampaign | None, *, refused: bool = False
+) -> tuple[str, ...]:
     """Return what a campaign comes to: how many runs at once, hours and bytes once they are worked out.
 
     Args:
         campaign: None where something is wrong or not known.
         resolved: the same on this machine; None while that is not known.
+        refused: whether this machine cannot run it, which is told elsewhere.
     """
     if campaign is None:
         return ()
     if resolved is not None:
         return (_count(campaign), *cost_sentences(resolved))
+    if refused:
+        return (_count(campaign),)
     return (_count(campaign), tr("How long that takes and what it writes is being worked out …"))
 
 

@@ -336,10 +336,7 @@ class _Making:
         offers = [
             replace(_plain(key, value), label=value, risks=each.risks_of(value)) for value in each.values
         ]
-        row = self._row(RowGroup.SERVER, key, each.name, each.about, offers, text=each.takes_text)
-        return (
-            row if row.first else replace(row, note=tr("Where nothing is ticked: as the settings above say."))
-        )
+        return self._row(RowGroup.SERVER, key, each.name, each.about, offers, text=each.takes_text)
 
     def _workload(self) -> Iterator[DimensionRow]:
         cpus = self.environment.machine.cpus if self.environment else 1

@@ -128,7 +128,7 @@ class DimensionEditor(QWidget):
 
     def _make_typed(self, row: DimensionRow) -> QLineEdit:
         edit = line_edit(tr("others, such as 3, 12"))
-        edit.setFixedWidth(24 * self.fontMetrics().averageCharWidth())
+        edit.setFixedWidth((24 if row.values else 60) * self.fontMetrics().averageCharWidth())
         edit.setAccessibleName(tr("{name}: other values").format(name=row.label))
         edit.setProperty(HELP, row.help_key)
         edit.textEdited.connect(self._on_typed)

@@ -199,14 +199,16 @@ class MorePage(Page):
         built = draft.built
         rows = dimension_rows(draft.parts, built, draft.storage, draft.environment)
         problems: dict[str, list[Problem]] = {}
-        for each in draft.problems_for(self.step):
+        found = draft.problems_for(self.step)
+        for each in found:
             if self._key_of(each):
                 problems.setdefault(self._key_of(each), []).append(each)
         most = 2 * (draft.environment.machine.cpus if draft.environment else 1)
         self.dimensions.show_rows(rows, problems, tr("Sweep clients: 1 to {most}").format(most=most))
         self._rows = {row.key: row for row in rows}
         self.cells.show_cells(cell_rows(built.matrix) if draft.parts.dimensions else ())
-        self.totals.setText(" ".join(total_sentences(built.campaign, draft.resolved())))
+        refused = any(not each.pending for each in found)
+        self.totals.setText(" ".join(total_sentences(built.campaign, draft.resolved(), refused=refused)))
 
     def _on_ticked(self, key: str, value: DimensionValue, ticked: bool) -> None:  # noqa: FBT001 - a signal's
         row = self._rows[key]
