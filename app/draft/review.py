@@ -121,7 +121,7 @@ def make_review(
         spreads: of runs of the library, by kind of target.
     """
     campaign = resolved.campaign
-    about_s = _estimated_s(resolved)
+    about_s = estimated_seconds(resolved)
     return Review(
         campaign.name,
         _turns_sentence(campaign),
@@ -148,7 +148,7 @@ def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
 def cost_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     """Return how many runs a campaign has, how long they take, and what is written to disks."""
     campaign = resolved.campaign
-    time = _with_repeated(time_sentence(campaign, _estimated_s(resolved)), campaign.repeat_disturbed)
+    time = _with_repeated(time_sentence(campaign, estimated_seconds(resolved)), campaign.repeat_disturbed)
     return (
         time,
         *data_sentences(resolved),
@@ -194,7 +194,8 @@ def _with_storage(
     return replace(row, place=place_words(plan), commands=commands, unsafe=unsafe)
 
 
-def _estimated_s(resolved: ResolvedCampaign) -> float | None:
+def estimated_seconds(resolved: ResolvedCampaign) -> float | None:
+    """Return about how long a campaign takes; None where a number of transactions decides."""
     order = [each.name for each in resolved.campaign.configurations] * resolved.campaign.repeats
     measured_s = planned_seconds(resolved.campaign, order)
     if measured_s is None:

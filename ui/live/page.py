@@ -27,6 +27,7 @@ from ui.live.header import Banner, Header, banner_text, join_problems
 from ui.live.number_tiles import BigNumbers
 from ui.live.phase_bar import PhaseBar, usual_lengths
 from ui.live.presentation_window import TalkWindow
+from ui.live.queue_panel import QueuePanel
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog, ask_how_to_stop
 from ui.live.words import signed_clock
@@ -110,6 +111,7 @@ class LivePage(QWidget):
         chart_feed: what the charts were given.
         command: what is executed.
         log: the drawer.
+        queue: the campaigns that wait for their turn; hidden where none does.
         replay: steers a replay; hidden otherwise.
         poller: looks at the feed.
 
@@ -157,6 +159,7 @@ class LivePage(QWidget):
         self.command = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         self.log_button = QPushButton(tr("&Log"), self)
         self.log = LogDrawer(theme, self)
+        self.queue = QueuePanel(theme, self)
         self.replay = ReplayBar(theme, self)
         self.poller = FeedPoller(self)
         self.chart_feed = ChartFeed(self.charts)
@@ -175,6 +178,7 @@ class LivePage(QWidget):
         for widget in (self.header, self.banner, self.phases, self.numbers):
             layout.addWidget(widget)
         layout.addWidget(self.charts, 1)
+        layout.addWidget(self.queue)
         layout.addWidget(self.replay)
         layout.addLayout(foot)
         layout.addWidget(self.log)

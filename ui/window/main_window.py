@@ -161,6 +161,10 @@ class MainWindow(QMainWindow):
         start.waiting.put_away_asked.connect(self._put_away)
         start.waiting.draft_put_away.connect(self._put_draft_away)
         start.waiting.draft_asked.connect(self._open_kept)
+        queue = self.campaigns.queue
+        start.waiting.queued_asked.connect(queue.open)
+        start.waiting.queued_put_away.connect(queue.remove)
+        queue.changed.connect(lambda: start.waiting.show_queued(queue.queue.offers()))
         self.runs_page.told.connect(self.notice.tell)
         self.runs_page.focus_changed.connect(lambda _path: self._enable_commands())
         self.runs_page.model.chosen_changed.connect(self._enable_commands)
@@ -212,6 +216,7 @@ class MainWindow(QMainWindow):
         self._focus_page()
         self.reader.refresh()
         self.live.look()
+        self.campaigns.queue.begin()
         self._look_at_machine()
         self._do(BackgroundOp(import_pages, lambda _none: None, _ignore))
         self._do(BackgroundOp(read_kept, self._take_kept, lambda error: self.notice.tell(error.message)))
@@ -298,6 +303,7 @@ class MainWindow(QMainWindow):
 
     def _take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
         self.campaign_line.tell(statuses)
+        self.campaigns.queue.take_live(statuses)
         # Only what ran before the window: a campaign that begins later tears nobody away from a page.
         if statuses and not self._page_chosen and not self.live.has_looked:
             self.campaigns.show_live(statuses[0].folder)
@@ -455,7 +461,11 @@ class MainWindow(QMainWindow):
             event.ignore()
             status = self.live.statuses[0]
             ask_whether_it_goes_on(
-                self, status.name, self.close_without_question, lambda: self._stop_and_close(status.folder)
+                self,
+                status.name,
+                self.close_without_question,
+                lambda: self._stop_and_close(status.folder),
+                len(self.campaigns.queue.queue.waiting),
             )
             return
         self._remember()

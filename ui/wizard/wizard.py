@@ -37,7 +37,7 @@ from app.draft.flow import DraftFlow
 from app.draft.trust import keep_agreement
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain
-from ui.widgets.formatting import tooltip
+from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.texts import Rule, Text
 from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
@@ -166,6 +166,7 @@ class Wizard(QDialog):
         self.whole_read = WholeRead(self)
         self._advance_wanted = False
         self._trouble = ""
+        self._before: str | None = None
         self._make_widgets()
         self._make_pages()
         self._lay_out()
@@ -360,13 +361,16 @@ class Wizard(QDialog):
         self.title.setText(page.title if self.steps.isVisibleTo(self) else f"{number}: {page.title}")
         self.steps.show_flow(flow)
         self.back.setEnabled(flow.step is not Step.WHERE)
-        self.next.setText(tr("&Start") if flow.is_last else tr("&Next"))
+        start = tr("Add to the &queue") if self._before is not None else tr("&Start")
+        self.next.setText(start if flow.is_last else tr("&Next"))
         # An early Enter is remembered on every page but the last: nothing starts that was not seen.
         waits = obstacle is not None and obstacle.pending and not flow.is_last
         self.next.setEnabled(obstacle is None or waits)
         wrong = obstacle is not None and not obstacle.pending
         self.reason.set_role("warning" if wrong or self._trouble else "muted")
         reason = self._trouble or self._named(flow.reason(), obstacle)
+        if not reason and flow.is_last and self._before is not None:
+            reason = _turn_words(self._before)
         self.reason.setText(reason)
         self.reason.setToolTip(tooltip(*reason.splitlines()))
         describe_button(self.next, "")
@@ -388,6 +392,17 @@ class Wizard(QDialog):
         self.flow.step = self.flow.furthest = Step.WHERE
         self.draft_changed.emit()
         self._open_page()
+
+    def show_queue(self, before: str | None) -> None:
+        """Say that the campaign has to wait for its turn.
+
+        Args:
+            before: name of the campaign that is measured now, empty where only others wait; None where this
+                one can begin at once.
+        """
+        if before != self._before:
+            self._before = before
+            self._show_state()
 
     # --- the window
 
@@ -435,6 +450,12 @@ class Wizard(QDialog):
         self.roots.stop()
         self.whole_read.stop()
         self._settings.setValue(_GEOMETRY, self.saveGeometry())
+
+
+def _turn_words(before: str) -> str:
+    if not before:
+        return tr("Other campaigns wait before it: it begins when they have ended.")
+    return tr("“{name}” is measured now: this one begins when its turn comes.").format(name=one_line(before))
 
 
 def _cell(area: QScrollArea, footer: QWidget | None) -> QWidget:

@@ -50,6 +50,7 @@ from app.execution.recovery import sweep_abandoned
 from app.execution.stop import Cancellable
 from app.hosts.preferences import Preferences, read_preferences
 from app.library.entries import CAMPAIGN_NAME, default_library
+from app.live.queue import goes_on_after
 from app.recording.events import RunResult
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.writer import RunState
@@ -110,7 +111,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"{COMMAND}: {plain(f'{source.path}: {error.message} {error.hint}'.strip())}\n")
             continue
         ends.append(QueuedEnd(source, result, status=_status_of(result)))
-        if result.stopped:
+        if not goes_on_after(ends[-1].status):
             break
     ends += [QueuedEnd(source) for source in sources[len(ends) :]]
     if arguments.progress == "auto":

@@ -15,109 +15,22 @@ from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.formatting import one_line
 from ui.window.campaigns.close_dialog import ask_runner
-from ui.window.commands.deferred import launch, launch_again, launch_going_on, load_replay, read_begun
+from ui.window.campaigns.queue_runner import QueueRunner
+from ui.window.campaigns.starter import CampaignStarter
+from ui.window.commands.deferred import load_replay, planned_length, queued, queued_going_on, read_begun
 
 if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
     from app.domain.campaign.configuration import Campaign
     from app.draft.draft import CampaignDraft
     from app.draft.fields.state import DraftParts
-    from app.execution.launch import LaunchedCampaign
     from app.live.campaign_status import CampaignStatus
     from app.live.replay import ReplaySource
     from ui.live.page import LivePage
     from ui.wizard.wizard import Wizard
 
 
-_POLL_MS: Final = 100
-_REAP_MS: Final = 2_000
 _KEEP_MS: Final = 1_000
 """So long nothing is typed before a draft is written."""
-
-
-class CampaignStarter(QObject):
-    """One campaign at a time; the runner does not need this object once it runs.
-
-    Signals:
-        started: folder of the campaign, in which its first run has begun.
-        asking: what somebody is asked before it begins, a sentence.
-        failed: a sentence and what to do.
-        run_failed: folder of the campaign, and why a run in it failed, as the runner says it.
-    """
-
-    started = Signal(Path)
-    asking = Signal(str)
-    failed = Signal(str, str)
-    run_failed = Signal(Path, str)
-
-    def __init__(self, library: Path, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._library = library
-        self._told = self._asked = ""
-        self._launched: LaunchedCampaign | None = None
-        self._op: BackgroundOp[LaunchedCampaign] | None = None
-        self._timer = QTimer(self, interval=_POLL_MS)
-        self._timer.timeout.connect(self._poll)
-
-    @property
-    def starting(self) -> bool:
-        """Whether a runner was started that has not begun its first run."""
-        return self._launched is not None and self._timer.interval() == _POLL_MS
-
-    def start(self, campaign: Campaign) -> None:
-        """Start a runner."""
-        library = self._library
-        self._launch(lambda: launch(campaign, library))
-
-    def again(self, folder: Path) -> None:
-        """Start a runner that measures the campaign of a folder anew."""
-        library = self._library
-        self._launch(lambda: launch_again(folder, library))
-
-    def go_on(self, folder: Path) -> None:
-        """Start a runner that measures what is missing of the campaign of a folder."""
-        self._launch(lambda: launch_going_on(folder))
-
-    def _launch(self, start: Callable[[], LaunchedCampaign]) -> None:
-        self._op = BackgroundOp(start, self._take, self._fail).start()
-
-    def stop(self) -> None:
-        """Tell nothing any more; a runner that was started goes on."""
-        self._timer.stop()
-        if self._op is not None:
-            self._op.cancel()
-
-    def _take(self, launched: LaunchedCampaign) -> None:
-        self._launched = launched
-        self._told = self._asked = ""
-        self._timer.start(_POLL_MS)
-
-    def _fail(self, error: FootingError) -> None:
-        self._timer.stop()
-        self._launched = None
-        self.failed.emit(error.message, error.hint)
-
-    def _poll(self) -> None:
-        launched = self._launched
-        if launched is None:
-            return
-        was_starting = self.starting
-        try:
-            folder = launched.poll()
-        except FootingError as error:
-            self._fail(error)
-            return
-        if folder is None and launched.asking != self._asked:
-            self._asked = launched.asking
-            self.asking.emit(launched.asking)
-        if folder is not None and was_starting:
-            self._timer.start(_REAP_MS)  # from now on only so that the ended runner leaves no zombie
-            self.started.emit(folder)
-        if folder is not None and launched.problem != self._told:
-            self._told = launched.problem
-            self.run_failed.emit(folder, launched.problem)
-        if launched.exit_status is not None:
-            self._timer.stop()
-            self._launched = None
 
 
 class CampaignPages(QObject):
@@ -125,6 +38,7 @@ class CampaignPages(QObject):
 
     Attributes:
         starter: starts runners.
+        queue: the campaigns that wait for their turn.
         wizard: while it is open.
         live_page: of the running or last campaign; None before there was one.
         replay_page: of the last replay; None before there was one.
@@ -157,6 +71,7 @@ class CampaignPages(QObject):
         self.wizard: Wizard | None = None
         self._loading: BackgroundOp[ReplaySource] | None = None
         self._draft: CampaignDraft | None = None
+        self._queued_key = ""
         self._reading: BackgroundOp[Campaign] | None = None
         self._keeping = QTimer(self, singleShot=True, interval=_KEEP_MS)
         self._keeping.timeout.connect(self.keep_draft)
@@ -165,6 +80,11 @@ class CampaignPages(QObject):
         self.starter.asking.connect(self.told)
         self.starter.failed.connect(self._on_failed)
         self.starter.run_failed.connect(self._on_run_failed)
+        self.queue = QueueRunner(self.starter, library, self)
+        self.queue.told.connect(self.told)
+        self.queue.opened.connect(self._open_queued)
+        self.queue.go_on_wanted.connect(self.go_on)
+        self.queue.changed.connect(self._show_queue)
 
     # The wizard
 
@@ -175,10 +95,12 @@ class CampaignPages(QObject):
         if self.wizard is not None:
             self.wizard.activateWindow()
             return
+        self._queued_key = ""
         self.wizard = Wizard(
             self._theme, self._draft, self._window, settings=self._settings, library=self._library
         )
-        self.wizard.accepted_campaign.connect(self.start)
+        self.wizard.show_queue(self.queue.running if self.queue.is_busy else None)
+        self.wizard.accepted_campaign.connect(self._on_accepted)
         self.wizard.draft_changed.connect(self._keeping.start)
         self.wizard.finished.connect(self._forget_wizard)
         self.wizard.open()
@@ -228,31 +150,72 @@ class CampaignPages(QObject):
 
     # A campaign
 
-    def start(self, campaign: Campaign) -> None:
-        """Start the runner of a campaign."""
+    def start(self, campaign: Campaign, about_s: float | None = None) -> None:
+        """Start the runner of a campaign; where another is measured, this one waits for its turn."""
+        if self.queue.is_busy:
+            self._forget_confirmations()
+            self._forget_kept()
+            self.queue.add(queued(campaign, about_s))
+            return
         self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
         self.starter.start(campaign)
+        self.queue.note_start(campaign.name)
 
     def go_on(self, folder: Path) -> None:
         """Measure what is missing of a campaign that was begun."""
+        if self.queue.is_busy:
+            self.queue.add(queued_going_on(folder))
+            return
         self.told.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
         self.starter.go_on(folder)
+        self.queue.note_start(folder.name)
 
     def again(self, folder: Path) -> None:
         """Measure a campaign that was begun once again, in a new folder."""
+        if self.queue.is_busy:
+            self._read(folder, self.start)
+            return
         self.told.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
         self.starter.again(folder)
+        self.queue.note_start(folder.name)
+
+    def _open_queued(self, key: str, campaign: Campaign) -> None:
+        """Open the wizard with a campaign that was kept; it leaves the list when it is started."""
+        if self.wizard is None:
+            self.open_wizard_with(campaign)
+            self._queued_key = key
+        else:
+            self.open_wizard()
+
+    def _on_accepted(self, campaign: Campaign) -> None:
+        resolved = None if self._draft is None else self._draft.resolved()
+        if self._queued_key:
+            self.queue.remove(self._queued_key)
+        self.start(campaign, planned_length(resolved))
+
+    def _show_queue(self) -> None:
+        if self.live_page is not None:
+            self.live_page.queue.show_queue(self.queue.queue)
+        if self.wizard is not None:
+            self.wizard.show_queue(self.queue.running if self.queue.is_busy else None)
 
     def again_with_changes(self, folder: Path) -> None:
         """Open the wizard with the fields of a campaign that was begun."""
+        self._read(folder, self.open_wizard_with)
+
+    def _read(self, folder: Path, use: Callable[[Campaign], None]) -> None:
         work = BackgroundOp(
-            lambda: read_begun(folder),
-            self.open_wizard_with,
-            lambda error: self._on_failed(error.message, error.hint),
+            lambda: read_begun(folder), use, lambda error: self._on_failed(error.message, error.hint)
         )
         self._reading = work.start()
 
     def _on_started(self, folder: Path) -> None:
+        if self.queue.was_turn:  # nobody is torn away from a page, or from what is put together
+            self.told.emit("")
+            self.begun.emit(folder)
+            if self.live_page is not None:
+                self._follow(folder)
+            return
         self._forget_confirmations()
         self._forget_kept()
         self.told.emit("")
@@ -284,10 +247,18 @@ class CampaignPages(QObject):
             self.live_page.go_on_wanted.connect(self.go_on)
             self.live_page.again_wanted.connect(self.again)
             self.live_page.changes_wanted.connect(self.again_with_changes)
-        if folder != self._folder:
+            self.live_page.queue.removed.connect(self.queue.remove)
+            self.live_page.queue.moved.connect(self.queue.move)
+            self.live_page.queue.go_on_wanted.connect(self.queue.go_on)
+            self.live_page.queue.open_wanted.connect(self.queue.open)
+            self._show_queue()
+        self._follow(folder)
+        self.page_wanted.emit(self.live_page)
+
+    def _follow(self, folder: Path) -> None:
+        if self.live_page is not None and folder != self._folder:
             self._folder = folder
             self.live_page.set_campaign(folder)
-        self.page_wanted.emit(self.live_page)
 
     def _on_finished(self, folder: Path) -> None:
         self._folder = None
@@ -337,6 +308,7 @@ class CampaignPages(QObject):
                 work.cancel()
         if self._keeping.isActive():
             self.keep_draft()
+        self.queue.stop()
         self.starter.stop()
         for page in (self.live_page, self.replay_page):
             if page is not None:

@@ -37,14 +37,26 @@ def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
 
 
 def ask_whether_it_goes_on(
-    parent: QWidget, name: str, go_on: Callable[[], None], stop: Callable[[], None]
+    parent: QWidget, name: str, go_on: Callable[[], None], stop: Callable[[], None], waiting: int = 0
 ) -> QMessageBox:
-    """Ask what becomes of a running campaign when the window closes."""
+    """Ask what becomes of a running campaign when the window closes.
+
+    Args:
+        parent: the window.
+        name: of the campaign.
+        go_on: closes the window.
+        stop: stops the campaign and closes the window.
+        waiting: how many campaigns wait for their turn, which nobody begins without the window.
+    """
+    more = tr("It does not need this window: the next start shows it again.")
+    if waiting:
+        kept = tr("What waits for its turn ({count}) does not begin without it; the next start offers it.")
+        more = f"{more} {kept.format(count=waiting)}"
     box = _box(
         parent,
         tr("Close the window"),
         tr("“{name}” is still being measured.").format(name=one_line(name)),
-        tr("It does not need this window: the next start shows it again."),
+        more,
     )
     leave = box.addButton(tr("Close, let it &go on"), Role.AcceptRole)
     end = box.addButton(tr("&Stop it, keep what was measured"), Role.DestructiveRole)

@@ -1,0 +1,119 @@
+"""Starting the runner of a campaign, and following it as long as the window is open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.domain.errors import FootingError
+from ui.background import BackgroundOp
+from ui.window.commands.deferred import launch, launch_again, launch_going_on
+
+if TYPE_CHECKING:
+    from app.domain.campaign.configuration import Campaign
+    from app.execution.launch import LaunchedCampaign
+
+_POLL_MS: Final = 100
+_REAP_MS: Final = 2_000
+
+
+class CampaignStarter(QObject):
+    """One campaign at a time; the runner does not need this object once it runs.
+
+    Signals:
+        started: folder of the campaign, in which its first run has begun.
+        asking: what somebody is asked before it begins, a sentence.
+        failed: a sentence and what to do.
+        run_failed: folder of the campaign, and why a run in it failed, as the runner says it.
+        ended: exit status of a runner whose campaign had begun.
+    """
+
+    started = Signal(Path)
+    asking = Signal(str)
+    failed = Signal(str, str)
+    run_failed = Signal(Path, str)
+    ended = Signal(int)
+
+    def __init__(self, library: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._library = library
+        self._told = self._asked = ""
+        self._is_launching = False
+        self._launched: LaunchedCampaign | None = None
+        self._op: BackgroundOp[LaunchedCampaign] | None = None
+        self._timer = QTimer(self, interval=_POLL_MS)
+        self._timer.timeout.connect(self._poll)
+
+    @property
+    def starting(self) -> bool:
+        """Whether a runner was started that has not begun its first run."""
+        return self._launched is not None and self._timer.interval() == _POLL_MS
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a runner that this object started lives, or is being started."""
+        return self._is_launching or self._launched is not None
+
+    def start(self, campaign: Campaign) -> None:
+        """Start a runner."""
+        library = self._library
+        self.launch(lambda: launch(campaign, library))
+
+    def again(self, folder: Path) -> None:
+        """Start a runner that measures the campaign of a folder anew."""
+        library = self._library
+        self.launch(lambda: launch_again(folder, library))
+
+    def go_on(self, folder: Path) -> None:
+        """Start a runner that measures what is missing of the campaign of a folder."""
+        self.launch(lambda: launch_going_on(folder))
+
+    def launch(self, start: Callable[[], LaunchedCampaign]) -> None:
+        """Start a runner."""
+        self._is_launching = True
+        self._op = BackgroundOp(start, self._take, self._fail).start()
+
+    def stop(self) -> None:
+        """Tell nothing any more; a runner that was started goes on."""
+        self._timer.stop()
+        if self._op is not None:
+            self._op.cancel()
+
+    def _take(self, launched: LaunchedCampaign) -> None:
+        self._is_launching = False
+        self._launched = launched
+        self._told = self._asked = ""
+        self._timer.start(_POLL_MS)
+
+    def _fail(self, error: FootingError) -> None:
+        self._timer.stop()
+        self._is_launching = False
+        self._launched = None
+        self.failed.emit(error.message, error.hint)
+
+    def _poll(self) -> None:
+        launched = self._launched
+        if launched is None:
+            return
+        was_starting = self.starting
+        try:
+            folder = launched.poll()
+        except FootingError as error:
+            self._fail(error)
+            return
+        if folder is None and launched.asking != self._asked:
+            self._asked = launched.asking
+            self.asking.emit(launched.asking)
+        if folder is not None and was_starting:
+            self._timer.start(_REAP_MS)  # from now on only so that the ended runner leaves no zombie
+            self.started.emit(folder)
+        if folder is not None and launched.problem != self._told:
+            self._told = launched.problem
+            self.run_failed.emit(folder, launched.problem)
+        if launched.exit_status is not None:
+            self._timer.stop()
+            self._launched = None
+            self.ended.emit(launched.exit_status)
