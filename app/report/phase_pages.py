@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
+from app.analysis.labels import format_figure
+from app.comparison.figures import figure, figure_values
 from app.comparison.overall.phases import (
+    AT_A_RATE,
     EXPLANATION,
+    ComparedPhase,
     PhaseRow,
     compare_phases,
     phase_columns,
@@ -15,8 +19,10 @@ from app.comparison.overall.phases import (
 from app.comparison.table import ComparisonColumn
 from app.domain.columns import Column, choose, texts, with_cells, without
 from app.domain.text import tr
-from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole
+from app.report.blocks import Bar, BarFigure, Block, ReportTable, TableRow, TableSize, Text, TextRole
 from app.report.findings import Findings
+from app.report.report_data import ReportedConfiguration
+from app.statistics.verdict import run_interval
 
 _IN_EVERY_ROW: Final[dict[str, Callable[[PhaseRow], str]]] = {
     "phase": lambda each: each.phase.label,
@@ -32,6 +38,38 @@ def _tagged_first(columns: Sequence[Column[PhaseRow]]) -> tuple[Column[PhaseRow]
     return with_cells((*first, *without(columns, (name,))), _IN_EVERY_ROW)
 
 
+_CAPTION: Final = tr(
+    "Bars: means over runs, each phase with an axis of its own, from zero: transactions per second, or the "
+    "99th percentile of latency where a rate was offered; lines: 95 % intervals; rings: runs."
+)
+
+
+def _chart(phase: ComparedPhase, looks: Mapping[int, ReportedConfiguration]) -> BarFigure:
+    """Return the configurations of a phase as bars."""
+    name = phase.figure
+    words = tr("transactions per second, more is better")
+    if name == AT_A_RATE:
+        words = tr("p99 in ms, less is better")
+    unit = ", ".join(part for part in (phase.transactions, words) if part)
+    return BarFigure(phase.label, unit, tuple(_bar(phase, looks[place], name) for place in phase.groups), "")
+
+
+def _bar(phase: ComparedPhase, configuration: ReportedConfiguration, name: str) -> Bar:
+    group = phase.comparison.groups[configuration.group]
+    values = tuple(figure_values(phase.comparison, group, name).values())
+    mean = run_interval(values)
+    return Bar(
+        look=configuration.look,
+        name=configuration.name,
+        value=mean.mean,
+        low=mean.low,
+        high=mean.high,
+        runs=values,
+        told=tr("no result") if mean.mean is None else format_figure(figure(name), mean.mean),
+        warning=configuration.warning,
+    )
+
+
 def phase_pages(found: Findings) -> Iterator[Block]:
     """Yield the phases that count, each with all configurations; nothing where no run has several."""
     phases = compare_phases(found.comparison)
@@ -40,8 +78,11 @@ def phase_pages(found: Findings) -> Iterator[Block]:
         return
     title = tr("Each phase for itself")
     yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
-    columns = _tagged_first(phase_columns(rows))
     looks = {each.group: each for each in found.configurations}
+    for phase in phases:
+        yield _chart(phase, looks)
+    yield Text(TextRole.NOTE, _CAPTION)
+    columns = _tagged_first(phase_columns(rows))
     yield ReportTable(
         columns,
         tuple(

@@ -71,7 +71,7 @@ def make_bars(
         members = tuple(
             group for place, group in enumerate(comparison.groups) if by is None or by.values[place] == level
         )
-        bars = [_bar(content, comparison, group, name) for group in members]
+        bars = [bar_of(content, comparison, group, name) for group in members]
         marks = marks_for(comparison, members, published) if name == TPS else ()
         heading = "" if by is None else f"{by.name}: {level}"
         groups.append(BarGroup(heading, (*bars, *marks)))
@@ -79,7 +79,8 @@ def make_bars(
     return BarFigure(figure_label(name), tuple(groups), note.format(better=better_words(name)))
 
 
-def _bar(content: Content, comparison: RunComparison, group: ComparedGroup, name: str) -> Bar:
+def bar_of(content: Content, comparison: RunComparison, group: ComparedGroup, name: str) -> Bar:
+    """Return the bar of a configuration: of the runs as a whole, or of one of their phases."""
     values = figure_values(comparison, group, name)
     mean = run_interval(tuple(values.values()))
     interval, within, tips = _interval(comparison, group, name, mean)

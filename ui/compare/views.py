@@ -34,6 +34,7 @@ from ui.compare.figures import figure_label
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import View, sentence_label
+from ui.compare.phases_view import PhasesView
 from ui.theme import Theme
 
 
@@ -170,6 +171,7 @@ VIEWS: Final = (
     ViewSpec("multiples", tr("Side by side"), MultiplesView),
     ViewSpec("distribution", tr("Latencies"), DistributionView),
     ViewSpec("bars", tr("Bars"), BarsView),
+    ViewSpec("phases", tr("Phases"), PhasesView),
     ViewSpec("sweep", tr("Sweep"), SweepView),
     ViewSpec("scatter", tr("Scatter"), ScatterView),
     ViewSpec("heat", tr("Heat map"), HeatView),

@@ -21,6 +21,7 @@ _WARNED: Final = TextStyle(6.5, bold=True, colour="warning")
 _TICK: Final = TextStyle(7, colour="muted")
 _AXIS_MM: Final = 5.0
 _NAMES_SHARE: Final = 0.34
+_TITLE_SHARE: Final = 0.6
 _AXIS_ROOM_MM: Final = 6.0
 """Behind the end of the axis, for half of its last label."""
 _BEHIND_MM: Final = 1.8
@@ -47,8 +48,10 @@ def bar_chart_mm(figure: BarFigure) -> float:
 
 def paint_bars(canvas: Canvas, figure: BarFigure, x: float, y: float, width: float) -> None:
     """Paint a figure into `width` times `bar_chart_mm`."""
-    canvas.text(x, y, figure.title, TITLE)
-    canvas.text(x + canvas.width(figure.title, TITLE) + 1.5, y + 0.5, figure.unit, UNIT)
+    title = canvas.elide(figure.title, TITLE, width * _TITLE_SHARE)
+    canvas.text(x, y, title, TITLE)
+    behind = canvas.width(title, TITLE) + 1.5
+    canvas.text(x + behind, y + 0.5, canvas.elide(figure.unit, UNIT, width - behind), UNIT)
     kind = _SMALL_NAME if len(figure.bars) >= _SMALL_FROM else _NAME
     tag_mm = max(canvas.width(letters(bar.look), replace(kind, bold=True)) for bar in figure.bars) + 1.5
     wanted = max(canvas.width(bar.name, kind) for bar in figure.bars)

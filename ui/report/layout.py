@@ -127,11 +127,8 @@ class PageLayout:
         def draw(canvas: Canvas, x: float, y: float) -> None:
             paint_bars(canvas, figure, x, y, width)
 
-        return [
-            gap(1.0),
-            Flowable(bar_chart_mm(figure) + 1.0, draw, with_next=True),
-            *self._caption(figure.caption),
-        ]
+        caption = self._caption(figure.caption)
+        return [gap(1.0), Flowable(bar_chart_mm(figure) + 1.0, draw, with_next=bool(caption)), *caption]
 
     def _time(self, figure: TimeFigure) -> list[Flowable]:
         width = self._width

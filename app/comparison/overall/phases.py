@@ -24,6 +24,7 @@ from app.comparison.comparison import (
     with_safety,
     without_what_others_took,
 )
+from app.comparison.figures import LATENCIES
 from app.comparison.offered_load import common_load
 from app.comparison.table import (
     COMPARISON_COLUMNS,
@@ -41,6 +42,11 @@ from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 
 _OF_ALL_PHASES: Final = frozenset({UNSAFE, NOT_DURABLE, DISTURBED})
 """Marks that are true of every phase of a run; others are of that whose figures are the run's."""
+
+AS_FAST_AS_IT_GOES: Final = "tps"
+AT_A_RATE: Final = "latency_p99_ms"
+PHASE_FIGURES: Final = (AS_FAST_AS_IT_GOES, *LATENCIES)
+"""Names of the figures of a phase that are worth a chart."""
 
 _Key = tuple[str, int, str]
 """What is the same phase in every run: its name, which time of it, what is executed, and beside what."""
@@ -65,6 +71,12 @@ class ComparedPhase:
     transactions: str
     comparison: RunComparison
     groups: tuple[int, ...]
+
+    @property
+    def figure(self) -> str:
+        """Name of the figure that tells its configurations apart: at a rate they are all as fast as that."""
+        rated = [self.comparison.rows[place].load.at_a_rate for place in self.groups]
+        return AT_A_RATE if rated and all(rated) else AS_FAST_AS_IT_GOES
 
     @property
     def verdicts(self) -> tuple[str, ...]:

@@ -58,7 +58,6 @@ class QueueRunner(QObject):
         self._restored: BackgroundOp[tuple[QueuedCampaign, ...]] | None = None
         self._asking: BackgroundOp[bool] | None = None
         self._reading: BackgroundOp[Campaign] | None = None
-        self._keeping: BackgroundOp[None] | None = None
         starter.ended.connect(self._on_ended)
         starter.failed.connect(self._on_not_begun)
 
@@ -208,8 +207,5 @@ class QueueRunner(QObject):
         self.changed.emit()
 
     def _tell(self) -> None:
-        waiting = tuple(self.queue.waiting)
-        self._keeping = BackgroundOp(
-            lambda: keep_waiting(waiting), lambda _none: None, lambda _error: None
-        ).start()
+        keep_waiting(tuple(self.queue.waiting))  # at once, and in order: a few kilobytes
         self.changed.emit()

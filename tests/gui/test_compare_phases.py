@@ -1,0 +1,146 @@
+"""Phases side by side on the compare page and in the report: a chart each, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPointF, QSize, QSizeF
+from PySide6.QtGui import QImage, QPainter
+from pytestqt.qtbot import QtBot
+
+from app.analysis.facts import read_run_facts
+from app.report.blocks import BarFigure as ReportBars
+from app.report.report import read_report
+from tests.fix_phases import PhasedRun, PhaseShape, ext4_and_xfs, write_phased_campaign
+from ui.charts.figures.side_by_side import FiguresSideBySide
+from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
+from ui.compare.phases_view import OWN, PhasesView, make_phases
+from ui.report.save import SaveRequest, save
+from ui.theme import Scheme, Theme
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+
+
+def content_of(folder: Path, runs: Sequence[PhasedRun]) -> Content:
+    paths = write_phased_campaign(folder, runs)
+    loaded = tuple(
+        LoadedRun(str(path), number, path.stem, None, read_run_facts(path))
+        for number, path in enumerate(paths)
+    )
+    return compare_content(Content(loaded), Choices())
+
+
+def with_a_rate() -> list[PhasedRun]:
+    phases = (PhaseShape("free", 1000.0), PhaseShape("rated", 300.0, rate_tps=300.0))
+    return [PhasedRun(name, repeat, phases) for name in ("ext4", "xfs") for repeat in range(3)]
+
+
+def many(configurations: int, phases: int) -> list[PhasedRun]:
+    shapes = tuple(PhaseShape(f"phase {number}", 1000.0 + number) for number in range(phases))
+    ending = "with options that make a name long, noatime, discard"
+    names = [f"filesystem number {number} {ending}" for number in range(configurations)]
+    return [PhasedRun(name, repeat, shapes) for name in names for repeat in range(2)]
+
+
+def made(content: Content, name: str = OWN) -> FiguresSideBySide:
+    figure = make_phases(content, name)
+    assert figure is not None
+    return figure
+
+
+def test_each_phase_has_a_figure_with_every_configuration_its_interval_and_its_runs(tmp_path: Path) -> None:
+    figure = made(content_of(tmp_path, ext4_and_xfs()))
+    assert [part.title for part in figure.parts] == [
+        "reads (1 of 2): select-only",
+        "reads (2 of 2): select-only",
+        "writes: tpcb-like",
+    ]
+    writes = figure.parts[2].groups[0].bars
+    assert [bar.label for bar in writes] == ["ext4", "xfs"]
+    for bar in writes:
+        assert bar.value is not None
+        assert bar.interval is not None
+        assert bar.interval[0] < bar.value < bar.interval[1]
+        assert len(bar.points) == 3
+    assert writes[1].value == pytest.approx(1.2 * (writes[0].value or 0.0), rel=1e-3)
+    assert "fill" not in figure.csv()  # it does not count
+    assert figure.csv().count("\n") == 7
+
+
+def test_at_a_rate_the_99th_percentile_tells_configurations_apart(tmp_path: Path) -> None:
+    content = content_of(tmp_path, with_a_rate())
+    free, rated = made(content).parts
+    assert free.note.startswith("Transactions per second")
+    assert "ms, lower is better" in rated.note
+    free, rated = made(content, "tps").parts
+    assert [part.note.partition(",")[0] for part in (free, rated)] == ["Transactions per second"] * 2
+
+
+def test_runs_without_phases_have_no_figure_and_the_view_says_why(qtbot: QtBot, tmp_path: Path) -> None:
+    plain = content_of(tmp_path, ext4_and_xfs())
+    without = Content(plain.runs, plain.comparison)
+    assert make_phases(without) is None
+    view = PhasesView(Theme(Scheme.LIGHT))
+    qtbot.addWidget(view)
+    assert view.why_not(Content(plain.runs)) == NOT_YET
+    assert "several phases that count" in view.why_not(without)
+    assert view.why_not(plain) == ""
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+@pytest.mark.parametrize(("configurations", "phases", "width"), [(2, 2, 600), (12, 8, 1280), (1, 20, 1920)])
+def test_many_configurations_and_phases_keep_the_height_that_each_row_needs(
+    qtbot: QtBot, tmp_path: Path, scheme: Scheme, configurations: int, phases: int, width: int
+) -> None:
+    theme = Theme(scheme)
+    figure = made(content_of(tmp_path, many(configurations, phases)))
+    height = figure.least_height(theme, width)
+    size = QSizeF(width, height)
+    places = list(figure._places(size, theme))
+    assert len(places) == phases
+    for part, place in places:
+        assert place.height() >= part.least_height(theme, place.width()) - 1
+        assert place.right() <= width + 1
+        assert place.bottom() <= height + 1
+    for number, (_, place) in enumerate(places):
+        assert not any(place.intersects(other) for _, other in places[number + 1 :])
+    labels = [bar.label for bar in figure.parts[0].groups[0].bars]
+    assert len(set(labels)) == configurations
+    image = QImage(QSize(width, round(height)), QImage.Format.Format_RGB32)
+    image.fill(theme.background)
+    before = image.copy()
+    painter = QPainter(image)
+    figure.paint(painter, size, theme)
+    middle = places[-1][1].center()
+    figure.paint_pointer(painter, size, theme, middle)
+    painter.end()
+    assert image != before
+    assert figure.tell(size, theme, middle).startswith(figure.parts[-1].title)
+    assert figure.tell(size, theme, QPointF(-5, -5)) == ""
+    view = PhasesView(theme)
+    qtbot.addWidget(view)
+
+
+def test_the_report_has_a_chart_of_each_phase_before_their_table(tmp_path: Path) -> None:
+    paths = write_phased_campaign(tmp_path, with_a_rate())
+    charts = [each for each in read_report(paths).blocks if isinstance(each, ReportBars)]
+    free, rated = charts[-2:]
+    assert (free.title, free.unit) == ("free", "tpcb-like, transactions per second, more is better")
+    assert (rated.title, rated.unit) == ("rated", "tpcb-like, p99 in ms, less is better")
+    assert sorted(bar.name for bar in free.bars) == ["ext4", "xfs"]
+    for bar in free.bars:
+        assert bar.value is not None
+        assert bar.told
+        assert len(bar.runs) == 3
+
+
+@pytest.mark.slow
+def test_a_report_of_many_long_phases_is_painted(tmp_path: Path) -> None:
+    shapes = tuple(PhaseShape("x" * 78 + str(number), 1000.0) for number in range(9))
+    runs = [PhasedRun(f"{name} " + "y" * 60, n, shapes) for name in ("a", "b", "c") for n in range(2)]
+    paths = write_phased_campaign(tmp_path, runs)
+    target = tmp_path / "report.pdf"
+    save(SaveRequest(tuple(paths), target, "a4", False, True), left_out=lambda _sentence: None)  # noqa: FBT003
+    assert target.stat().st_size > 10_000
