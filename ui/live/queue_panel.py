@@ -62,7 +62,7 @@ class QueuePanel(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.title = plain_label(tr("Then, one after the other"), self)
         self.words = Text(theme, role="muted", parent=self)
-        self.go_on = QPushButton(tr("Begin the next one"), self)
+        self.go_on = QPushButton(tr("Begin the &next one"), self)
         self.go_on.clicked.connect(self._ask_to_go_on)
         self.names: list[str] = []
         self.buttons: dict[str, dict[str, QPushButton]] = {}
