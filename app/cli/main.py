@@ -256,6 +256,25 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     run.set_defaults(command=_run)
 
 
+def _add_unfinished(commands: argparse._SubParsersAction[_Parser]) -> None:
+    unfinished = commands.add_parser(
+        "unfinished", help=tr("campaigns that were interrupted and wait to go on")
+    )
+    unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
+    unfinished.add_argument(
+        "--notify",
+        action="store_true",
+        help=tr("print nothing; let the desktop say that one waits (for the start of a desktop session)"),
+    )
+    unfinished.add_argument(
+        "--at-login",
+        choices=("on", "off"),
+        help=tr("let the desktop say it at each login of this account, or not any more (off as it comes)"),
+    )
+    _add_library(unfinished)
+    unfinished.set_defaults(command=_unfinished)
+
+
 def _add_recipes(commands: argparse._SubParsersAction[_Parser]) -> None:
     recipes = commands.add_parser(
         "recipes", help=tr("the campaigns that ship with pgFooting, by the question they answer")
@@ -290,17 +309,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_recipes(commands)
 
-    unfinished = commands.add_parser(
-        "unfinished", help=tr("campaigns that were interrupted and wait to go on")
-    )
-    unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
-    unfinished.add_argument(
-        "--notify",
-        action="store_true",
-        help=tr("print nothing; let the desktop say that one waits (for the start of a desktop session)"),
-    )
-    _add_library(unfinished)
-    unfinished.set_defaults(command=_unfinished)
+    _add_unfinished(commands)
 
     listing = commands.add_parser(
         "list",

@@ -14,11 +14,19 @@ from app.domain.errors import ExitStatus
 from app.domain.text import tr
 from app.execution.recovery import sweep_abandoned
 from app.execution.resume.unfinished import UnfinishedCampaign, interrupted_campaigns
+from app.hosts.login_notice import tell_at_login, tell_no_more
 from app.library.entries import default_library
 
 
 def unfinished_command(arguments: argparse.Namespace) -> int:
-    """List interrupted campaigns, or let the desktop say that one waits; nothing goes on by itself."""
+    """List interrupted campaigns, or let the desktop say that one waits; nothing goes on by itself.
+
+    Raises:
+        UsageError: that it is said at login cannot be written, or taken back.
+    """
+    if arguments.at_login is not None:
+        _switch(on=arguments.at_login == "on")
+        return ExitStatus.DONE
     sweep_abandoned()
     library = arguments.library if arguments.library is not None else default_library()
     found = interrupted_campaigns(library)
@@ -35,6 +43,19 @@ def unfinished_command(arguments: argparse.Namespace) -> int:
         print_sentence(console, each.sentence)
         print_line(console, f"  {COMMAND} run --resume {each.folder}")
     return ExitStatus.DONE
+
+
+def _switch(*, on: bool) -> None:
+    """Let the desktop say it at login, or not any more."""
+    if on:
+        sentence = tr(
+            "From the next login on the desktop says when a campaign waits ({path}); it starts none."
+        )
+        path = tell_at_login()
+    else:
+        sentence = tr("The desktop says nothing at login any more ({path} is gone).")
+        path = tell_no_more()
+    print_sentence(Console(), sentence.format(path=path))
 
 
 def tell_waiting(found: tuple[UnfinishedCampaign, ...]) -> bool:

@@ -364,6 +364,9 @@ PHASE_TEXTS = {
     "rate": st.sampled_from(["", "100", "0.5", "70 % of reads", "7 of reads", "x", "nan"]),
     "latency_limit": LIMITS,
     "maintenance": st.sampled_from(["", "checkpoint", "vacuum, checkpoint", "checkpoint,", "rm -rf /"]),
+    "background": st.sampled_from(["", "base-backup", "snapshot", "vacuum", "x"]),
+    "every": TIMES,
+    "max_rate": SIZES,
 }
 
 

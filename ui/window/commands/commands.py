@@ -104,6 +104,13 @@ COMMANDS: Final = (
     Command("clear", tr("&Empty the charts"), "Ctrl+Backspace", tr("Takes all runs out of the charts.")),
     Command("refresh", tr("Re&ad again"), "F5", tr("Reads the library and looks at the machine again.")),
     Command("example", tr("Look at an &example"), "", tr("Shows runs that come with pgFooting.")),
+    Command(
+        "login",
+        tr("&Tell at login …"),
+        "",
+        tr("Asks whether the desktop says at each login that an interrupted campaign waits; it starts none."),
+        is_tool=True,
+    ),
     Command("help", tr("&Help and machine"), "F1", tr("Keys, and what works on this machine.")),
     Command("close", tr("&Close"), "Ctrl+W", tr("Closes this window; a campaign can go on without it.")),
 )

@@ -121,10 +121,17 @@ def _import(context: ToolContext) -> None:
     window.take(context.files)
 
 
+def _login(context: ToolContext) -> None:
+    from ui.window.commands.login_question import ask_about_login  # noqa: PLC0415 - imported when first used
+
+    ask_about_login(context.window, context.tell)
+
+
 TOOLS: Final[tuple[Tool, ...]] = (
     Tool("compare", _compare, least_runs=2),
     Tool("report", _report, least_runs=1),
     Tool("import", _import),
+    Tool("login", _login),
 )
 """In any order; a command without a tool is not shown."""
 
