@@ -25,7 +25,7 @@ from app.domain.campaign.configuration import RateShare, Workload, WorkloadPhase
 from app.domain.columns import texts
 from app.execution.run_description import describe_whole_workload
 from app.export.comparison import comparison_as_json
-from app.report.blocks import Report, ReportTable, Text, TextRole
+from app.report.blocks import BarFigure, Report, ReportTable, Text, TextRole
 from app.report.report import read_report
 from app.report.report_data import MOST_NAME, MOST_PHASES, bounded
 from app.runfile.disturbance import DISTURBED
@@ -294,8 +294,10 @@ def test_a_report_has_a_table_of_phases_behind_the_verdicts(tmp_path: Path) -> N
         at for at, each in enumerate(report.blocks) if isinstance(each, Text) and each.role is TextRole.ANSWER
     ]
     assert max(answers) < place < report.blocks.index(heading_of(report, "All runs over time"))
-    table = report.blocks[place + 1]
-    assert isinstance(table, ReportTable)
+    of_phases = report.blocks[place : report.blocks.index(heading_of(report, "All runs over time"))]
+    table = next(each for each in of_phases if isinstance(each, ReportTable))
+    charts = [each.title for each in of_phases[: of_phases.index(table)] if isinstance(each, BarFigure)]
+    assert charts == ["reads (1 of 2)", "reads (2 of 2)", "writes"]
     assert len(table.rows) == 6
     assert table.columns[0].id == "configuration"  # the tag stands before its first cell
     assert [row.cells["phase"] for row in table.rows[-2:]] == ["writes", "writes"]
