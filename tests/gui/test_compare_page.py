@@ -169,17 +169,25 @@ def test_baseline_effect_and_cut_change_the_verdict(qtbot: QtBot, page: CompareP
 
 
 def test_every_view_shows_the_runs_or_says_why_not(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
-    show(qtbot, page, sweep_of(tmp_path))
-    for spec in VIEWS:
-        page.choose_view(spec.id)
-        assert page.view is not None
-        assert page.view.why_not(page.content) == ""
-        qtbot.wait(20)
-        assert pixels(page).std() > 0
+    phased = tmp_path / "phased"
+    phased.mkdir()
+    for paths, chosen in (
+        (sweep_of(tmp_path), [spec.id for spec in VIEWS if spec.id != "phases"]),
+        (write_phased_campaign(phased, ext4_and_xfs()), ["phases"]),
+    ):
+        show(qtbot, page, paths)
+        for name in chosen:
+            page.choose_view(name)
+            assert page.view is not None
+            assert page.view.why_not(page.content) == ""
+            qtbot.wait(20)
+            assert pixels(page).std() > 0
     show(qtbot, page, write_campaign(tmp_path / "two"))
     page.choose_view("sweep")
     assert page.view is not None
     assert "clients, rate or scale" in page.view.why_not(page.content)
+    page.choose_view("phases")
+    assert "several phases" in page.view.why_not(page.content)
     page.choose_view("heat")
     assert "differ in two things" in page.view.why_not(page.content)
 
