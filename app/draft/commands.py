@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -15,6 +15,7 @@ from app.analysis.compression import ratio_words
 from app.domain.campaign.configuration import (
     Caches,
     Campaign,
+    DataSet,
     DiskTarget,
     MemoryTarget,
     RateShare,
@@ -134,8 +135,8 @@ def run_commands(
     )
     workload, seed = configuration.workload, campaign.seeds[0]
     superuser = wants_superuser(all_scripts(workload))
-    lines = [
-        _program(tr("Make the data directory"), installation.program("initdb"), *initdb),
+    made = _program(tr("Make the data directory"), installation.program("initdb"), *initdb)
+    started = (
         _program(tr("Force it to disk"), "sync", "--file-system", folders.data),
         CommandLine(
             LineAction.FILE,
@@ -144,14 +145,22 @@ def run_commands(
             f"{folders.data}/{OWN_FILE}",
         ),
         _program(tr("Start the server"), installation.program("postgres"), "-D", folders.data),
+    )
+    loaded = (
         CommandLine(
             LineAction.SQL,
             ";\n   ".join(statement.text for statement in bench_statements(superuser=superuser)),
             _bench_comment(superuser=superuser),
         ),
         *_loading(resolved, folders, pgbench, connection),
-        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring")),
-    ]
+    )
+    if workload.data_set is DataSet.COPIED:
+        lines = [*map(_for_the_template, (made, *loaded)), _copying(folders), *started]
+    else:
+        lines = [made, *started, *loaded]
+    lines.append(
+        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle: write what is dirty before measuring"))
+    )
     if workload.caches is Caches.COLD:
         lines += _cold_lines(resolved, folders)
     lines += _measuring(resolved, folders, pgbench, connection, seed)
@@ -160,6 +169,16 @@ def run_commands(
         CommandLine(LineAction.REMOVE, removed, tr("Stop the server at once and remove what was made"))
     )
     return tuple(lines)
+
+
+def _for_the_template(line: CommandLine) -> CommandLine:
+    told = tr("Where no template is there, once, in its folder: {what}").format(what=line.comment)
+    return replace(line, comment=told)
+
+
+def _copying(folders: PlannedFolders) -> CommandLine:
+    what = tr("every file of the template, read and written; names, sizes and the digest of all are compared")
+    return CommandLine(LineAction.FILE, what, tr("Copy the data set"), folders.data)
 
 
 def _measuring(

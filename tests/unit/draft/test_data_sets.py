@@ -18,6 +18,7 @@ from app.domain.campaign.configuration import (
     Workload,
 )
 from app.domain.units import GIB, TIB
+from app.draft.commands import PlannedFolders, run_commands
 from app.draft.data_sets import (
     COPY_BYTES_PER_S,
     LOAD_BYTES_PER_S,
@@ -166,3 +167,21 @@ def test_looking_tells_that_there_is_no_room(
     assert "making one needs" in found.obstacle
     fits = look_for_templates(resolved(DataSet.COPIED, programs=programs, data_bytes=1), current_account())
     assert fits == replace(found, obstacle="")
+
+
+@pytest.mark.parametrize("data_set", DataSet)
+def test_the_commands_say_whether_a_run_loads_its_data_or_copies_a_template(data_set: DataSet) -> None:
+    found = resolved(data_set)
+    (one, *_) = found.configurations.values()
+    folders = PlannedFolders("/srv/root", "/run/socket", "/run/private")
+    lines = run_commands(found.campaign, one, folders)
+    comments = [line.comment for line in lines]
+    loading = [line.comment for line in lines if "--initialize" in line.text or "initdb" in line.text]
+    assert len(loading) == 2
+    is_copied = data_set is DataSet.COPIED
+    assert [each.startswith("Where no template is there, once") for each in loading] == [is_copied] * 2
+    assert ("Copy the data set" in comments) == is_copied
+    if is_copied:
+        copying = comments.index("Copy the data set")
+        assert lines[copying].file == folders.data
+        assert max(map(comments.index, loading)) < copying < comments.index("Start the server")
