@@ -15,7 +15,10 @@ MOST_NAMED: Final = 6
 
 
 def bottlenecks(comparison: RunComparison) -> tuple[Bottleneck, ...]:
-    """Return what limited most runs of each configuration, with the evidence of their middle one."""
+    """Return what limited most runs of each configuration, with the evidence of their middle one.
+
+    Where as many runs say something else, it is not known.
+    """
     return tuple(_of_runs([comparison.runs[place] for place in group.members]) for group in comparison.groups)
 
 
@@ -23,10 +26,12 @@ def _of_runs(runs: list[ComparedRun]) -> Bottleneck:
     taking = [run for run in runs if run.tps is not None] or runs
     counts = Counter(run.facts.bottleneck.cause for run in taking)
     most = max(counts.values(), default=0)
-    causes = [cause for cause in Cause if counts[cause] == most]
-    having = [run for run in taking if run.facts.bottleneck.cause in causes[:1]]
+    causes = [cause for cause, count in counts.items() if count == most]
+    if len(causes) != 1:
+        return UNKNOWN
+    having = [run for run in taking if run.facts.bottleneck.cause in causes]
     having.sort(key=lambda run: run.tps or 0.0)
-    return having[(len(having) - 1) // 2].facts.bottleneck if having else UNKNOWN
+    return having[(len(having) - 1) // 2].facts.bottleneck
 
 
 def describe_bottlenecks(comparison: RunComparison) -> str:

@@ -53,6 +53,14 @@ def test_most_runs_of_a_configuration_decide_with_the_evidence_of_their_middle_o
     assert xfs == Bottleneck(Cause.WAL, ("evidence 3",))
 
 
+def test_where_every_run_of_a_configuration_has_another_cause_none_is_said(tmp_path: Path) -> None:
+    runs = runs_with(tmp_path, Cause.WAL)
+    for place, cause in zip((0, 2, 4), (Cause.LOCKS, Cause.CPU, Cause.WAL), strict=True):
+        runs[place] = replace(runs[place], bottleneck=Bottleneck(cause))
+    [ext4, xfs] = bottlenecks(compare_runs(runs))
+    assert (ext4.cause, xfs.cause) == (Cause.NOT_KNOWN, Cause.WAL)
+
+
 def test_what_is_not_known_is_said_as_such(tmp_path: Path) -> None:
     found = compare_runs(runs_with(tmp_path, Cause.NOT_KNOWN))
     assert describe_bottlenecks(found) == "What limited them is not known."
