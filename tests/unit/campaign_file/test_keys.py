@@ -94,7 +94,7 @@ def test_a_key_of_the_workload_is_declared_written_and_kept_and_pgbench_is_told(
     assert {str(path.relative_to(TOP / "app")) for path in having} == {
         "domain/campaign/configuration.py",
         "campaign_file/fields.py",
-        "runfile/metadata/run_metadata.py",
+        "runfile/metadata/workload_metadata.py",
         "analysis/properties.py",  # which only calls it more nicely than its name
         # what is late depends on it: it is read of what pgbench printed, and figures are made with it
         "postgres/pgbench/summary.py",
