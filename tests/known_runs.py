@@ -142,6 +142,8 @@ _OTHER_WAYS: Final[dict[str, object]] = {
     "options": (("block_size", 1024),),
     "chunk_bytes": 1 * MIB,
     "wal": None,
+    "tables": Group(DISKS[6:7], Level.SINGLE, "btrfs"),
+    "indexes": Group(DISKS[7:8], Level.SINGLE, "ext4"),
     "zfs_log": (DISKS[8],),
     "size": None,
     "phases": (WorkloadPhase("a", times=2),),

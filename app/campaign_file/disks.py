@@ -5,6 +5,7 @@ Each key is checked for itself by its kind; what belongs together by `app.domain
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -34,6 +35,7 @@ from app.domain.options.kinds import Integer, OptionValue
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
+    FURTHER_ROLES,
     LARGEST_CHUNK_BYTES,
     MOST_READ_AHEAD_BYTES,
     SMALLEST_CHUNK_BYTES,
@@ -186,6 +188,8 @@ _SYNC = tr("First synchronisation of an md array with redundancy.")
 _SCHEDULER = tr("I/O scheduler of these disks while they are used; what it was before is put back.")
 _READ_AHEAD = tr("Read-ahead of these disks and of what lies on them while they are used; put back likewise.")
 _WAL = tr("Disks of its own for the WAL: the same keys as above.")
+_TABLES = tr("Disks of its own for the tables, as a tablespace: the same keys as above.")
+_INDEXES = tr("Disks of its own for the indexes, as a tablespace: the same keys as above.")
 _ZFS_LOG = tr("Log devices of a ZFS pool; more than one are mirrored.")
 _LIMIT = tr("Memory of PostgreSQL and pgbench together, to make a small data set larger than memory.")
 
@@ -332,6 +336,8 @@ def _unknown(key: str) -> Problem:
 DISK_FIELDS: Final = (
     *GROUP_FIELDS,
     CampaignField("wal", GroupTable(), "wal", _WAL, read_back=ReadBackBy.TARGET),
+    CampaignField("tables", GroupTable(), "tables", _TABLES, read_back=ReadBackBy.TARGET),
+    CampaignField("indexes", GroupTable(), "indexes", _INDEXES, read_back=ReadBackBy.TARGET),
     CampaignField("zfs_log", DiskNames(), "zfs_log", _ZFS_LOG, read_back=ReadBackBy.ROOT),
     CampaignField(
         "memory_limit",
@@ -342,7 +348,7 @@ DISK_FIELDS: Final = (
     ),
 )
 
-FURTHER_GROUPS: Final = ("wal",)
+FURTHER_GROUPS: Final = tuple(role.value for role in FURTHER_ROLES)
 """Keys, and attributes of the target, of groups beside the data's."""
 
 DATA_GROUP: Final = ""
@@ -417,6 +423,23 @@ def values_of_group(group: GroupChoice) -> dict[str, Any]:
     values = {name: getattr(group, name, None) for name in (each.attribute for each in GROUP_FIELDS)}
     partition = WholeDisk.WHOLE if group.whole_disk else group.partition_bytes
     return values | {"partition": partition, "options": group.options or None}
+
+
+def group_text(group: GroupChoice | None) -> str:
+    """Return a group as a campaign file has it behind its key; empty for none."""
+    return "" if group is None else GroupTable().write(group_keys(values_of_group(group)))
+
+
+def group_of_text(text: str) -> GroupChoice | None:
+    """Return what `group_text` wrote; None for an empty text.
+
+    Raises:
+        ValueError: it is no table of TOML.
+        InvalidValueError: it is no group.
+    """
+    if not text:
+        return None
+    return make_disk_group(GroupTable().read(tomllib.loads(f"group = {text}")["group"], Path("/")).values)
 
 
 def values_of_disks(target: DiskTarget) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from app.campaign_file.fields import SECTIONS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
-from app.domain.campaign.configuration import Caches, DiskTarget, MemoryTarget, Workload
+from app.domain.campaign.configuration import Caches, DataSet, DiskTarget, MemoryTarget, Workload
 from app.domain.campaign.phases import filesystems_of
 from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
 from app.domain.maintenance import PG_BASEBACKUP, background, maintenance
@@ -264,6 +264,21 @@ def _cold_without_phases(layer: Scope) -> tuple[KeyPath, str] | None:
     return caches.place, sentence.format(value=Caches.COLD)
 
 
+def _copied_without_tablespaces(layer: Scope) -> tuple[KeyPath, str] | None:
+    """A template is one data directory: files of tablespaces would lie in it and not on their disks."""
+    data_set = layer.sections["workload"].get("data_set")
+    if data_set is None or data_set.value is not DataSet.COPIED or layer.target is None:
+        return None
+    target = layer.target.value
+    if not isinstance(target, DiskTarget) or len(target.of_relations) == 1:
+        return None
+    sentence = tr(
+        "found “{value}”, but tables and indexes on disks of their own are loaded there: a template has no "
+        "tablespaces."
+    )
+    return data_set.place, sentence.format(value=DataSet.COPIED)
+
+
 Rule = Callable[[Scope], tuple[KeyPath, str] | None]
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -277,5 +292,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _maintenance_has_its_filesystem,
     _base_backup_can_be_made,
     _cold_without_phases,
+    _copied_without_tablespaces,
 )
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

@@ -1,4 +1,4 @@
-"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 5).
+"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 6).
 
 Everything of Gio happens in a thread of its own; whoever calls here waits in bounded time, and may look at
 other things meanwhile. The helper's unique name is asked once: calls go to it and signals are taken from it
@@ -35,9 +35,9 @@ from app.domain.errors import FootingError
 from app.domain.inspection_report import ReadProgress, looked_from_wire
 from app.domain.maintenance import MaintenanceEnd, maintenance
 from app.domain.messages.message import message_from_wire
-from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.plan import MOST_GROUPS, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
-from app.domain.storage_plan.wire import GROUP, IDENTITY, identity_to_wire, plan_to_wire
+from app.domain.storage_plan.wire import IDENTITY, PLANS, identity_to_wire, plan_to_wire
 from app.domain.text import tr
 from app.process.account import current_account
 
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 5
+INTERFACE_NUMBER: Final = 6
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
 """Of calls that wait for nobody; starting the helper is one of them."""
@@ -61,7 +61,6 @@ KERNEL_LOG_S: Final = 2.0
 """Asked once a second while measured: a helper that is slow must not keep the run file from growing."""
 READ_S: Final = 14 * 86400.0
 """Of reading a whole disk: GDBus counts milliseconds in 31 bits."""
-_PLANS: Final = f"a({GROUP}a{GROUP}a{IDENTITY})"
 _BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _LOOK_S: Final = 0.05
 _VARIANTS: Final = {bool: "b", int: "x", str: "s"}
@@ -259,7 +258,7 @@ class HelperClient:
         _, glib = load_gio()
         wires = [wire_of(plan, glib) for plan in plans]
         try:
-            answer = self.call("Describe", f"({_PLANS})", wires, timeout_s=INSPECT_S, watch=watch)
+            answer = self.call("Describe", f"({PLANS})", wires, timeout_s=INSPECT_S, watch=watch)
         except PlanRefusedError as error:
             raise PlanRefusedError(error.fields, _reasons(plans)) from error
         plan, texts, digest = answer
@@ -400,8 +399,8 @@ def wire_of(plan: StoragePlan, glib: ModuleType) -> tuple[Any, ...]:
         variants = {name: glib.Variant(_VARIANTS[type(value)], value) for name, value in options.items()}
         return (*wire[:3], variants, *wire[4:])
 
-    data, wal, log = plan_to_wire(plan)
-    return group(data), [group(each) for each in wal], log
+    data, further, log = plan_to_wire(plan)
+    return group(data), [(name, group(each)) for name, each in further], log
 
 
 def _wait(seconds: float, watch: Watch) -> None:
@@ -462,7 +461,9 @@ class HelperSession:
             CannotError: the storage has no such thing.
             HelperBusyError: another maintenance is under way.
         """
-        limit_s = maintenance(name).limit_s * 2 + MAINTENANCE_S  # of data and WAL, one after the other
+        limit_s = (
+            maintenance(name).limit_s * MOST_GROUPS + MAINTENANCE_S
+        )  # of each filesystem, one after the other
         how, said, seconds = self.client.call(
             "Maintain", "(ss)", self.handle, name, timeout_s=limit_s, watch=watch
         )

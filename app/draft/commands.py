@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -53,6 +53,7 @@ from app.postgres.pgbench.argv import (
 from app.postgres.pgbench.filler import load_script
 from app.postgres.pgbench.log_sampling import FULL_LOG_TPS, sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.tablespaces import Tablespaces, roles_of
 from app.process.starter import Account
 
 RANDOM_NAMES: Final = ("pgfooting-XXXXXXXX", "pgfooting-YYYYYYYY", "pgfooting-ZZZZZZZZ")
@@ -95,12 +96,19 @@ class PlannedFolders:
         socket: of the server's socket.
         private: of logs and scripts.
         wal: of pg_wal on disks of its own; empty where it lies in the data directory.
+        tablespaces: on disks of their own.
     """
 
     root: str
     socket: str
     private: str
     wal: str = ""
+    tablespaces: Tablespaces = field(default_factory=Tablespaces)
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """Every folder that the server writes to, the data directory first."""
+        return (self.data, *filter(None, [self.wal]), *self.tablespaces.folders)
 
     @property
     def data(self) -> str:
@@ -110,14 +118,21 @@ class PlannedFolders:
 
 def run_folders(resolved: ResolvedConfiguration, account: Account) -> PlannedFolders:
     """Return the folders of a run; what exists already is looked at, nothing is made."""
-    if resolved.target.plan is not None:  # two mounts of the helper's session
+    if resolved.target.plan is not None:  # mounts of the helper's session
         wal = f"{FOLDER}/wal/pg_wal" if resolved.target.plan.wal else ""
-        return PlannedFolders(f"{FOLDER}/storage", f"{FOLDER}/private", f"{FOLDER}/private", wal)
+        spaces = Tablespaces(
+            tuple(
+                (role, f"{FOLDER}/{role.value}/tablespace")
+                for role in roles_of(resolved.configuration.target)
+            )
+        )
+        return PlannedFolders(f"{FOLDER}/storage", f"{FOLDER}/private", f"{FOLDER}/private", wal, spaces)
     places = (
         resolved.target.path,
         *(next(iter(choose(account)), "") for choose in (socket_places, private_places)),
     )
-    return PlannedFolders(*(f"{place}/{name}" for place, name in zip(places, RANDOM_NAMES, strict=True)))
+    root, socket, private = (f"{place}/{name}" for place, name in zip(places, RANDOM_NAMES, strict=True))
+    return PlannedFolders(root, socket, private)
 
 
 def run_commands(
@@ -137,7 +152,7 @@ def run_commands(
     superuser = wants_superuser(all_scripts(workload))
     made = _program(tr("Make the data directory"), installation.program("initdb"), *initdb)
     started = (
-        _program(tr("Force it to disk"), "sync", "--file-system", folders.data),
+        _program(tr("Force it to disk"), "sync", "--file-system", *folders.contents),
         CommandLine(
             LineAction.FILE,
             format_configuration(resolved.settings, folders.socket),
@@ -149,7 +164,9 @@ def run_commands(
     loaded = (
         CommandLine(
             LineAction.SQL,
-            ";\n   ".join(statement.text for statement in bench_statements(superuser=superuser)),
+            ";\n   ".join(
+                each.text for each in bench_statements(superuser=superuser, tablespaces=folders.tablespaces)
+            ),
             _bench_comment(superuser=superuser),
         ),
         *_loading(resolved, folders, pgbench, connection),
@@ -263,7 +280,7 @@ def _threads(resolved: ResolvedConfiguration, phase: WorkloadPhase | None) -> in
 def _cold_lines(resolved: ResolvedConfiguration, folders: PlannedFolders) -> list[CommandLine]:
     """Return how caches are emptied before the measured phase."""
     comment = tr("Cold caches: the server is stopped, what is dirty is written, the kernel forgets the files")
-    lines = [_program(comment, "sync", "--file-system", folders.data, *filter(None, [folders.wal]))]
+    lines = [_program(comment, "sync", "--file-system", *folders.contents)]
     if resolved.target.plan is not None:
         comment = tr("Root forgets all clean caches of the machine")
         lines.append(CommandLine(LineAction.ROOT, "echo 3 > /proc/sys/vm/drop_caches", comment))
@@ -302,7 +319,8 @@ def _loading(
         told = tr("Rows that can be compressed {ratio}").format(ratio=ratio_words(ratio))
         yield CommandLine(LineAction.FILE, load_script(ratio), told, path)
         comments = (tr("Make the tables"), tr("Load the data"), tr("Vacuum them and make their keys"))
-    argvs = loading_argvs(pgbench, connection, scale, path)
+    spaces = roles_of(resolved.configuration.target)
+    argvs = loading_argvs(pgbench, connection, scale, path, spaces)
     yield from (_program(comment, *argv) for comment, argv in zip(comments, argvs, strict=True))
 
 

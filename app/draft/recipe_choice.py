@@ -55,8 +55,7 @@ class RecipeChoice:
 
 def ticked_disks(parts: DraftParts) -> tuple[str, ...]:
     """Return the disks that are chosen on the page about disks, those for data first."""
-    chosen = parts.disks
-    return tuple(dict.fromkeys((*chosen.data.disks, *chosen.wal.disks, *chosen.zfs_log)))
+    return tuple(dict.fromkeys(parts.disks.chosen))
 
 
 def draft_of_recipe(choice: RecipeChoice, account: Account) -> tuple[CampaignDraft, tuple[str, ...]]:

@@ -22,7 +22,7 @@ from app.domain.disk import Disk
 from app.domain.filesystems import filesystem
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.option import USUAL_PAGE_BYTES
-from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.plan import Group, Role, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
@@ -353,11 +353,15 @@ SYNC_BYTES_PER_S: Final = 200e6
 Described = Mapping[StoragePlan, tuple[str, ...]]
 
 
+_APART: Final = {Role.WAL: tr("WAL"), Role.TABLES: tr("tables"), Role.INDEXES: tr("indexes")}
+
+
 def place_words(plan: StoragePlan) -> str:
     """Return where the data of a plan lies, in two lines."""
     words = _group_words(plan.data)
-    if plan.wal:
-        words += tr("\nWAL: {group}").format(group=_group_words(plan.wal))
+    for role, group in plan.by_role.items():
+        if role is not Role.DATA:
+            words += f"\n{_APART[role]}: {_group_words(group)}"
     if plan.zfs_log:
         words += tr("\nlog devices: {count}").format(count=len(plan.zfs_log))
     return words

@@ -33,6 +33,7 @@ from app.postgres.pgbench.argv import (
 from app.postgres.pgbench.filler import load_script
 from app.postgres.pgbench.loading import LoadTimes, load_times
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
+from app.postgres.tablespaces import roles_of
 from app.probes.base.probe import ProbeContext
 from app.process.starter import spawn
 from app.recording.pgbench_failures import failure_reason
@@ -106,7 +107,8 @@ class PgbenchRuns:
         if ratio is not None:
             script = write_private(self.place.folder, LOAD_SCRIPT, load_script(ratio), self.recorder.command)
             self.recorder.output(self.place.folder, LOAD_SCRIPT, LOAD_SCRIPT)
-        argvs = loading_argvs(self._program(), self.server.address, self.resolved.scale.scale, script)
+        spaces = roles_of(self.resolved.configuration.target)
+        argvs = loading_argvs(self._program(), self.server.address, self.resolved.scale.scale, script, spaces)
         told = [
             self._load(argv, Phase.LOAD.value if number == 1 else f"{Phase.LOAD.value}{number}")
             for number, argv in enumerate(argvs, start=1)

@@ -37,7 +37,7 @@ from app.storage.spare.spare import SpareDisks
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 5
+INTERFACE_NUMBER: Final = 6
 IDLE_S: Final = 60.0
 LOOK_S: Final = 5.0
 _MOST_INSPECTED: Final = 64

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from app.domain.campaign.configuration import Target
+from app.domain.storage_plan.plan import Role
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.host import Host, ProcessRole, Watch
@@ -42,8 +43,9 @@ class BaselineStorage:
 
     @property
     def data_folder(self) -> str:
-        """Where a server would have its data; empty."""
-        return self._prepared.data_directory
+        """Where a server would have its tables; empty."""
+        spaces = {each.role: each.path for each in self._prepared.tablespaces}
+        return spaces.get(Role.TABLES, self._prepared.data_directory)
 
     @property
     def wal_folder(self) -> str:

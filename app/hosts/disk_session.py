@@ -18,7 +18,7 @@ from app.domain.disk import DiskIdentity, UnreleasedItem, unreleased_from_wire
 from app.domain.errors import FootingError, StorageError, restore_error
 from app.domain.messages.message import message_from_wire
 from app.domain.step_progress import StepProgress, progress_from_wire
-from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.plan import Role, StoragePlan
 from app.domain.text import tr
 from app.hosts.disk_recovery import UnmakeOutcome, recover
 from app.hosts.host import Watch, look_at_nothing
@@ -63,12 +63,12 @@ class MountedFolders:
 
     Attributes:
         storage: for the data directory.
-        wal: for the WAL; empty without disks of its own.
+        further: for what has disks of its own, by role.
         private: in memory: sockets, logs, scripts.
     """
 
     storage: str
-    wal: str
+    further: Mapping[Role, str]
     private: str
 
 
@@ -134,7 +134,8 @@ class DiskSession:
             self.unmake(told)
             raise
         if ended.name == "Ready":
-            return MountedFolders(*ended.values)
+            storage, further, private = ended.values
+            return MountedFolders(storage, {Role(name): path for name, path in further.items()}, private)
         remains = self._remains(ended)
         self._made = bool(remains.left)
         if remains.left and before:

@@ -29,7 +29,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError, TargetError, TargetLostError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.step_progress import StepProgress
-from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.plan import RELATION_ROLES, Role, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
@@ -38,7 +38,7 @@ from app.hosts.folders import run_folders as site
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
 from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
-from app.hosts.folders.run_folders import RunFolders
+from app.hosts.folders.run_folders import RunFolders, TablespaceFolder
 from app.hosts.host import ROOT_STEP, ProcessRole, Watch, look_at_nothing
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.process.starter import Account, CommandOutcome, Hold, Recorder
@@ -153,6 +153,7 @@ def _read(path: Path) -> str:
 
 _DATA: Final = "data"
 _WAL: Final = "pg_wal"
+_TABLESPACE: Final = "tablespace"
 
 
 @dataclass(slots=True)
@@ -201,7 +202,7 @@ class HelperHost:
         """Delete the data, so that what is dirty need not be written, then let the helper unmake all."""
         with suppress(FootingError, OSError):  # the helper ends whoever is still there
             self._end_servers(released)
-        for path in filter(None, (released.data_directory, released.wal_directory)):
+        for path in released.contents:
             with suppress(FootingError, OSError):  # it goes with its filesystem
                 self._delete(path)
         return self._unmake(released.root)
@@ -341,19 +342,18 @@ class HelperHost:
             raise TargetError(message.format(size=size, reason=error.message), hint=hint) from error
 
     def _make_site(self, folders: MountedFolders, need_bytes: int) -> RunFolders:
-        data_directory = f"{folders.storage}/{_DATA}"
-        identity, free_bytes = _look_at(folders.storage)
-        if free_bytes < need_bytes:
-            message = tr("The storage that was made has {free} free; the run needs {need}.")
-            hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
-            words = message.format(free=format_size(free_bytes), need=format_size(need_bytes))
-            raise TargetError(words, hint=hint)
-        try:
-            errands.make_folder(data_directory, self.account, self.record)
-        except OSError as err:
-            message = tr("{account} cannot create the folder {path}: {reason}.")
-            words = message.format(account=self.account.name, path=data_directory, reason=err.strerror)
-            raise TargetError(words) from err
+        identity = _with_room(folders.storage, need_bytes)
+        data_directory = self._make_folder(f"{folders.storage}/{_DATA}")
+        spaces = tuple(
+            TablespaceFolder(
+                role,
+                self._make_folder(f"{folders.further[role]}/{_TABLESPACE}"),
+                _with_room(place, need_bytes),
+            )
+            for role, place in folders.further.items()
+            if role in RELATION_ROLES
+        )
+        wal = folders.further.get(Role.WAL, "")
         return RunFolders(
             root=folders.storage,
             data_directory=data_directory,
@@ -361,9 +361,19 @@ class HelperHost:
             private=PrivateFolder(folders.private, _look_at(folders.private)[0], self.account),
             limit_bytes=None,
             identity=identity,
-            wal_directory=f"{folders.wal}/{_WAL}" if folders.wal else "",
-            wal_identity=_look_at(folders.wal)[0] if folders.wal else None,
+            wal_directory=f"{wal}/{_WAL}" if wal else "",
+            wal_identity=_look_at(wal)[0] if wal else None,
+            tablespaces=spaces,
         )
+
+    def _make_folder(self, path: str) -> str:
+        try:
+            errands.make_folder(path, self.account, self.record)
+        except OSError as err:
+            message = tr("{account} cannot create the folder {path}: {reason}.")
+            words = message.format(account=self.account.name, path=path, reason=err.strerror)
+            raise TargetError(words) from err
+        return path
 
     def _adopt(self, part: ProcessRole, pid: int) -> None:
         try:
@@ -383,6 +393,21 @@ class HelperHost:
         errands.remove(
             path, identity, same_boot=True, volatile=False, account=self.account, record=self.record
         )
+
+
+def _with_room(path: str, need_bytes: int) -> FileIdentity:
+    """Return which folder it is.
+
+    Raises:
+        TargetError: there is no room in it.
+    """
+    identity, free_bytes = _look_at(path)
+    if free_bytes < need_bytes:
+        message = tr("The storage that was made has {free} free; the run needs {need}.")
+        hint = tr("Choose larger partitions (partition_size), more disks, or a smaller data set.")
+        words = message.format(free=format_size(free_bytes), need=format_size(need_bytes))
+        raise TargetError(words, hint=hint)
+    return identity
 
 
 def _look_at(path: str) -> tuple[FileIdentity, int]:

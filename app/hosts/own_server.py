@@ -10,6 +10,7 @@ from typing import IO, Final
 from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.errors import ServerError
 from app.domain.maintenance import BASE_BACKUP, MaintenanceEnd
+from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import MIB
 from app.hosts.folders.private_folder import open_private
@@ -24,8 +25,9 @@ from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR, base_backup_argv, m
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.pgbench.argv import Connection
-from app.postgres.relation_files import WAL_FOLDER, relation_files, table_files, wal_files
+from app.postgres.relation_files import WAL_FOLDER, index_files, relation_files, table_files, wal_files
 from app.postgres.server import Server, StopMode
+from app.postgres.tablespaces import Tablespaces, check_places
 from app.probes.base.probe import ServerSources
 from app.probes.facts.cached import CachedBytes, cached_bytes
 from app.probes.facts.compressibility import SampledCompression, sample_compression
@@ -79,6 +81,7 @@ class OwnServer:
             postmaster_pid=pid,
             data_directory=folders.data_directory,
             wal_directory=folders.wal_directory or None,
+            tablespaces=tuple((each.role.value, each.path) for each in folders.tablespaces),
             reason=tr("the server does not run") if pid is None else "",
         )
 
@@ -94,6 +97,7 @@ class OwnServer:
             settings=self.setup.settings,
             record=self.record,
             wal_directory=folders.wal_directory,
+            tablespaces=_spaces(folders),
             hold=self.host.hold(ProcessRole.SERVER),
             backups=self.setup.backups,
         )
@@ -179,9 +183,17 @@ class OwnServer:
         server, folders = self._prepared
         check_wal_directory(folders.data_directory, folders.wal_directory)
         wal = wal_files(f"{folders.data_directory}/{WAL_FOLDER}")
-        tables = table_files(server.conninfo_for(BENCH_DATABASE), folders.data_directory)
-        told = check_file_attributes(self.target.data, tables)
-        return tuple(dict.fromkeys((*told, *check_file_attributes(self.target.wal or self.target.data, wal))))
+        asked = server.conninfo_for(BENCH_DATABASE), folders.data_directory
+        tables, indexes = table_files(*asked), index_files(*asked)
+        relations = [(Role.TABLES, path) for path in tables] + [(Role.INDEXES, path) for path in indexes]
+        check_places(_spaces(folders), folders.data_directory, relations)
+        told = [
+            *check_file_attributes(self.target.tables or self.target.data, tables),
+            *check_file_attributes(self.target.wal or self.target.data, wal),
+        ]
+        if self.target.indexes is not None:
+            told += check_file_attributes(self.target.indexes, indexes)
+        return tuple(dict.fromkeys(told))
 
     def shut_down(self) -> None:
         """Shut it down in order."""
@@ -248,3 +260,7 @@ class OwnServer:
             return ()
         events = self.host.release(folders)
         return tuple(event.text for event in events if event.action is CleanupAction.KEPT)
+
+
+def _spaces(folders: RunFolders) -> Tablespaces:
+    return Tablespaces(tuple((each.role, each.path) for each in folders.tablespaces))

@@ -12,6 +12,7 @@ from typing import Final
 
 from app.postgres.connection import BACKUP_ROLE, BENCH_DATABASE, BENCH_ROLE, ROLE
 from app.postgres.settings import Setting, quote_value
+from app.postgres.tablespaces import Tablespaces
 
 CHECKSUM_SWITCH_MAJOR: Final = 18
 """Since 18 initdb makes checksums unless told not to (release notes 18); before, the switch is unknown."""
@@ -71,18 +72,23 @@ class Statement:
     in_bench: bool = False
 
 
-def bench_statements(*, superuser: bool = False) -> tuple[Statement, ...]:
-    """Return what makes pgbench's role and database.
+def bench_statements(
+    *, superuser: bool = False, tablespaces: Tablespaces | None = None
+) -> tuple[Statement, ...]:
+    """Return what makes pgbench's role and database, and the tablespaces that are the role's.
 
     The role may make tables in the schema public and use what everybody may. It owns neither database nor
     schema: the owner of a database may create every trusted extension (manual 36.17.1).
 
     Args:
         superuser: the role is one: a person was shown the scripts that want it, and agreed.
+        tablespaces: for its tables and indexes; None for none.
     """
+    spaces = () if tablespaces is None else tablespaces.statements(BENCH_ROLE)
     rights = "SUPERUSER" if superuser else "NOSUPERUSER"
     return (
         Statement(f"CREATE ROLE {BENCH_ROLE} LOGIN {rights} NOCREATEDB NOCREATEROLE NOREPLICATION"),
+        *map(Statement, spaces),
         Statement(f"CREATE DATABASE {BENCH_DATABASE}"),
         Statement(f"GRANT CREATE, USAGE ON SCHEMA public TO {BENCH_ROLE}", in_bench=True),
     )

@@ -49,6 +49,11 @@ def relation_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:
     return _files(conninfo, data_directory, ["r", "i"])
 
 
+def index_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:
+    """Return the files of the indexes of pgbench's tables; otherwise as `table_files`."""
+    return _files(conninfo, data_directory, ["i"])
+
+
 def _files(conninfo: str, data_directory: str, kinds: list[str]) -> tuple[Path, ...]:
     try:
         with connect(conninfo) as connection:

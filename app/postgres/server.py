@@ -54,6 +54,7 @@ from app.postgres.postmaster import (
 )
 from app.postgres.settings import Setting
 from app.postgres.startup_failure import parse_refusal, setting_error
+from app.postgres.tablespaces import Tablespaces
 from app.process.starter import (
     Account,
     CommandOutcome,
@@ -101,6 +102,7 @@ class Server:
         settings: what goes into the configuration.
         record: told of every command.
         wal_directory: folder for the WAL, on a filesystem of its own; empty for the data directory.
+        tablespaces: those of pgbench's tables and indexes, on filesystems of their own.
         hold: what has to happen with the postmaster before it is executed; None for nothing.
         backups: whether the role that makes base backups may connect.
         secret: the superuser's password; set by `initdb` and kept in this process's memory alone.
@@ -114,6 +116,7 @@ class Server:
     settings: Sequence[Setting]
     record: Recorder
     wal_directory: str = ""
+    tablespaces: Tablespaces = field(default_factory=Tablespaces)
     hold: Hold | None = None
     backups: bool = False
     secret: str = field(default_factory=secrets.token_urlsafe, repr=False)
@@ -186,13 +189,14 @@ class Server:
         self._fixed["data_checksums"] = "on" if checksums else "off"
 
     def sync(self) -> None:
-        """Force the filesystems of the data directory and the WAL to disk.
+        """Force the filesystems of the data directory, the WAL and the tablespaces to disk.
 
         Raises:
             ServerError: it failed.
             ProgramError: the program could not be started.
         """
-        sync = ("sync", "--file-system", self.data_directory, *filter(None, [self.wal_directory]))
+        places = (self.data_directory, *filter(None, [self.wal_directory]), *self.tablespaces.folders)
+        sync = ("sync", "--file-system", *places)
         self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be forced to disk"))
 
     def _command(self, argv: Sequence[str], timeout_s: float, failure: str, input_bytes: bytes = b"") -> str:
@@ -338,7 +342,7 @@ class Server:
             ServerError: the server refuses; carries its words.
         """
         try:
-            statements = bench_statements(superuser=superuser)
+            statements = bench_statements(superuser=superuser, tablespaces=self.tablespaces)
             for in_bench, group in groupby(statements, key=lambda statement: statement.in_bench):
                 database = BENCH_DATABASE if in_bench else MAINTENANCE_DATABASE
                 with connect(self.conninfo_for(database)) as connection:

@@ -15,6 +15,7 @@ import os
 import sys
 from pathlib import Path
 
+from app.dbus.helper_client import INTERFACE_NUMBER
 from app.dbus.service import BusService, Call, MethodError, Reply
 from app.domain.disk import DiskRefusal, UnreleasedItem, refusal_to_wire, unreleased_to_wire
 from app.domain.messages.message import WireMessage, message_to_wire
@@ -43,7 +44,7 @@ class StandIn:
         getattr(self, f"_{call.method}")(call, answer)
 
     def _Version(self, _call: Call, answer: Reply) -> None:  # noqa: N802
-        answer.give("0.0", 7 if self.behaviour == "other-version" else 5, True)  # noqa: FBT003
+        answer.give("0.0", 7 if self.behaviour == "other-version" else INTERFACE_NUMBER, True)  # noqa: FBT003
 
     def _Describe(self, call: Call, answer: Reply) -> None:  # noqa: N802
         ((*plans,),) = call.arguments
@@ -75,7 +76,7 @@ class StandIn:
             error = (say_code("program-missing", name="mkfs", folders="/sbin"), "buy another disk")
             self._emit(call, "Unmade", "storage", *map(message_to_wire, error), [])
         else:
-            self._emit(call, "Ready", "/s", "/w", "/p")
+            self._emit(call, "Ready", "/s", {"wal": "/w", "tables": "/t"}, "/p")
         if self.behaviour == "expires":
             self._emit(call, "Expiring", 3600)
         if self.behaviour == "ends":

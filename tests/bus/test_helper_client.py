@@ -28,6 +28,7 @@ from app.domain.filesystems import filesystem
 from app.domain.inspection_report import InspectionReport, ReadProgress
 from app.domain.options.raid import Level
 from app.domain.step_progress import Operation, StepProgress
+from app.domain.storage_plan.plan import Role
 from app.hosts import disk_recovery
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.helper import HelperHost
@@ -91,7 +92,7 @@ def test_storage_is_made_with_its_steps_told_and_unmade_and_released(
     helping("works")
     disks, heard = opened(), Heard()
     assert list(disks.texts.values()) == [("mkfs 0",), ("mkfs 1",)]
-    assert disks.make(PLANS[1], heard) == MountedFolders("/s", "/w", "/p")
+    assert disks.make(PLANS[1], heard) == MountedFolders("/s", {Role.WAL: "/w", Role.TABLES: "/t"}, "/p")
     first, second = heard.steps
     assert (first.text, first.exit_code, first.seconds, first.output) == (
         "mkfs.ext4 '/dev/a b'",

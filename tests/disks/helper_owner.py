@@ -71,8 +71,8 @@ def wired(plan: StoragePlan) -> tuple[Any, ...]:
         options = {name: glib.Variant(kinds[type(value)], value) for name, value in wire[3].items()}
         return (*wire[:3], options, *wire[4:])
 
-    data, wal, log = plan_to_wire(plan)
-    return group(data), [group(each) for each in wal], log
+    data, further, log = plan_to_wire(plan)
+    return group(data), [(name, group(each)) for name, each in further], log
 
 
 class Owner:

@@ -63,8 +63,8 @@ def test_plans_are_made_and_unmade_in_one_session_and_again_in_the_next(
             assert leftovers(disks, RUN) == ["/run/pgfooting/lock"], "nothing is made before it is asked for"
             for number in order:
                 owner.call("Make", "u", number)
-                _, session, storage, wal, private = owner.wait_for("Ready", "Unmade")
-                assert (session, wal) == (owner.session, "")
+                _, session, storage, further, private = owner.wait_for("Ready", "Unmade")
+                assert (session, further) == (owner.session, {})
                 write = (
                     "import pathlib, sys; [pathlib.Path(each, 'x').write_text('y') for each in sys.argv[1:]]"
                 )

@@ -254,7 +254,7 @@ from tests.disks.helper_owner import client, plan_over, wired
 disk = json.loads(sys.argv[1])
 many = [("", "", "", 0, disk[4], 0)] * 2400
 pack = lambda plans: load_gio()[1].Variant(f"({PLANS})", (plans,))
-bad = pack([((many, "", "", {}, 0, 0, "", ""), [], [])])
+bad = pack([((many, "", "", {}, 0, 0, "", "", "", -1), [], [])])
 good = pack([wired(plan_over(DiskIdentity(*disk)))] * 16)
 assert 100_000 < bad.get_size() < 128 * 1024
 names = {}

@@ -66,9 +66,9 @@ class Heard:
     def executed(self, done: StepResult) -> None:
         assert done.text
 
-    def ready(self, storage: str, wal: str, private: str) -> None:
+    def ready(self, storage: str, further: Mapping[str, str], private: str) -> None:
         assert private
-        assert not wal
+        assert not further
         self.storage.append(storage)
 
     def claimed(self) -> None:

@@ -238,8 +238,10 @@ def _on_disks(item: Configuration, serials: Sequence[str]) -> Configuration | st
     filled = replace(
         target,
         data=group(target.data),
-        wal=group(target.wal) if target.wal else None,
         zfs_log=_found(target.zfs_log, serials),
+        wal=group(target.wal) if target.wal else None,
+        tables=group(target.tables) if target.tables else None,
+        indexes=group(target.indexes) if target.indexes else None,
     )
     lost = any(not part.disks for _, part in filled.groups) or bool(target.zfs_log) > bool(filled.zfs_log)
     if lost:

@@ -6,6 +6,7 @@ Validated and immutable; `app.campaign_file.reader` makes them from TOML and bac
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final
@@ -13,7 +14,7 @@ from typing import ClassVar, Final
 from app.domain.campaign.design import DEFAULT_CAP, Design
 from app.domain.campaign.matrix import Matrix
 from app.domain.campaign.order import RunOrder, alternating_blocks, random_blocks
-from app.domain.storage_plan.plan import GroupOf
+from app.domain.storage_plan.plan import FURTHER_ROLES, RELATION_ROLES, GroupOf, Role
 
 DEFAULT_REPEATS: Final = 3
 DEFAULT_REPEATS_OF_SEVERAL: Final = 5
@@ -74,23 +75,38 @@ class DiskTarget:
         wal: holds pg_wal; None where that lies in the data directory.
         zfs_log: log devices of the pool of `data`, by serial or WWN; more than one are mirrored.
         memory_limit_bytes: memory of PostgreSQL and pgbench together; None for no limit.
+        tables: holds the tablespace of the tables; None where they lie in the data directory.
+        indexes: holds the tablespace of the indexes; None likewise.
     """
 
     data: GroupChoice
     wal: GroupChoice | None = None
     zfs_log: tuple[str, ...] = ()
     memory_limit_bytes: int | None = None
+    tables: GroupChoice | None = None
+    indexes: GroupChoice | None = None
     kind: ClassVar[str] = "disks"
 
     @property
     def groups(self) -> tuple[tuple[str, GroupChoice], ...]:
-        """The data's group and, where it has one, the WAL's, each with what its keys in a file begin with."""
-        return (("", self.data), *((("wal.", self.wal),) if self.wal else ()))
+        """The data's group and those beside it, each with what its keys in a file begin with."""
+        return (("", self.data), *((f"{role.value}.", group) for role, group in self.further.items()))
+
+    @property
+    def further(self) -> Mapping[Role, GroupChoice]:
+        """The groups that there are beside the data's."""
+        found = {role: getattr(self, role.value) for role in FURTHER_ROLES}
+        return {role: group for role, group in found.items() if group is not None}
+
+    @property
+    def of_relations(self) -> tuple[GroupChoice, ...]:
+        """The groups on which tables or indexes may lie: the data's, and those with a tablespace."""
+        return (self.data, *(group for role, group in self.further.items() if role in RELATION_ROLES))
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every disk, by serial or WWN as given, in the order in which disks are claimed."""
-        return (*self.data.disks, *(self.wal.disks if self.wal else ()), *self.zfs_log)
+        return (*(disk for _, group in self.groups for disk in group.disks), *self.zfs_log)
 
 
 Target = FolderTarget | MemoryTarget | DiskTarget

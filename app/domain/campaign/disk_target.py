@@ -70,8 +70,8 @@ def plan_of_target(
 
     return StoragePlan(
         group(target.data),
-        group(target.wal) if target.wal else None,
-        tuple(find(name) for name in target.zfs_log),
+        zfs_log=tuple(find(name) for name in target.zfs_log),
+        **{role.value: group(part) for role, part in target.further.items()},
     )
 
 
@@ -145,12 +145,12 @@ def elsewhere(option: OptionSpec) -> str:
 
 def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
     """Yield the own options that would change nothing; what a preset says is told with the run instead."""
-    if target.wal is None:
-        return
-    for prefix, group, of_wal in (("", target.data, True), ("wal.", target.wal, False)):
+    for prefix, group in target.groups:
+        holds_wal = group is target.wal or (group is target.data and target.wal is None)
         for name, _ in group.options:
             option = filesystem(group.filesystem).option(name)
-            if option.stage is Stage.SERVER and option.of_wal is of_wal:
+            does_nothing = not holds_wal if option.of_wal else group is target.wal
+            if option.stage is Stage.SERVER and does_nothing:
                 message = tr("{name} does nothing here: {reason}").format(name=name, reason=elsewhere(option))
                 yield Problem(f"{prefix}options.{name}", message)
 

@@ -107,7 +107,7 @@ def script_files(workload: Workload) -> dict[Script, str]:
 
 
 def filesystems_of(target: Target) -> list[str]:
-    """Return the ids of the filesystems that root makes for a target: of its data, then of its WAL."""
+    """Return the ids of the filesystems that root makes for a target, that of the data first."""
     return [group.filesystem for _, group in target.groups] if isinstance(target, DiskTarget) else []
 
 

@@ -92,10 +92,32 @@ def server_options(target: DiskTarget, own: Mapping[str, str]) -> tuple[ServerOp
         target: with filesystems, presets and options that exist.
         own: server settings of the person, by lower-case name.
     """
-    options = _of_group("", target.data, own, has_data=True, has_wal=target.wal is None)
-    if target.wal is None:
-        return tuple(options)
-    return (*options, *_of_group("wal.", target.wal, own, has_data=False, has_wal=True))
+    counts = _is_agreed(target)
+    found = [*_of_group("", target.data, own, has_data=counts, has_wal=target.wal is None)]
+    for prefix, group in target.groups[1:]:
+        if group is target.wal:
+            found += _of_group(prefix, group, own, has_data=False, has_wal=True)
+        elif not counts:  # else it is what the data's disks say already
+            found += _of_group(prefix, group, own, has_data=False, has_wal=False)
+    return tuple(found)
+
+
+def _is_agreed(target: DiskTarget) -> bool:
+    """Return whether all disks with tables or indexes say the same of the server's data.
+
+    A setting of the server counts for all of them: what one filesystem makes safe another may not.
+    """
+
+    def said(group: GroupChoice) -> tuple[str, dict[str, OptionValue]]:
+        of_data = {
+            each.option.id: each.value
+            for each in _of_group("", group, {}, has_data=True, has_wal=False)
+            if not each.option.of_wal
+        }
+        return group.filesystem, of_data
+
+    first, *others = map(said, target.of_relations)
+    return all(each == first for each in others)
 
 
 def contradiction(target: DiskTarget, own: Mapping[str, str]) -> ServerOption | None:
@@ -105,19 +127,23 @@ def contradiction(target: DiskTarget, own: Mapping[str, str]) -> ServerOption | 
 
 
 def vouches(target: DiskTarget, name: str, server_page_bytes: int = USUAL_PAGE_BYTES) -> bool:
-    """Return whether the filesystem of the data makes a setting safe to turn off that elsewhere is not.
+    """Return whether the filesystems of all data make a setting safe to turn off that elsewhere is not.
 
     Args:
         target: with filesystems, presets and options that exist.
         name: of the setting.
         server_page_bytes: of a data page of the server.
     """
-    spec = filesystem(target.data.filesystem)
+    return all(_vouches(group, name, server_page_bytes) for group in target.of_relations)
+
+
+def _vouches(group: GroupChoice, name: str, server_page_bytes: int) -> bool:
+    spec = filesystem(group.filesystem)
     options = [option for option in spec.options if option.stage is Stage.SERVER and option.id == name]
     off: OptionValue = False
     if not any(option.safety_of(off) == (Safety.SAFE,) for option in options):
         return False
-    chosen = chosen_options(target.data) | {name: off}
+    chosen = chosen_options(group) | {name: off}
     around = Circumstances(spec, chosen, server={}, server_page_bytes=server_page_bytes)
     return not any(finding.field == name for finding in check(around))
 
@@ -132,19 +158,21 @@ def refused_with(
         own: server settings of the person, by lower-case name.
         server_page_bytes: of a data page of the server.
     """
-    group = target.data
-    known = Circumstances(
-        filesystem(group.filesystem),
-        chosen_options(group),
-        group.level,
-        server=own,
-        zfs_log_disks=len(target.zfs_log),
-        server_page_bytes=server_page_bytes,
-    )
-    anyway = {finding.rule for finding in check(replace(known, server=None))}
-    return tuple(
-        finding for finding in check(known) if finding.action is Action.REFUSE and finding.rule not in anyway
-    )
+    found: dict[ConflictFinding, None] = {}
+    for group in target.of_relations:
+        known = Circumstances(
+            filesystem(group.filesystem),
+            chosen_options(group),
+            group.level,
+            server=own,
+            zfs_log_disks=len(target.zfs_log) if group is target.data else 0,
+            server_page_bytes=server_page_bytes,
+        )
+        anyway = {finding.rule for finding in check(replace(known, server=None))}
+        for finding in check(known):
+            if finding.action is Action.REFUSE and finding.rule not in anyway:
+                found[finding] = None
+    return tuple(found)
 
 
 def _contradicts(option: OptionSpec, instead: str, value: OptionValue) -> bool:

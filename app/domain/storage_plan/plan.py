@@ -44,7 +44,22 @@ class Role(StrEnum):
 
     DATA = "data"
     WAL = "wal"
+    TABLES = "tables"
+    INDEXES = "indexes"
     ZFS_LOG = "log"
+
+
+FURTHER_ROLES: Final = (Role.WAL, Role.TABLES, Role.INDEXES)
+"""What may have a group of disks of its own beside the data directory, in the order in which it is made.
+
+Each is a field of a plan and of a target, a key of campaign files, and a word on the bus.
+"""
+
+MOST_GROUPS: Final = 1 + len(FURTHER_ROLES)
+"""Filesystems that a plan makes at most."""
+
+RELATION_ROLES: Final = (Role.TABLES, Role.INDEXES)
+"""Those that hold a tablespace."""
 
 
 class InitialSync(StrEnum):
@@ -128,23 +143,37 @@ class StoragePlan:
         data: holds the data directory.
         wal: holds pg_wal; None where that lies in the data directory.
         zfs_log: log devices of the pool of `data`; more than one are mirrored.
+        tables: holds the tablespace of the tables; None where they lie in the data directory.
+        indexes: holds the tablespace of the indexes; None likewise.
     """
 
     data: Group
     wal: Group | None = None
     zfs_log: tuple[DiskIdentity, ...] = ()
+    tables: Group | None = None
+    indexes: Group | None = None
+
+    @property
+    def by_role(self) -> Mapping[Role, Group]:
+        """Every group by what it is for, the data's first, in the order in which they are made."""
+        found = {role: getattr(self, role.value) for role in (Role.DATA, *FURTHER_ROLES)}
+        return {role: group for role, group in found.items() if group is not None}
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The data's group and, where it has one, the WAL's."""
-        return tuple(filter(None, (self.data, self.wal)))
+        """The data's group and those that there are beside it."""
+        return tuple(self.by_role.values())
+
+    @property
+    def of_relations(self) -> tuple[Group, ...]:
+        """The groups on which tables or indexes may lie: the data's, and those with a tablespace."""
+        return tuple(group for role, group in self.by_role.items() if role is not Role.WAL)
 
     def members(self) -> Iterator[tuple[Role, DiskIdentity]]:
         """Yield every disk with its role, in the order in which disks are claimed."""
-        for disk in self.data.disks:
-            yield Role.DATA, disk
-        for disk in self.wal.disks if self.wal else ():
-            yield Role.WAL, disk
+        for role, group in self.by_role.items():
+            for disk in group.disks:
+                yield role, disk
         for disk in self.zfs_log:
             yield Role.ZFS_LOG, disk
 

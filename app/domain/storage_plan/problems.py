@@ -42,9 +42,8 @@ def plan_problems(plan: StoragePlan) -> tuple[Problem, ...]:
 
 def _problems(plan: StoragePlan) -> Iterator[Problem]:
     yield from _disk_problems(plan)
-    for name, group in (("data", plan.data), ("wal", plan.wal)):
-        if group:
-            yield from _group_problems(name, group)
+    for role, group in plan.by_role.items():
+        yield from _group_problems(role.value, group)
     pools = {spec.id for spec in FILESYSTEMS if spec.several is Assembler.ZFS}
     if plan.zfs_log and plan.data.filesystem not in pools:
         yield Problem(
@@ -53,11 +52,8 @@ def _problems(plan: StoragePlan) -> Iterator[Problem]:
 
 
 def _disk_problems(plan: StoragePlan) -> Iterator[Problem]:
-    fields = {
-        "data.disks": plan.data.disks,
-        "wal.disks": plan.wal.disks if plan.wal else (),
-        "zfs_log": plan.zfs_log,
-    }
+    fields = {f"{role.value}.disks": group.disks for role, group in plan.by_role.items()}
+    fields["zfs_log"] = plan.zfs_log
     uses = Counter(disk.key() for _, disk in plan.members())
     numbers = Counter(disk.device_number for _, disk in plan.members())
     for field, disks in fields.items():

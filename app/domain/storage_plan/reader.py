@@ -13,6 +13,7 @@ from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
+    FURTHER_ROLES,
     PLAN_SCHEMA,
     Bitmap,
     Group,
@@ -72,8 +73,12 @@ def read_plan(values: object) -> StoragePlan:
     if reading.problems:
         raise PlanError(reading.problems)
     data = reading.group("data", table.get("data"))
-    wal = reading.group("wal", table["wal"]) if "wal" in table else None
-    plan = StoragePlan(data, wal, reading.disks("zfs_log", table.get("zfs_log", [])))
+    further = {
+        role.value: reading.group(role.value, table[role.value])
+        for role in FURTHER_ROLES
+        if role.value in table
+    }
+    plan = StoragePlan(data, zfs_log=reading.disks("zfs_log", table.get("zfs_log", [])), **further)
     if reading.problems:
         raise PlanError(reading.problems)
     return plan

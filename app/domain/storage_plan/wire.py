@@ -9,16 +9,27 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from app.domain.disk import DiskIdentity
-from app.domain.storage_plan.plan import PLAN_SCHEMA, Group, StoragePlan, names_of, part_as_mapping
-from app.domain.storage_plan.reader import parse_plan
+from app.domain.problem import Problem
+from app.domain.storage_plan.plan import (
+    FURTHER_ROLES,
+    PLAN_SCHEMA,
+    Group,
+    StoragePlan,
+    names_of,
+    part_as_mapping,
+)
+from app.domain.storage_plan.reader import PlanError, parse_plan
+from app.domain.text import tr
 
 IDENTITY: Final = "(ssstst)"
 """Serial, WWN or empty, model, size in bytes, device number ``major:minor``, disk sequence number or 0."""
 GROUP: Final = f"(a{IDENTITY}ssa{{sv}}ttsssx)"
 """Disks, level, filesystem, options, bytes of each partition or 0 for the whole disk, bytes of a chunk or 0,
 bitmap or empty, initial synchronisation or empty, I/O scheduler or empty, bytes of read-ahead or -1."""
-PLAN: Final = f"({GROUP}a{GROUP}a{IDENTITY})"
-"""Data, WAL (none or one), log devices of the pool."""
+FURTHER: Final = f"a(s{GROUP})"
+"""Groups beside the data's, each with the word of its `app.domain.storage_plan.plan.FURTHER_ROLES`, once."""
+PLAN: Final = f"({GROUP}{FURTHER}a{IDENTITY})"
+"""Data, groups beside it, log devices of the pool."""
 PLANS: Final = f"a{PLAN}"
 """The argument of ``Describe``: 1 to `MOST_PLANS` plans."""
 MOST_PLANS: Final = 16
@@ -51,9 +62,10 @@ def identity_from_wire(wire: Sequence[Any]) -> DiskIdentity:
 
 def plan_to_wire(plan: StoragePlan) -> tuple[Wire, list[Wire], list[Wire]]:
     """Return a plan as it crosses the bus."""
+    further = [(role.value, group) for role, group in plan.by_role.items() if role in FURTHER_ROLES]
     return (
         _group_to_wire(plan.data),
-        [_group_to_wire(plan.wal)] if plan.wal else [],
+        [(name, _group_to_wire(group)) for name, group in further],
         [identity_to_wire(disk) for disk in plan.zfs_log],
     )
 
@@ -65,7 +77,7 @@ def _group_to_wire(group: Group) -> Wire:
 
 
 def plan_from_wire(
-    data: Sequence[Any], wal: Sequence[Sequence[Any]], log: Sequence[Sequence[Any]]
+    data: Sequence[Any], further: Sequence[tuple[str, Sequence[Any]]], log: Sequence[Sequence[Any]]
 ) -> StoragePlan:
     """Return the plan that crossed the bus.
 
@@ -73,9 +85,12 @@ def plan_from_wire(
         PlanError: it is none that can be made; names every field and what is allowed.
     """
     values: dict[str, object] = {"schema": PLAN_SCHEMA, "data": _group_values(data)}
-    if wal:
+    for name, group in further:
+        if name not in FURTHER_ROLES:
+            known = ", ".join(role.value for role in FURTHER_ROLES)
+            raise PlanError([Problem("further", tr("There is no such group of disks."), known)])
         # A second one is a problem like any other: parse_plan names the field.
-        values["wal"] = _group_values(wal[0]) if len(wal) == 1 else [_group_values(group) for group in wal]
+        values[name] = [values[name], _group_values(group)] if name in values else _group_values(group)
     if log:
         values["zfs_log"] = [_values(DiskIdentity, disk) for disk in log]
     return parse_plan(values)

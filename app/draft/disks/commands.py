@@ -65,7 +65,7 @@ def making_lines(plan: StoragePlan, disks: Sequence[Disk]) -> tuple[str, ...]:
 def maintenance_lines(target: DiskTarget, kind: Maintenance) -> tuple[str, ...]:
     """Return the commands with which root does a maintenance of what it made."""
     found = []
-    for role, (_, group) in zip((Role.DATA, Role.WAL), target.groups, strict=False):
+    for role, group in {Role.DATA: target.data, **target.further}.items():
         mounted = MountIs(f"{FOLDER}/{MOUNT_NAMES[role]}", (f"{PARTITION_NAME_PREFIX}{role.value}-SESSION",))
         command = maintenance_command(kind, group.filesystem, mounted, "UUID", "pgfooting-snapshot-XXXX")
         if command is not None:

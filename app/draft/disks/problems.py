@@ -11,7 +11,7 @@ from app.domain.campaign.server_options import contradiction
 from app.domain.options.checks import check
 from app.domain.options.conflicts import Action, ConflictFinding
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Role
+from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import circumstances
 from app.draft.disks.levels import level_reasons
@@ -22,7 +22,11 @@ from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft, le
 from app.draft.fields.text import setting_lines
 from app.draft.from_campaign import disks_of
 
-_FIELDS: Final = {Role.DATA: f"{PREFIX}data", Role.WAL: f"{WAL_PREFIX}data", Role.ZFS_LOG: f"{PREFIX}zfs_log"}
+_FIELDS: Final = {
+    Role.DATA: f"{PREFIX}data",
+    **{role: f"{PREFIX}{role.value}.data" for role in FURTHER_ROLES},
+    Role.ZFS_LOG: f"{PREFIX}zfs_log",
+}
 
 
 def storage_problems(parts: DraftParts, facts: StorageFacts, step: Step) -> tuple[Problem, ...]:

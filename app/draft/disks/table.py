@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from app.campaign_file.disks import group_text
+from app.domain.campaign.configuration import GroupChoice
 from app.domain.disk import Disk, DiskRefusal, SpareAnswer, grouped_reasons
 from app.domain.inspection_report import InspectionReport
 from app.domain.options.option import USUAL_PAGE_BYTES
@@ -22,7 +24,13 @@ from app.storage.spare.disks import Listing
 
 JOURNALED: Final = "D18"
 """The rule by which a disk that the helper's journal names is not spare."""
-ROLE_WORDS: Final = {Role.DATA: tr("data"), Role.WAL: tr("WAL"), Role.ZFS_LOG: tr("log")}
+ROLE_WORDS: Final = {
+    Role.DATA: tr("data"),
+    Role.WAL: tr("WAL"),
+    Role.TABLES: tr("tables"),
+    Role.INDEXES: tr("indexes"),
+    Role.ZFS_LOG: tr("log"),
+}
 _UNTRUE_ROTATION: Final = frozenset({"virtio", "xen", "loop"})
 """Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
 
@@ -271,11 +279,19 @@ def _told(refusals: Sequence[DiskRefusal]) -> Iterator[str]:
 
 def assign(disks: DisksDraft, key: str, role: Role | None) -> None:
     """Use a disk for something, as the last of its kind; None for nothing."""
+    for kept, group in disks.kept.items():
+        setattr(disks, kept.value, group_text(_without(group, key)))
     for keys in _keys_by_role(disks).values():
         if key in keys:
             keys.remove(key)
     if role is not None and key:
         _keys_by_role(disks)[role].append(key)
+
+
+def _without(group: GroupChoice, key: str) -> GroupChoice | None:
+    """Return a group without a disk; None where nothing is left of it."""
+    kept = tuple(each for each in group.disks if each != key)
+    return replace(group, disks=kept) if kept else None
 
 
 def role_of(disks: DisksDraft, key: str) -> Role | None:
@@ -317,4 +333,11 @@ def chosen_words(disks: DisksDraft, facts: StorageFacts) -> str:
 
 
 def _keys_by_role(disks: DisksDraft) -> dict[Role, list[str]]:
-    return {Role.DATA: disks.data.disks, Role.WAL: disks.wal.disks, Role.ZFS_LOG: disks.zfs_log}
+    return {
+        Role.DATA: disks.data.disks,
+        Role.WAL: disks.wal.disks,
+        Role.TABLES: [],
+        Role.INDEXES: [],
+        **{role: list(group.disks) for role, group in disks.kept.items()},
+        Role.ZFS_LOG: disks.zfs_log,
+    }

@@ -69,7 +69,8 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
         found.problems.append(Problem(f"{PREFIX}filesystem", sentence))
     if found.problems:
         return found
-    target = DiskTarget(data, wal, tuple(disks.zfs_log) if on_zfs else (), limit)
+    log = tuple(disks.zfs_log) if on_zfs else ()
+    target = DiskTarget(data, wal, log, limit, **{role.value: group for role, group in disks.kept.items()})
     found.problems += [told(each, PREFIX) for each in target_problems(target)]
     found.target = None if found.problems else target
     return found

@@ -59,22 +59,31 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
     )
     at_least = tr(" at least") if is_least else ""
     without = tr(" without the transactions") if is_least else ""
-    told = sentence.format(
+    words = sentence.format(
         at_least=at_least, size=format_size(most), without=without, share=_share_words(most / smallest)
     )
-    return (*sentences, told, *_endurance_sentences(per_disk, resolved.wear, at_least))
+    sentences.append(words)
+    if any(len(plan.of_relations) > 1 for plan in plans.values()):
+        sentences.append(
+            tr(
+                "How much of that goes to tables and how much to indexes is not known beforehand: where they "
+                "have disks of their own, each disk is counted with all of it."
+            )
+        )
+    return (*sentences, *_endurance_sentences(per_disk, resolved.wear, at_least))
 
 
 def _bytes_per_disk(
     plans: Mapping[str, StoragePlan], written: Mapping[str, WrittenVolume], runs: int
 ) -> dict[DiskIdentity, float]:
-    """Return what all runs write to each disk of the data."""
+    """Return what all runs write at most to each disk with tables or indexes."""
     found: dict[DiskIdentity, float] = {}
     for name, plan in plans.items():
-        each_bytes = written[name].known_bytes * _factor(plan.data) / len(plan.data.disks)
-        each_bytes += synchronised_bytes(plan.data) * runs
-        for disk in plan.data.disks:
-            found[disk] = found.get(disk, 0.0) + each_bytes
+        for group in plan.of_relations:
+            each_bytes = written[name].known_bytes * _factor(group) / len(group.disks)
+            each_bytes += synchronised_bytes(group) * runs
+            for disk in group.disks:
+                found[disk] = found.get(disk, 0.0) + each_bytes
     return found
 
 

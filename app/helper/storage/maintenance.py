@@ -20,7 +20,6 @@ from app.domain.errors import FootingError
 from app.domain.maintenance import DoneBy, Maintenance, maintenance
 from app.domain.messages.message import say
 from app.domain.step_progress import Operation, StepProgress
-from app.domain.storage_plan.plan import Role
 from app.helper.storage.pending_plans import PlannedLayout
 from app.helper.storage.signals import SessionListener
 from app.storage.execution import Execution, StepResult
@@ -84,12 +83,11 @@ def commands_for(
         if isinstance(each, MountIs)
     }
     found = []
-    for role, group in ((Role.DATA, layout.plan.data), (Role.WAL, layout.plan.wal)):
-        if group is not None:
-            uuid = Names(layout.id).filesystem(role)
-            snapshot = snapshot_name(secrets.token_hex(8))
-            mounted = mounts[f"{layout.folder}/{MOUNT_NAMES[role]}"]
-            found.append(maintenance_command(kind, group.filesystem, mounted, uuid, snapshot))
+    for role, group in layout.plan.by_role.items():
+        uuid = Names(layout.id).filesystem(role)
+        snapshot = snapshot_name(secrets.token_hex(8))
+        mounted = mounts[f"{layout.folder}/{MOUNT_NAMES[role]}"]
+        found.append(maintenance_command(kind, group.filesystem, mounted, uuid, snapshot))
     return tuple(each for each in found if each is not None)
 
 

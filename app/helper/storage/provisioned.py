@@ -13,6 +13,7 @@ from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError, StorageError
 from app.domain.maintenance import Maintenance
 from app.domain.messages.message import joined, say
+from app.domain.storage_plan.plan import Role
 from app.helper.base import audit
 from app.helper.base.folders import PRIVATE, RUN, make_private_folder
 from app.helper.storage.control_groups import ControlGroup
@@ -57,10 +58,12 @@ class ProvisionedStorage:
         """Where filesystems of the disks are mounted."""
         return tuple(str(path) for path in self._mount_points() if path.name != PRIVATE)
 
-    def places(self) -> tuple[str, str, str]:
-        """Return the folders of storage, WAL (empty where it has none of its own) and private things."""
-        storage, wal = (f"{self.layout.folder}/{name}" for name in MOUNT_NAMES.values())
-        return storage, wal if self.layout.plan.wal else "", f"{self.layout.folder}/{PRIVATE}"
+    def places(self) -> tuple[str, dict[str, str], str]:
+        """Return the folders of storage, of what has disks of its own by role, and of private things."""
+        folders = {role: f"{self.layout.folder}/{MOUNT_NAMES[role]}" for role in self.layout.plan.by_role}
+        storage = folders.pop(Role.DATA)
+        further = {role.value: folder for role, folder in folders.items()}
+        return storage, further, f"{self.layout.folder}/{PRIVATE}"
 
     def make(self) -> None:
         """Make it and hand it to its user; what fails is undone.

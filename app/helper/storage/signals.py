@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from app.dbus.service import MethodError
@@ -32,8 +32,8 @@ class SessionListener(Protocol):
     def executed(self, done: StepResult) -> None:
         """A step has ended, also one whose program failed."""
 
-    def ready(self, storage: str, wal: str, private: str) -> None:
-        """The storage belongs to the user now; `wal` is empty where there is none."""
+    def ready(self, storage: str, further: Mapping[str, str], private: str) -> None:
+        """The storage belongs to the user now; `further` are folders on disks of their own, by role."""
 
     def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
         """Nothing is made any more, or `left` could not be unmade."""
@@ -78,10 +78,10 @@ class SignalSender:
             code = _NO_EXIT_CODE if done.exit_code is None else done.exit_code
             self.emit("Executed", done.text, code, done.seconds, done.output[:_MOST_OUTPUT])
 
-    def ready(self, storage: str, wal: str, private: str) -> None:
+    def ready(self, storage: str, further: Mapping[str, str], private: str) -> None:
         """Tell where the storage is."""
         audit.note("ready: %s", storage)
-        self.emit("Ready", storage, wal, private)
+        self.emit("Ready", storage, dict(further), private)
 
     def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
         """Tell that nothing is made any more, or what is left."""

@@ -30,7 +30,7 @@ def empty_page_cache(of: RunFolders, record: Recorder, watch: Callable[[], None]
     Raises:
         ServerError: what is dirty cannot be written, or a file cannot be reached.
     """
-    folders = tuple(filter(None, (of.data_directory, of.wal_directory)))
+    folders = of.contents
     argv = ("sync", "--file-system", *folders)
     outcome = run_command(argv, account=of.private.account, timeout_s=SYNC_TIMEOUT_S, record=record)
     if not outcome.succeeded:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.errors import TargetLostError
+from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
@@ -15,6 +16,26 @@ from app.hosts.folders.private_folder import PrivateFolder, replaced
 _LOG_RESERVE_BYTES: Final = 4 * MIB
 _BLOCK_BYTES: Final = 512
 """Unit of st_blocks (stat(2))."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablespaceFolder:
+    """An empty folder for a tablespace, on a filesystem of its own.
+
+    Attributes:
+        role: what comes to lie there.
+        path: mode 0700, of the server's account.
+        identity: which folder the root of that filesystem is.
+    """
+
+    role: Role
+    path: str
+    identity: FileIdentity
+
+    @property
+    def root(self) -> str:
+        """Root of its filesystem."""
+        return self.path.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +53,7 @@ class RunFolders:
         wal_directory: folder for pg_wal on a filesystem of its own, which initdb makes; empty where the WAL
             lies in the data directory.
         wal_identity: which folder that filesystem's root is; None without one.
+        tablespaces: on filesystems of their own.
     """
 
     root: str
@@ -43,6 +65,13 @@ class RunFolders:
     notes: tuple[str, ...] = ()
     wal_directory: str = ""
     wal_identity: FileIdentity | None = None
+    tablespaces: tuple[TablespaceFolder, ...] = ()
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """Every folder that holds what the server writes, the data directory first."""
+        spaces = (each.path for each in self.tablespaces)
+        return (self.data_directory, *filter(None, [self.wal_directory]), *spaces)
 
     @property
     def wal_root(self) -> str:
@@ -63,6 +92,7 @@ def check_alive(site: RunFolders, reserve_bytes: int) -> None:
     places = [(site.root, site.identity)]
     if site.wal_identity is not None:
         places.append((site.wal_root, site.wal_identity))
+    places += [(each.root, each.identity) for each in site.tablespaces]
     for path, identity in places:
         free_bytes = _check_folder(path, identity, site)
         if free_bytes < reserve_bytes:

@@ -87,7 +87,7 @@ def check_target(target: Target, account: Account, need_bytes: int) -> CheckedTa
 def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:
     """Only who they are is asked: whether they are spare, or loop devices may be used, is root's to say."""
     plan = storage_plan(target, list_disks(_EVERY_DISK).disks, data_set_bytes)
-    return CheckedTarget("", ", ".join(target.names), usable_bytes(plan.data), plan=plan)
+    return CheckedTarget("", ", ".join(target.names), min(map(usable_bytes, plan.of_relations)), plan=plan)
 
 
 # --- folder

@@ -6,15 +6,17 @@ Facts from the manual pages of pgbench 13 to 18.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from app.domain.campaign.configuration import PGBENCH_OPTION, Script, Workload
 from app.domain.errors import PgbenchError
+from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE
 from app.postgres.pgbench.transaction_log import LogFormat
+from app.postgres.tablespaces import tablespace_options
 
 OLDEST_MAJOR: Final = 13
 QUIET_SCALE: Final = 500
@@ -104,7 +106,11 @@ def log_format(workload: Workload) -> LogFormat:
 
 
 def initialise_argv(
-    program: PgbenchProgram, connection: Connection, scale: int, steps: str = _DEFAULT_STEPS
+    program: PgbenchProgram,
+    connection: Connection,
+    scale: int,
+    steps: str = _DEFAULT_STEPS,
+    tablespaces: Iterable[Role] = (),
 ) -> tuple[str, ...]:
     """Return the arguments that create and load pgbench's tables.
 
@@ -122,12 +128,17 @@ def initialise_argv(
         f"--init-steps={steps}",
         f"--scale={scale}",
         *quiet,
+        *tablespace_options(tablespaces),
         *_connection_argv(connection),
     )
 
 
 def loading_argvs(
-    program: PgbenchProgram, connection: Connection, scale: int, script_path: str | None = None
+    program: PgbenchProgram,
+    connection: Connection,
+    scale: int,
+    script_path: str | None = None,
+    tablespaces: Sequence[Role] = (),
 ) -> tuple[tuple[str, ...], ...]:
     """Return the arguments of each pgbench that loads the data set, in order.
 
@@ -136,14 +147,15 @@ def loading_argvs(
         connection: how it reaches the server.
         scale: scale factor.
         script_path: a file of `app.postgres.pgbench.filler.load_script`; None for pgbench's own rows.
+        tablespaces: of what there is one of its own.
 
     Raises:
         PgbenchError: the program is older than 13.
     """
     if script_path is None:
-        return (initialise_argv(program, connection, scale),)
+        return (initialise_argv(program, connection, scale, tablespaces=tablespaces),)
     return (
-        initialise_argv(program, connection, scale, _STEPS_BEFORE_ROWS),
+        initialise_argv(program, connection, scale, _STEPS_BEFORE_ROWS, tablespaces),
         (
             program.path,
             "--no-vacuum",
@@ -153,7 +165,7 @@ def loading_argvs(
             "--protocol=simple",
             *_connection_argv(connection),
         ),
-        initialise_argv(program, connection, scale, _STEPS_AFTER_ROWS),
+        initialise_argv(program, connection, scale, _STEPS_AFTER_ROWS, tablespaces),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -51,6 +51,7 @@ class ServerSources:
         data_directory: folder of this machine; also before the server makes it.
         wal_directory: folder of the WAL on a filesystem of its own; None also where it lies with the data.
         reason: a sentence: why something is not known.
+        tablespaces: what lies there ("tables", "indexes") and its folder, on a filesystem of its own each.
     """
 
     conninfo: str | None = field(default=None, repr=False)
@@ -58,6 +59,7 @@ class ServerSources:
     data_directory: str | None = None
     wal_directory: str | None = None
     reason: str = ""
+    tablespaces: tuple[tuple[str, str], ...] = ()
 
     @property
     def data_folder(self) -> str:
@@ -72,12 +74,18 @@ class ServerSources:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Folders of data and, where that has a filesystem of its own, WAL.
+        """Folders of data and of what has a filesystem of its own: WAL, tablespaces.
 
         Raises:
             ProbeUnavailable: they are not known.
         """
-        return tuple(filter(None, (self.data_folder, self.wal_directory)))
+        return (self.data_folder, *self.further.values())
+
+    @property
+    def further(self) -> Mapping[str, str]:
+        """Folders on filesystems of their own, by what lies there; none where nothing is known."""
+        wal = {} if self.wal_directory is None else {"wal": self.wal_directory}
+        return {} if self.data_directory is None else {**wal, **dict(self.tablespaces)}
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Final
 
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, read_text
-from app.probes.base.probe import ProbeUnavailable, ServerSources
+from app.probes.base.probe import ServerSources
 from app.probes.facts.machine import (
     frequency_facts,
     identity_facts,
@@ -66,24 +66,17 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
         "load": lambda: load_facts(proc),
         "identity": identity_facts,
     }
-    for folder in _other_folders(server):
-        parts["wal_storage"] = partial(storage_facts, folder, resolver)
+    for name, folder in server.further.items():
+        parts[f"{name}_storage"] = partial(storage_facts, _there(folder), resolver)
     facts: Facts = {"format": FACTS_FORMAT}
     for name, read in parts.items():
         facts[name] = attempt(read)
     return facts
 
 
-def _other_folders(server: ServerSources) -> tuple[str, ...]:
-    """Return the folder of the WAL where it lies on a filesystem of its own; none where nothing is known.
-
-    Before a run initdb has not made it yet: then the folder around it, on the same filesystem.
-    """
-    try:
-        folders = server.folders[1:]
-    except ProbeUnavailable:
-        return ()
-    return tuple(each if Path(each).exists() else str(Path(each).parent) for each in folders)
+def _there(folder: str) -> str:
+    """Return a folder, or the one around it, on the same filesystem: initdb has not made pg_wal yet."""
+    return folder if Path(folder).exists() else str(Path(folder).parent)
 
 
 def read_changing_facts(places: FactSources | None = None) -> Facts:

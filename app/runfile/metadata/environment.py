@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.domain.storage_plan.plan import FURTHER_ROLES
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.domain.virtual_disks import played_by
@@ -128,6 +129,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         facts: by name, as `app.runfile.reader.RunFile.facts` has them.
     """
     storage, processor, kernel = (_dict(facts.get(name)) for name in ("storage", "processor", "kernel"))
+    storages = (storage, *(_dict(facts.get(f"{role.value}_storage")) for role in FURTHER_ROLES))
     mount, machine = _dict(storage.get("mount")), _dict(facts.get("machine"))
     online, settings = processor.get("online"), _dict(_dict(facts.get("server")).get("settings"))
     page = _dict(settings.get("block_size")).get("value")
@@ -137,7 +139,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         in_memory=bool(mount.get("in_memory")),
         mount_options=tuple(dict.fromkeys(options)),
         dataset=_dict(_dict(storage.get("filesystem")).get("dataset")),
-        devices=_devices(storage, _dict(facts.get("wal_storage"))),
+        devices=_devices(*storages),
         name=_text(machine.get("name")),
         storage=_text(machine.get("storage")),
         processor=_text(_dict(processor.get("info")).get("model_name")),
@@ -151,7 +153,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         virtual_machine=_text(_dict(facts.get("virtualisation")).get("machine")),
         page_bytes=int(page) if isinstance(page, str) and page.isdecimal() and len(page) < 7 else None,
         machine_id=_text(_dict(facts.get("identity")).get("machine_id")),
-        arc_max_bytes=_arc_max_bytes(storage, _dict(facts.get("wal_storage"))),
+        arc_max_bytes=_arc_max_bytes(*storages),
     )
 
 
@@ -173,7 +175,7 @@ def _cpus(value: Fact | None) -> str:
 
 
 def _devices(*storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ...]:
-    """Return the devices of data and WAL, each once."""
+    """Return the devices of data and of what has disks of its own, each once."""
     found: dict[str, DeviceFacts] = {}
     for storage in storages:
         for name, facts in _dict(storage.get("devices")).items():

@@ -68,7 +68,8 @@ def _half_written(run: RunMetadata, environment: EnvironmentFacts) -> tuple[Mark
     value = _settings(run).get(FULL_PAGE_WRITES, "")
     if parse_switch(value) is not False:
         return None
-    kind, reason = _OF_PAGES[_pages(run, environment)]
+    found = {_pages(run, environment), *_pages_apart(run, environment)}
+    kind, reason = _OF_PAGES[next(each for each in _WORST_FIRST if each in found)]
     return ((kind, f"{FULL_PAGE_WRITES} = {value}: {reason}"),) if kind else ()
 
 
@@ -86,6 +87,21 @@ _OF_PAGES: Final = {
         tr("nothing here shows whether this filesystem ever leaves a half-written page"),
     ),
 }
+
+
+_WORST_FIRST: Final = (PageWrites.TORN, PageWrites.UNVERIFIED, PageWrites.WHOLE)
+
+
+def _pages_apart(run: RunMetadata, environment: EnvironmentFacts) -> Iterator[PageWrites]:
+    """Yield what may be said of pages on each filesystem of a tablespace, as it was planned."""
+    page = known(run.installation.block_size, None) or environment.page_bytes
+    plan = run.target.plan
+    for group in plan.of_relations[1:] if isinstance(plan, StoragePlan) else ():
+        spec, chosen = _spec(group.filesystem), group.chosen
+        defaults = {option.id: option.default for option in spec.options} if spec is not None else {}
+        record = _bytes(chosen.get("recordsize", defaults.get("recordsize")))
+        in_place = chosen.get("datacow") is False or chosen.get("nocow_attribute") is True
+        yield page_writes(group.filesystem, record_bytes=record, page_bytes=page, in_place=in_place)
 
 
 def _pages(run: RunMetadata, environment: EnvironmentFacts) -> PageWrites:

@@ -49,7 +49,7 @@ from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
 _LAYOUT_NUMBERS: Final = {"n2": 0x102}
 """How the kernel counts the layouts of raid10: near copies, and far copies times 256 (md.rst, raid10.c)."""
 
-MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal"}
+MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal", Role.TABLES: "tables", Role.INDEXES: "indexes"}
 """Names of the mount points below the session's folder."""
 
 
@@ -79,15 +79,16 @@ def _steps(
         tuple(member.disk for member in members), "every disk is the one that was chosen, and spare"
     )
     logs = _of(members, Role.ZFS_LOG)
-    parts = [(plan.data, (*_of(members, Role.DATA), *logs))]
-    if plan.wal:
-        parts.append((plan.wal, _of(members, Role.WAL)))
+    parts = [
+        (group, (*_of(members, role), *(logs if role is Role.DATA else ())))
+        for role, group in plan.by_role.items()
+    ]
     for group, disks in parts:
         yield from scheduler_checks(group, disks)
     yield from partition_steps(members)
-    yield from _group_steps(plan.data, _of(members, Role.DATA), logs, names, folder)
-    if plan.wal:
-        yield from _group_steps(plan.wal, _of(members, Role.WAL), (), names, folder)
+    for role, group in plan.by_role.items():
+        of_pool = logs if role is Role.DATA else ()
+        yield from _group_steps(group, _of(members, role), of_pool, names, folder)
     yield from queue_steps(parts, names)
 
 

@@ -14,7 +14,7 @@ from app.domain.options.checks import echo, validate_options
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import ArrayLayout, layout
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Group, GroupOf, StoragePlan
+from app.domain.storage_plan.plan import Group, GroupOf, Role, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.reader import PlanError
 from app.domain.text import tr
@@ -81,7 +81,8 @@ def _raise_if_any(place: str, problems: Sequence[Problem]) -> None:
 
 def _names(target: DiskTarget) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "data", target.data.disks
-    yield "wal.data", target.wal.disks if target.wal else ()
+    for role, group in target.further.items():
+        yield f"{role.value}.data", group.disks
     yield "zfs_log", target.zfs_log
 
 
@@ -161,10 +162,14 @@ def usable_bytes(group: Group) -> int:
 
 
 def _too_small(target: DiskTarget, plan: StoragePlan, data_set_bytes: int) -> list[Problem]:
-    usable = usable_bytes(plan.data)
-    if usable >= data_set_bytes:
-        return []
-    message = tr("The data set needs {need}; these disks hold {usable}.").format(
-        need=format_size(data_set_bytes), usable=format_size(usable)
-    )
-    return [Problem("partition_size" if target.data.partition_bytes is not None else "data", message)]
+    found = []
+    for (prefix, choice), (role, group) in zip(target.groups, plan.by_role.items(), strict=True):
+        usable = usable_bytes(group)
+        if role is Role.WAL or usable >= data_set_bytes:
+            continue
+        message = tr("The data set needs {need}; these disks hold {usable}.").format(
+            need=format_size(data_set_bytes), usable=format_size(usable)
+        )
+        key = "partition_size" if choice.partition_bytes is not None else "data"
+        found.append(Problem(f"{prefix}{key}", message))
+    return found

@@ -64,8 +64,12 @@ class Names:
         return self._uuid(f"array {role.value}")
 
     def array(self, role: Role) -> str:
-        """Return the name of an array; with the home host it has at most 32 characters."""
-        return f"pgf-{role.value}-{self.session.hex[:10]}"
+        """Return the name of an array.
+
+        With the home host and a colon it has fewer than 32 characters: else mdadm leaves the home host out
+        (its super1.c). The first five letters tell the roles apart.
+        """
+        return f"pgf-{role.value[:5]}-{self.session.hex[:10]}"
 
     def array_node(self, role: Role) -> str:
         """Return the node of an array."""

@@ -77,8 +77,7 @@ def members_of(
         KeyError: a disk of the plan is not among the devices.
     """
     sizes = {
-        Role.DATA: planned_bytes(plan.data),
-        Role.WAL: planned_bytes(plan.wal) if plan.wal else 0,
+        **{role: planned_bytes(group) for role, group in plan.by_role.items()},
         Role.ZFS_LOG: whole_disk_bytes(disk.size_bytes for disk in plan.zfs_log) if plan.zfs_log else 0,
     }
     found = []
@@ -102,7 +101,7 @@ def members_of(
 
 def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> SignatureIs:
     """Return what is made in a partition of a group."""
-    group = plan.wal if role is Role.WAL and plan.wal else plan.data
+    group = plan.data if role is Role.ZFS_LOG else plan.by_role[role]
     spec = filesystem(group.filesystem)
     match spec.assembler(group.level):
         case Assembler.ZFS:

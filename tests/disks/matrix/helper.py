@@ -224,9 +224,9 @@ class _Listener:
     def executed(self, done: StepResult) -> None:
         pass
 
-    def ready(self, storage: str, wal: str, private: str) -> None:
+    def ready(self, storage: str, further: Mapping[str, str], private: str) -> None:
         self._was_ready = True
-        self._say(Said("ready", f"{storage} {wal} {private}"))
+        self._say(Said("ready", f"{storage} {further.get('wal', '')} {private}"))
 
     def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
         self._say(_over("unmade", error, left))

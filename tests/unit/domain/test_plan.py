@@ -14,6 +14,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
+    FURTHER_ROLES,
     Bitmap,
     Group,
     InitialSync,
@@ -83,9 +84,18 @@ def test_what_cannot_be_made_is_refused_with_its_field(plan: StoragePlan, field:
     assert fields(plan) == {field}
 
 
-def test_a_disk_in_two_roles_is_refused_in_both() -> None:
-    plan = StoragePlan(ONE, wal=ONE)
-    assert fields(plan) == {"data.disks[0]", "wal.disks[0]"}
+@pytest.mark.parametrize("name", [role.value for role in FURTHER_ROLES])
+def test_a_disk_in_two_roles_is_refused_in_both(name: str) -> None:
+    groups = {name: ONE}
+    plan = StoragePlan(ONE, wal=groups.get("wal"), tables=groups.get("tables"), indexes=groups.get("indexes"))
+    assert fields(plan) == {"data.disks[0]", f"{name}.disks[0]"}
+
+
+def test_every_group_is_checked_like_that_of_the_data() -> None:
+    bad = replace(PAIR, disks=(disk(3),))
+    plans = (StoragePlan(ONE, wal=bad), StoragePlan(ONE, tables=bad), StoragePlan(ONE, indexes=bad))
+    for role, plan in zip(FURTHER_ROLES, plans, strict=True):
+        assert fields(plan) == {f"{role.value}.disks"}
 
 
 def test_two_names_of_one_device_are_one_disk() -> None:

@@ -164,6 +164,25 @@ def test_what_loading_writes_is_told_where_the_speed_decides_the_rest() -> None:
         assert "about 960 MiB" in told.partition("each data disk is written")[2]
 
 
+def test_disks_of_tables_and_of_indexes_are_counted_with_all_that_is_written() -> None:
+    """One of TBW tells how large a share it is: on one disk of three it must not be a third."""
+    single = GroupChoice(KEYS[:1], Level.SINGLE, "xfs")
+    apart = DiskTarget(
+        single, tables=replace(single, disks=KEYS[1:2]), indexes=replace(single, disks=KEYS[2:3])
+    )
+    on_one, on_three = (
+        wear_sentences(resolved(target), {"on disks": WrittenVolume(10**12)})
+        for target in (DiskTarget(single), apart)
+    )
+    assert on_three[0] == on_one[0]
+    assert "each disk is counted with all of it" in on_three[1]
+    assert not any("indexes" in sentence for sentence in on_one)
+    told = replace(resolved(apart), wear={SPARE[2].identity.device_number: DriveWear(10**12, 5)})
+    assert "2 of the drives tell nothing" in " ".join(
+        wear_sentences(told, {"on disks": WrittenVolume(10**12)})
+    )
+
+
 def wear_told(*wear: DriveWear) -> str:
     level = Level.SINGLE if len(wear) < 2 else Level.STRIPE
     target = DiskTarget(GroupChoice(KEYS[: len(wear) or 1], level, "xfs"))

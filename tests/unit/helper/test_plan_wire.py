@@ -13,6 +13,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import (
+    FURTHER_ROLES,
     Bitmap,
     Group,
     InitialSync,
@@ -40,6 +41,11 @@ PLANS = [
     StoragePlan(
         Group(DISKS[:1], Level.SINGLE, "ext4", scheduler=Scheduler.NONE, read_ahead_bytes=0),
         Group(DISKS[2:3], Level.SINGLE, "btrfs", scheduler=Scheduler.BFQ, read_ahead_bytes=4 * MIB),
+    ),
+    StoragePlan(
+        Group(DISKS[:1], Level.SINGLE, "ext4"),
+        tables=Group(DISKS[1:3], Level.MIRROR, "xfs"),
+        indexes=Group(DISKS[3:4], Level.SINGLE, "btrfs"),
     ),
 ]
 
@@ -74,16 +80,19 @@ def test_a_plan_crosses_the_bus_in_the_order_of_the_interface() -> None:
         ([("", "0x5", "", 2 * GIB, "8:3", 7)], "single", "ext4", {}, 0, 0, "", "", "", -1),
         [
             (
-                [("1", "", "MODEL", GIB, "8:1", 0), ("2", "", "MODEL", GIB, "8:2", 0)],
-                "mirror",
-                "xfs",
-                {"atime": "noatime"},
-                512 * MIB,
-                0,
-                "none",
-                "wait",
-                "kyber",
-                128 * KIB,
+                "wal",
+                (
+                    [("1", "", "MODEL", GIB, "8:1", 0), ("2", "", "MODEL", GIB, "8:2", 0)],
+                    "mirror",
+                    "xfs",
+                    {"atime": "noatime"},
+                    512 * MIB,
+                    0,
+                    "none",
+                    "wait",
+                    "kyber",
+                    128 * KIB,
+                ),
             )
         ],
         [],
@@ -105,11 +114,42 @@ def test_a_plan_crosses_the_bus_in_the_order_of_the_interface() -> None:
     }
 
 
-def test_a_second_group_for_the_wal_is_refused() -> None:
-    data, wal, log = plan_to_wire(PLANS[1])
+FURTHER = [role.value for role in FURTHER_ROLES]
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_a_second_group_for_the_same_is_refused(name: str) -> None:
+    data, further, log = plan_to_wire(PLANS[1])
+    group = further[0][1]
+    for count in (2, 3):
+        with pytest.raises(PlanError) as refused:
+            plan_from_wire(data, [(name, group)] * count, log)
+        assert refused.value.problems[0].path == name
+
+
+@pytest.mark.parametrize(
+    "name", ["data", "log", "zfs_log", "", "WAL", "wal ", "../wal", "storage", "private"]
+)
+def test_a_group_for_something_else_is_refused(name: str) -> None:
+    """Its word is part of the mount point, of names on disk and of the journal."""
+    data, further, log = plan_to_wire(PLANS[1])
     with pytest.raises(PlanError) as refused:
-        plan_from_wire(data, [*wal, *wal], log)
-    assert refused.value.problems[0].path == "wal"
+        plan_from_wire(data, [(name, further[0][1])], log)
+    assert refused.value.problems[0].path == "further"
+
+
+@pytest.mark.parametrize("first", ["data", *FURTHER])
+@pytest.mark.parametrize("second", FURTHER)
+def test_a_disk_that_is_in_two_groups_is_refused(first: str, second: str) -> None:
+    if first == second:
+        return
+    (disks, *rest), further, log = plan_to_wire(PLANS[1])
+    stolen = further[0][1]
+    data = (stolen[0], *rest) if first == "data" else (disks, *rest)
+    groups = [(name, stolen) for name in (first, second) if name != "data"]
+    with pytest.raises(PlanError) as refused:
+        plan_from_wire(data, groups, log)
+    assert {each.path.partition(".")[0] for each in refused.value.problems} == {first, second}
 
 
 HOSTILE = ("rw,suid,dev", "x -o suid", "always\n", "", "/etc/passwd", -1, 1 << 60)
@@ -136,7 +176,7 @@ GROUPS = st.tuples(
 
 
 @settings(deadline=None)
-@given(GROUPS, st.lists(GROUPS, max_size=2), IDENTITIES)
+@given(GROUPS, st.lists(st.tuples(TEXT | st.sampled_from(FURTHER), GROUPS), max_size=4), IDENTITIES)
 def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
     data: Any,  # noqa: ANN401
     wal: Any,  # noqa: ANN401

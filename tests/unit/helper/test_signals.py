@@ -78,5 +78,5 @@ def test_progress_is_told_as_far_as_it_is_known(owner: Owner) -> None:
 
 
 def test_where_the_storage_is_is_told(owner: Owner) -> None:
-    owner.teller.ready("/s", "", "/p")
-    assert owner.heard == [("Ready", "/s", "", "/p")]
+    owner.teller.ready("/s", {"wal": "/w"}, "/p")
+    assert owner.heard == [("Ready", "/s", {"wal": "/w"}, "/p")]

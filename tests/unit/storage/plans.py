@@ -35,7 +35,7 @@ def disks(count: int) -> tuple[DiskIdentity, ...]:
 
 def devices(plan: StoragePlan) -> dict[str, PlannedDevice]:
     """Return sda for disk 1 and so on."""
-    letters = {disk(number).key(): "abcdefghijkl"[number - 1] for number in range(1, 13)}
+    letters = {disk(number).key(): "abcdefghijklm"[number - 1] for number in range(1, 14)}
     return {each.key(): PlannedDevice(f"/dev/sd{letters[each.key()]}") for _, each in plan.members()}
 
 

@@ -15,11 +15,11 @@ from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Level, layout
-from app.domain.storage_plan.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, StoragePlan
+from app.domain.storage_plan.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, Role, StoragePlan
 from app.domain.units import MIB
 from app.storage.layout.commands import build_steps
 from app.storage.layout.conditions import FactIs, NoSignature
-from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.names import HOST, Names, PlannedDevice
 from app.storage.layout.steps import (
     ClaimDisks,
     Command,
@@ -48,6 +48,13 @@ def commands(plan: StoragePlan) -> list[Command]:
 
 def argv_of(plan: StoragePlan, program: str) -> tuple[str, ...]:
     return next(step.argv for step in commands(plan) if step.argv[0] == program)
+
+
+def test_names_of_arrays_are_their_own_and_leave_room_for_the_home_host() -> None:
+    """From 32 characters on mdadm leaves the home host out (its super1.c)."""
+    names = {NAMES.array(role) for role in Role}
+    assert len(names) == len(Role)
+    assert all(len(f"{HOST}:{name}") < 32 for name in names)
 
 
 def test_no_golden_command_forces_anything() -> None:
@@ -93,7 +100,14 @@ def plans(draw: st.DrawFn) -> StoragePlan:
     options = tuple((option.id, draw(values_of(option))) for option in chosen)
     group = Group(disks(count), level, spec.id, options, draw(st.sampled_from([None, 512 * MIB])))
     wal = Group((disk(10),), Level.SINGLE, draw(st.sampled_from(["ext4", "zfs"])))
-    return StoragePlan(group, draw(st.sampled_from([None, wal])), (disk(11),) if spec.id == "zfs" else ())
+    spaces = [Group((disk(at),), Level.SINGLE, draw(st.sampled_from(["xfs", "zfs"]))) for at in (12, 13)]
+    return StoragePlan(
+        group,
+        draw(st.sampled_from([None, wal])),
+        (disk(11),) if spec.id == "zfs" else (),
+        draw(st.sampled_from([None, spaces[0]])),
+        draw(st.sampled_from([None, spaces[1]])),
+    )
 
 
 @given(plans())
@@ -145,7 +159,7 @@ def test_disks_are_claimed_before_anything_else_and_what_is_made_is_read_back(pl
     assert isinstance(claim, ClaimDisks)
     assert set(claim.disks) == {device.node for device in devices(plan).values()}
     assert isinstance(steps[-1], ReadBack)
-    assert len([step for step in steps if isinstance(step, ReadBack)]) == (2 if plan.wal else 1)
+    assert len([step for step in steps if isinstance(step, ReadBack)]) == len(plan.groups)
 
 
 @pytest.mark.parametrize(("spec", "level"), CASES, ids=lambda case: getattr(case, "id", str(case)))

@@ -1,0 +1,85 @@
+"""Tablespaces for tables and for indexes: what makes them, what pgbench is told, and what lies where.
+
+Sources: manual, CREATE TABLESPACE (an empty folder of the server's account, outside of the data directory),
+pgbench (``--tablespace``, ``--index-tablespace``: primary keys too), storage layout (``pg_tblspc``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app.domain.campaign.configuration import DiskTarget, Target
+from app.domain.errors import TargetError
+from app.domain.storage_plan.plan import RELATION_ROLES, Role
+from app.domain.text import tr
+
+_OPTIONS: Final = {Role.TABLES: "--tablespace", Role.INDEXES: "--index-tablespace"}
+_WORDS: Final = {Role.TABLES: tr("table"), Role.INDEXES: tr("index")}
+
+
+@dataclass(frozen=True, slots=True)
+class Tablespaces:
+    """The tablespaces of a server under test.
+
+    Attributes:
+        places: their folders, by what comes to lie there.
+    """
+
+    places: tuple[tuple[Role, str], ...] = ()
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where they are."""
+        return tuple(folder for _, folder in self.places)
+
+    def statements(self, owner: str) -> tuple[str, ...]:
+        """Return what makes them; `owner` is the role that may use them."""
+        return tuple(
+            f"CREATE TABLESPACE {tablespace_name(role)} OWNER {owner} LOCATION '{_quoted(folder)}'"
+            for role, folder in self.places
+        )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def tablespace_name(role: Role) -> str:
+    """Return what a tablespace is called; names that begin with pg_ are the server's own."""
+    return f"pgfooting_{role.value}"
+
+
+def roles_of(target: Target) -> tuple[Role, ...]:
+    """Return what has a tablespace on disks of its own."""
+    return tuple(role for role in RELATION_ROLES if isinstance(target, DiskTarget) and role in target.further)
+
+
+def tablespace_options(roles: Iterable[Role]) -> tuple[str, ...]:
+    """Return what ``pgbench --initialize`` is told."""
+    return tuple(f"{_OPTIONS[role]}={tablespace_name(role)}" for role in roles)
+
+
+def check_places(
+    tablespaces: Tablespaces, data_directory: str, relations: Iterable[tuple[Role, Path]]
+) -> None:
+    """Make sure that every file of tables and indexes lies where it was to.
+
+    Args:
+        tablespaces: of the server.
+        data_directory: where it lies without a tablespace.
+        relations: each file, and of what.
+
+    Raises:
+        TargetError: one lies elsewhere; names it and where it should.
+        OSError: it cannot be looked for.
+    """
+    wanted = {role: Path(folder).resolve(strict=True) for role, folder in tablespaces.places}
+    data = Path(data_directory).resolve(strict=True)
+    for role, path in relations:
+        found, place = path.resolve(strict=True), wanted.get(role, data)
+        if not found.is_relative_to(place):
+            message = tr("The {what} in {found} should lie in {place}. Nothing was measured.")
+            raise TargetError(message.format(what=_WORDS[role], found=found, place=place))
