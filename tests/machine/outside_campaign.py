@@ -6,14 +6,27 @@ import json
 import os
 import pwd
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
-from tests.machine.rig_campaigns import USER, as_user, campaign, install, nothing_left_on, start_service
+from tests.machine.rig_campaigns import (
+    USER,
+    as_user,
+    campaign,
+    install,
+    nothing_left_on,
+    start_service,
+    wait_until,
+)
 
-__all__ = ["install", "start_outside", "tell_outside"]
+__all__ = ["begin_rounds", "go_on", "install", "start_outside", "tell_outside", "tell_waiting"]
+
+_ROUNDS = Path("/home", USER, "rounds")
+_COUNTING = "/etc/polkit-1/rules.d/00-asked.rules"
+_COUNTED = "asked for org.pgfooting.helper.erase"
 
 
 def devices(serials: Sequence[str]) -> list[str]:
@@ -77,3 +90,79 @@ def tell_outside(*serials: str) -> None:
             }
         )
     )
+
+
+def begin_rounds(serial: str) -> None:
+    """Start a campaign of three runs on one virtio disk, in the user's own library; wait for the second one.
+
+    It returns when the second run measures. From now on polkit writes into the journal whenever somebody asks
+    whether disks may be erased.
+    """
+    Path(_COUNTING).write_text(
+        "polkit.addRule(function(action, subject) {\n"
+        '    polkit.log("asked for " + action.id);\n'
+        "    return polkit.Result.NOT_HANDLED;\n"
+        "});\n"
+    )
+    subprocess.run(["systemctl", "restart", "polkit.service"], check=True)
+    start_service()
+    account = pwd.getpwnam(USER)
+    _ROUNDS.mkdir()
+    os.chown(_ROUNDS, account.pw_uid, account.pw_gid)
+    table = f'[configuration.target.disks]\ndata = ["{serial}"]\nfilesystem = "ext4"\n'
+    text = campaign(("ext4", table), duration="20s").replace("repeats = 1", "repeats = 3")
+    (_ROUNDS / "campaign.toml").write_text(text)
+    words = as_user("run", f"{_ROUNDS}/campaign.toml", "--progress", "json", "--erase", serial)
+    with (_ROUNDS / "told").open("wb") as told, (_ROUNDS / "said").open("wb") as said:
+        runner = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=told, stderr=said, start_new_session=True
+        )
+
+    def is_measuring_the_second() -> bool:
+        assert runner.poll() is None, (_ROUNDS / "said").read_text()
+        lines = [line for line in (_ROUNDS / "told").read_text().splitlines() if line.endswith("}")]
+        events = [json.loads(line) for line in lines]
+        names = [each["event"] for each in events]
+        after = events[names.index("finished") :] if "finished" in names else []
+        return any(each["event"] == "second" and each["phase"] == "measure" for each in after)
+
+    wait_until(is_measuring_the_second, "the second run does not measure")
+
+
+def tell_waiting(serial: str) -> None:
+    """Wait until nothing is left of campaigns on a virtio disk and print as JSON what waits."""
+    wait_until(lambda: nothing_left_on(devices([serial])) == [], "something is left")
+    sys.stdout.write(_said_to_user("unfinished", "--json").replace("\n", ""))
+
+
+def go_on(serial: str, folder: str) -> None:
+    """Go on with a campaign and print as JSON how it ended, its files, and how often polkit was asked."""
+    start_service()
+    before = _times_asked()
+    words = as_user("run", "--resume", folder, "--progress", "json", "--erase", serial)
+    ended = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    runs = []
+    for path in sorted(Path(folder).glob("*.footing")):
+        with RunFile(path) as run:
+            run.check()
+            runs.append([path.name, run.values["number"], str(run.values["state"])])
+    events = [json.loads(line) for line in ended.stdout.splitlines()]
+    told = {
+        "status": ended.returncode,
+        "said": ended.stderr,
+        "measured": len([each for each in events if each["event"] == "finished"]),
+        "runs": runs,
+        "asked": _times_asked() - before,
+        "left": nothing_left_on(devices([serial])),
+        "waiting": json.loads(_said_to_user("unfinished", "--json")),
+    }
+    print(json.dumps(told))  # noqa: T201 - the answer
+
+
+def _said_to_user(*words: str) -> str:
+    return subprocess.run(as_user(*words), check=True, capture_output=True, text=True).stdout
+
+
+def _times_asked() -> int:
+    command = ["journalctl", "--boot", "--no-pager", "--unit", "polkit.service"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.count(_COUNTED)

@@ -22,6 +22,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 from types import TracebackType
@@ -259,6 +260,22 @@ class Guest:
         self._qemu = None
         while self._connections:
             self._connections.pop().close()
+
+    def reboot(self, *, limit_s: float = BOOT_LIMIT_S) -> None:
+        """Let systemd shut the guest down, as `systemctl reboot` does, and boot it again.
+
+        Raises:
+            GuestError: it did not shut down, or did not get up again, in time.
+        """
+        with suppress(GuestError):  # it may be down before it has answered
+            self.run(["systemctl", "reboot", "--no-block"])
+        if self._qemu is not None:
+            try:
+                self._qemu.wait(limit_s)  # QEMU ends where a guest reboots (-no-reboot)
+            except subprocess.TimeoutExpired as error:
+                raise GuestError("the guest did not shut down in time", TIMED_OUT) from error
+        self.cut_power()
+        self.boot(limit_s=limit_s)
 
     def abandon(self) -> None:
         """Let whoever waits for this guest get GuestError soon; may be called from another thread."""
