@@ -26,6 +26,7 @@ __all__ = ["begin_rounds", "go_on", "install", "start_outside", "tell_outside", 
 
 _ROUNDS = Path("/home", USER, "rounds")
 _COUNTING = "/etc/polkit-1/rules.d/00-asked.rules"
+_TAG = "pgfooting-rig"
 _COUNTED = "asked for org.pgfooting.helper.erase"
 
 
@@ -100,7 +101,8 @@ def begin_rounds(serial: str) -> None:
     """
     Path(_COUNTING).write_text(
         "polkit.addRule(function(action, subject) {\n"
-        '    polkit.log("asked for " + action.id);\n'
+        # polkit.log() goes to the standard error of polkitd, which Debian's unit throws away.
+        f'    polkit.spawn(["/usr/bin/logger", "--tag", "{_TAG}", "asked for " + action.id]);\n'
         "    return polkit.Result.NOT_HANDLED;\n"
         "});\n"
     )
@@ -164,5 +166,5 @@ def _said_to_user(*words: str) -> str:
 
 
 def _times_asked() -> int:
-    command = ["journalctl", "--boot", "--no-pager", "--unit", "polkit.service"]
+    command = ["journalctl", "--boot", "--no-pager", "--identifier", _TAG]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.count(_COUNTED)
