@@ -80,7 +80,7 @@ VACUUM: Final = Maintenance(
 BASE_BACKUP: Final = Maintenance("base-backup", tr("base backup (pg_basebackup)"), DoneBy.PROGRAM, LONG_S)
 FSTRIM: Final = Maintenance(
     "fstrim",
-    tr("unused blocks told to the disks (fstrim)"),
+    tr("trim of free space (fstrim)"),
     DoneBy.ROOT,
     LONG_S,
     ("ext4", "xfs", "btrfs", "f2fs", "ext3"),
