@@ -20,6 +20,8 @@ from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.domain.units import format_size
+from app.hosts.folders.as_owner import examine
+from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.hosts.server_under_test import ServerSetup
 from app.hosts.zfs_cache import check_arc_max
@@ -163,6 +165,7 @@ class _TargetChecks:
 
     account: Account
     _known: dict[tuple[str, int], CheckedTarget] = field(default_factory=dict)
+    _examined: dict[str, FolderFacts | Obstacle] = field(default_factory=dict)
 
     def check(self, target: Target, need_bytes: int) -> CheckedTarget:
         """Return the checked target.
@@ -172,8 +175,13 @@ class _TargetChecks:
         """
         asked = (repr(target), need_bytes)  # of equal targets one may say 1 where another says true
         if asked not in self._known:
-            self._known[asked] = check_target(target, self.account, need_bytes)
+            self._known[asked] = check_target(target, self.account, need_bytes, self._examine)
         return self._known[asked]
+
+    def _examine(self, path: str, account: Account) -> FolderFacts | Obstacle:
+        if path not in self._examined:
+            self._examined[path] = examine(path, account)
+        return self._examined[path]
 
 
 def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> ResolvedCampaign:

@@ -8,6 +8,7 @@ import pwd
 import re
 import stat
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -25,6 +26,9 @@ from app.process.starter import Account
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.disk_target import storage_plan, usable_bytes
 from app.storage.spare.disks import list_disks
+
+Examine = Callable[[str, Account], FolderFacts | Obstacle]
+"""What an account finds at a folder; `app.hosts.folders.as_owner.examine` asks it."""
 
 __all__ = ["MEMORY_FOLDER", "OWN_NAME", "CheckedTarget", "check_target", "default_folder"]
 
@@ -63,13 +67,16 @@ class CheckedTarget:
         return self.free_bytes if self.limit_bytes is None else min(self.free_bytes, self.limit_bytes)
 
 
-def check_target(target: Target, account: Account, need_bytes: int) -> CheckedTarget:
+def check_target(
+    target: Target, account: Account, need_bytes: int, examine: Examine = errands.examine
+) -> CheckedTarget:
     """Check what can be known before the data directory is created; creates nothing but the default folder.
 
     Args:
         target: folder, memory or disks.
         account: whom server and pgbench run as; reaching, writing and free space are asked as this account.
         need_bytes: what the runs need at most; of disks: the data set, from which partitions get their size.
+        examine: what the account finds at a folder; who checks many sizes of one folder asks once.
 
     Raises:
         TargetError: names the path component or the size at fault.
@@ -77,7 +84,7 @@ def check_target(target: Target, account: Account, need_bytes: int) -> CheckedTa
     """
     match target:
         case FolderTarget():
-            return _check_folder(target, account, need_bytes)
+            return _check_folder(target, account, need_bytes, examine)
         case MemoryTarget():
             return _check_memory(target, account, need_bytes, read_memory())
         case DiskTarget():
@@ -93,10 +100,10 @@ def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:
 # --- folder
 
 
-def _check_folder(target: FolderTarget, account: Account, need_bytes: int) -> CheckedTarget:
+def _check_folder(target: FolderTarget, account: Account, need_bytes: int, examine: Examine) -> CheckedTarget:
     given = target.path or ""
     path = os.path.realpath(_spelled_out(given) if given else _default(account))
-    facts = _reached(path, account)
+    facts = _reached(path, account, examine)
     _check_place(path, facts)
     _check_writable(path, facts, account)
     _check_space(path, facts, need_bytes)
@@ -136,8 +143,8 @@ def _spelled_out(given: str) -> str:
     return path
 
 
-def _reached(path: str, account: Account) -> FolderFacts:
-    found = errands.examine(path, account)
+def _reached(path: str, account: Account, examine: Examine = errands.examine) -> FolderFacts:
+    found = examine(path, account)
     if isinstance(found, FolderFacts):
         return found
     raise _explain(path, found, account)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,8 @@ from app.hosts.folders.descriptors import READ, opened, strictly
 WAL: Final = "pg_wal"
 """In a template always a folder; in a copy a link where the WAL has a filesystem of its own."""
 _PART_BYTES: Final = 1 << 20
+_STRETCH_BYTES: Final = 32 << 20
+"""Large enough that filesystems that allocate when they write back (ext4, XFS, btrfs) make long extents."""
 _DEEPEST: Final = 16
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -184,63 +186,82 @@ def _leads_to(folder: int, path: str, where: str) -> bool:
 def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> TreeDigest:
     """Read the files of a listing, in its order, into a digest and, where there is one, into a target.
 
-    A part goes into the digest in a thread of its own while it is written: hashlib computes without the
-    interpreter's lock, and takes about as long as writing does.
+    Parts go into the digest in a thread of its own while they are written and the next one is read: hashlib
+    computes without the interpreter's lock, and takes about as long as reading and writing do.
     """
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        return _stream_beside(beside, reading, entries, writing)
-
-
-def _stream_beside(
-    beside: ThreadPoolExecutor, reading: int, entries: tuple[_Entry, ...], writing: int | None
-) -> TreeDigest:
     digest = hashlib.sha256()
     files = size_bytes = 0
-    buffer = memoryview(bytearray(_PART_BYTES))
-    for entry in entries:
-        digest.update(entry.head)
-        if entry.size is None:
-            continue
-        files += 1
-        target = None if writing is None else os.open(entry.path, _NEW, 0o600, dir_fd=writing)
-        try:
-            done = 0
-            for part in _parts(reading, entry.path, buffer):
-                done += len(part)
-                if target is None:
-                    digest.update(part)
-                    continue
-                digested = beside.submit(digest.update, part)
-                try:
-                    _write(target, part)
-                finally:
-                    digested.result()  # the buffer is read into again
-        finally:
-            if target is not None:
-                os.close(target)
-        if done != entry.size:
-            raise UnreadableTemplateError(f"{entry.path}: {done} bytes instead of {entry.size}")
-        size_bytes += done
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        parts = _Parts(beside, digest.update)
+        for entry in entries:
+            parts.digest(entry.head)
+            if entry.size is None:
+                continue
+            files += 1
+            target = None if writing is None else os.open(entry.path, _NEW, 0o600, dir_fd=writing)
+            try:
+                done = 0
+                for part in parts.of(reading, entry.path):
+                    if target is not None:
+                        _write(target, part, done)
+                    done += len(part)
+            finally:
+                if target is not None:
+                    os.close(target)
+            if done != entry.size:
+                raise UnreadableTemplateError(f"{entry.path}: {done} bytes instead of {entry.size}")
+            size_bytes += done
     return TreeDigest(digest.hexdigest(), files, size_bytes)
 
 
-def _parts(folder: int, path: str, buffer: memoryview) -> Iterator[memoryview]:
-    """Yield a file of the template part by part; the parts lie in the buffer."""
-    try:
-        file = os.open(path, _OLD, dir_fd=folder)
+class _Parts:
+    """Parts of files in two buffers by turns: one is read into while the other is still being digested."""
+
+    def __init__(self, beside: ThreadPoolExecutor, update: Callable[[bytes | memoryview], None]) -> None:
+        self._beside = beside
+        self._update = update
+        self._buffers = (memoryview(bytearray(_PART_BYTES)), memoryview(bytearray(_PART_BYTES)))
+        self._digesting: Future[None] | None = None
+
+    def digest(self, content: bytes | memoryview) -> None:
+        """Let the digest take up what comes next; returns when it has what came before."""
+        before, self._digesting = self._digesting, self._beside.submit(self._update, content)
+        if before is not None:
+            before.result()
+
+    def of(self, folder: int, path: str) -> Iterator[memoryview]:
+        """Yield a file of the template part by part; a part is good until the one after the next.
+
+        Raises:
+            UnreadableTemplateError: it cannot be read.
+        """
         try:
-            while count := os.readv(file, [buffer]):
-                yield buffer[:count]
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(file)
-    except OSError as err:
-        raise UnreadableTemplateError(f"{path}: {err.strerror}") from err
+            file = os.open(path, _OLD, dir_fd=folder)
+            try:
+                while count := os.readv(file, [self._buffers[0]]):
+                    self._buffers = self._buffers[1], self._buffers[0]
+                    part = self._buffers[1][:count]
+                    self.digest(part)
+                    yield part
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(file)
+        except OSError as err:
+            raise UnreadableTemplateError(f"{path}: {err.strerror}") from err
 
 
-def _write(file: int, part: memoryview) -> None:
+def _write(file: int, part: memoryview, before: int) -> None:
+    """Write a part behind what was written before, and start the writing back of each stretch that is whole.
+
+    Without that the disk is idle until everything is forced to it at the end. posix_fadvise(2) starts it and
+    does not wait (mm/fadvise.c); what is not on the disk yet stays in the page cache.
+    """
+    end = before + len(part)
     while part:
         part = part[os.write(file, part) :]
+    if end // _STRETCH_BYTES > before // _STRETCH_BYTES:
+        begin = (before // _STRETCH_BYTES) * _STRETCH_BYTES
+        os.posix_fadvise(file, begin, end - begin, os.POSIX_FADV_DONTNEED)
 
 
 def _compare(entries: tuple[_Entry, ...], writing: int, wal_directory: str) -> None:
