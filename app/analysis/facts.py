@@ -54,6 +54,7 @@ class RunFacts:
         configuration: name of its configuration.
         repeat: 0-based.
         attempt: 1, or more where it was measured again because others disturbed it.
+        place: 1-based place of its configuration in the campaign; 0 where it is not told.
         number: 1-based place in the order of the campaign; None where it is not told.
         order: how the runs of its campaign follow each other, a `RunOrder`; empty where it is not told.
         order_seed: that this order was drawn with; None where it was not, or is not told.
@@ -108,6 +109,7 @@ class RunFacts:
     tags: tuple[str, ...] = ()
     note: str = ""
     others: tuple[Property, ...] = field(default=(), repr=False)
+    place: int = 0
     number: int | None = None
     order: str = ""
     order_seed: int | None = None
@@ -168,6 +170,7 @@ def read_run_facts(path: Path) -> RunFacts:
             configuration=_text(told.configuration),
             repeat=known(told.repeat, 0),
             attempt=known(told.attempt, 1),
+            place=or_none(told.place) or 0,
             number=or_none(told.number),
             order=_text(told.order),
             order_seed=or_none(told.order_seed),

@@ -342,7 +342,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--baseline",
         default="",
         metavar="NAME",
-        help=tr("configuration to compare with (default: the first)"),
+        help=tr("configuration to compare with (default: the campaign's first; of files, the first file's)"),
     )
     compare.add_argument(
         "--effect", type=_percent, default=2.0, metavar="PERCENT", help=tr("least difference of interest (2)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, safety_warning, with_warning
@@ -43,7 +44,7 @@ from app.comparison.table import (
     build_rows,
     told_rate,
 )
-from app.comparison.taking_part import why_left_out
+from app.comparison.taking_part import by_configuration, why_left_out
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
 from app.comparison.wording import describe_briefly, describe_without_verdict
 from app.domain.errors import RunFileError
@@ -135,7 +136,7 @@ class RunComparison:
 
     Attributes:
         runs: all of them, in the order given.
-        groups: configurations, in the order of their first runs; the first is the baseline. What is not
+        groups: configurations, see `compare_runs`; the first is the baseline. What is not
             durable stands apart, behind all others, and is a baseline only where nothing is durable.
         rows: of the table, one a group; empty without runs.
         cut: what is left out of the beginning of every run.
@@ -197,6 +198,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     shorten: bool = False,
     disturbed: DisturbedRuns = DisturbedRuns.WHERE_NEEDED,
     spreads: Mapping[str, KnownSpread] | None = None,
+    as_given: bool = False,
 ) -> RunComparison:
     """Compare runs, each configuration with the first.
 
@@ -209,8 +211,9 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         shorten: leave words that all groups have out of their names.
         disturbed: which of the runs that others disturbed take part.
         spreads: of the library's repeats, by kind of target.
+        as_given: groups in the order of their first runs; else those of a campaign in that of its file.
     """
-    groups = _in_order(_groups(runs, shorten=shorten), baseline)
+    groups = _in_order(_groups(runs, shorten=shorten, as_given=as_given), baseline)
     left_out = why_left_out(runs)
     members = [group.members for group in groups]
     repeated = measured_again(runs, members, left_out, disturbed)
@@ -233,14 +236,9 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     rows = build_rows(measured, effect=effect, anchors=anchors.by_group)
     comparison = RunComparison(compared, groups, rows, cut, effect, anchors=anchors)
     if disturbed is DisturbedRuns.WHERE_NEEDED:
-        comparison = _both_ways(
-            comparison,
-            lambda use: (
-                compare_runs(
-                    runs, effect=effect, cut_s=cut_s, baseline=baseline, shorten=shorten, disturbed=use
-                ).rows
-            ),
-        )
+        again = partial(compare_runs, runs, effect=effect, cut_s=cut_s, baseline=baseline)
+        again = partial(again, shorten=shorten, as_given=as_given)
+        comparison = _both_ways(comparison, lambda use: again(disturbed=use).rows)
     told = zip(groups, _with_chance(comparison, spreads or {}), strict=True)
     rows = tuple(
         replace(row, verdict=with_safety(row.verdict, groups[0], group, is_ranked=is_ranked))
@@ -421,10 +419,8 @@ def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> Compar
     return ComparedRun(run, name, shape.mean, "", cut.seconds, figures, shape)
 
 
-def _groups(runs: Sequence[RunFacts], *, shorten: bool) -> tuple[ComparedGroup, ...]:
-    members: dict[tuple[str, str], list[int]] = {}
-    for place, run in enumerate(runs):
-        members.setdefault((run.campaign_key, run.configuration or run.name), []).append(place)
+def _groups(runs: Sequence[RunFacts], *, shorten: bool, as_given: bool) -> tuple[ComparedGroup, ...]:
+    members = by_configuration(runs, as_given=as_given)
     names: Sequence[str] = unique_names(
         [one_line(name) or tr("(no name)") for _, name in members],
         [one_line(runs[places[0]].campaign) for places in members.values()],

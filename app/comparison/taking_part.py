@@ -1,4 +1,4 @@
-"""Which runs take part in a comparison: complete ones with TPS, each once. Pure."""
+"""Which runs are repeats of each other, and which take part in a comparison. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,30 @@ from app.domain.text import tr
 from app.runfile.writer import RunState
 
 
+def by_configuration(runs: Sequence[RunFacts], *, as_given: bool) -> dict[tuple[str, str], list[int]]:
+    """Return the places of the repeats of each configuration of each campaign.
+
+    Args:
+        runs: in any order.
+        as_given: configurations in the order of their first runs; else campaigns are, and the configurations
+            of each in the order of its file, where that is told: which run of a campaign comes first is
+            chance, and the first configuration is what the others are compared with.
+    """
+    found: dict[tuple[str, str], list[int]] = {}
+    for place, run in enumerate(runs):
+        found.setdefault((run.campaign_key, run.configuration or run.name), []).append(place)
+    if as_given:
+        return found
+    campaigns = list(dict.fromkeys(campaign for campaign, _ in found))
+
+    def in_file(key: tuple[str, str]) -> tuple[int, int]:
+        return campaigns.index(key[0]), runs[found[key][0]].place
+
+    return {key: found[key] for key in sorted(found, key=in_file)}
+
+
 def why_left_out(runs: Sequence[RunFacts]) -> list[str]:
-    """Return of each run why it takes no part, a clause; empty where it does."""
+    """Return of each run why it takes no part, a clause; empty where it is complete, has TPS, and no copy."""
     seen: dict[str, str] = {}
     reasons = []
     for run in runs:

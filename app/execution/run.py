@@ -300,6 +300,7 @@ def _introduce(
         name=name,
         campaign=execution.campaign.name,
         campaign_folder=execution.folder.name,
+        place=1 + execution.campaign.configurations.index(planned.configuration),
         repeats=execution.campaign.repeats,
         order=execution.campaign.order.value,
         order_seed=execution.campaign.order_seed,

@@ -66,7 +66,7 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
     """Compare the runs of a report and group them.
 
     Args:
-        facts: of each run; the first one's configuration is the baseline.
+        facts: of each run; the first configuration of the first one's campaign is the baseline.
         data: their series.
     """
     whole = compare_runs(facts)

@@ -41,7 +41,7 @@ def read_report(paths: Iterable[Path], *, anonymous: bool = False) -> Report:
     """Return the report of these run files.
 
     Args:
-        paths: at least one; the first one's configuration is the baseline.
+        paths: at least one; the first configuration of the first one's campaign is the baseline.
         anonymous: whether serials, host, user and folders are replaced.
 
     Raises:

@@ -11,6 +11,7 @@ PRAGMA application_id = 1346848335;
 PRAGMA user_version = 1;
 
 -- What the run is: key and JSON value. Keys: id, name, campaign, campaign_folder, number, repeat, repeats,
+-- place (1-based, of the configuration in the campaign),
 -- attempt (more than 1: measured again because others disturbed it), order and order_seed (how the runs of the
 -- campaign follow each other), design (fixed or sequential: after each round what cannot win any more is left
 -- out) and rivals (names of the configurations that compete in a sequential campaign), seed,

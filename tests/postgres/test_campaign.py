@@ -43,6 +43,7 @@ def test_a_campaign_measures_folder_and_memory_and_ends_in_a_table(campaign_benc
     for path in files:
         with RunFile(path) as run:
             seeds.setdefault(run.values["repeat"], set()).add(run.values["seed"])
+            assert run.metadata.place == {"folder": 1, "memory": 2}[str(run.metadata.configuration)]
     assert all(len(of_repeat) == 1 for of_repeat in seeds.values())
     assert seeds[0] != seeds[1]
 

@@ -95,6 +95,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         baseline=arguments.baseline,
         shorten=True,
         spreads=read_spreads(library),
+        as_given=not any(Path(name).is_dir() for name in arguments.runs),
     )
     _check_baseline(comparison, arguments.baseline)
     if arguments.again is not None:

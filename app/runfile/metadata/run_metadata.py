@@ -268,6 +268,7 @@ class RunMetadata:
         campaign_folder: where its run files were written; the same for runs of one campaign only.
         campaign_file: the campaign's whole text.
         configuration: name of the configuration.
+        place: 1-based place of the configuration in the campaign's file.
         number: 1-based place in the order of the campaign.
         repeat: 0-based repeat of the configuration.
         repeats: of each configuration.
@@ -317,6 +318,7 @@ class RunMetadata:
     campaign_folder: Known[str] = NOT_KNOWN
     campaign_file: Known[str] = NOT_KNOWN
     configuration: Known[str] = NOT_KNOWN
+    place: Known[int] = NOT_KNOWN
     number: Known[int] = NOT_KNOWN
     repeat: Known[int] = NOT_KNOWN
     attempt: Known[int] = NOT_KNOWN

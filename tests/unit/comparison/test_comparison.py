@@ -145,6 +145,32 @@ def test_the_baseline_can_be_another_group(tmp_path: Path) -> None:
     ]
 
 
+def test_the_first_configuration_of_the_campaign_is_compared_with_whichever_ran_first(tmp_path: Path) -> None:
+    ran = ("zfs", "xfs", "ext4", "ext4", "zfs", "xfs")
+    places = {"ext4": 1, "xfs": 2, "zfs": 3}
+    runs = facts(
+        tmp_path,
+        *(
+            Trial(f"{name} #{at // 3 + 1}", name, at // 3, more={"place": places[name]})
+            for at, name in enumerate(ran)
+        ),
+    )
+    assert [group.name for group in compare_runs(runs).groups] == ["ext4", "xfs", "zfs"]
+    assert [group.name for group in compare_runs(runs, as_given=True).groups] == ["zfs", "xfs", "ext4"]
+    assert [group.name for group in compare_runs(runs, baseline="xfs").groups] == ["xfs", "ext4", "zfs"]
+
+
+def test_campaigns_keep_the_order_given_and_files_of_before_that_of_their_runs(tmp_path: Path) -> None:
+    runs = facts(
+        tmp_path,
+        Trial("zfs", "zfs", campaign="B", more={"place": 2}),
+        Trial("xfs", "xfs", campaign="A"),
+        Trial("ext4", "ext4", campaign="A"),
+        Trial("f2fs", "f2fs", campaign="B", more={"place": 1}),
+    )
+    assert [group.name for group in compare_runs(runs).groups] == ["f2fs", "zfs", "xfs", "ext4"]
+
+
 def test_one_run_each_is_indicative_only(tmp_path: Path) -> None:
     found = compared(tmp_path, Trial(), Trial("xfs #1", "xfs", tps=1100, filesystem="xfs"))
     assert found.verdicts[0].startswith(
