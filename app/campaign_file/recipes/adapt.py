@@ -23,6 +23,7 @@ from app.domain.campaign.configuration import (
     Caches,
     Campaign,
     Configuration,
+    DataSet,
     DiskTarget,
     GroupChoice,
     Workload,
@@ -137,7 +138,7 @@ def fill_disks(campaign: Campaign, head: RecipeHead, serials: Sequence[str]) -> 
 
 
 def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
-    """Return the quick variant of a recipe's campaign.
+    """Return the quick variant of a recipe's campaign; its data is loaded once, where it can be copied.
 
     Raises:
         UsageError: it has none.
@@ -161,10 +162,15 @@ def quick_variant(campaign: Campaign, head: RecipeHead | None) -> Campaign:
         message = tr("recipe.quick keeps {count} configurations; at most {most} are quick.")
         words = message.format(count=len(kept), most=MOST_QUICK_CONFIGURATIONS)
         raise CampaignError(words, field="recipe.quick.configurations")
+    may_copy = all(len(item.target.of_relations) == 1 for item in kept if isinstance(item.target, DiskTarget))
+    data_set = DataSet.COPIED if may_copy else DataSet.LOADED  # the same in all of a campaign
     return replace(
         campaign,
         name=_quick_name(campaign.name),
-        configurations=tuple(replace(item, workload=_quick_workload(item.workload, quick)) for item in kept),
+        configurations=tuple(
+            replace(item, workload=replace(_quick_workload(item.workload, quick), data_set=data_set))
+            for item in kept
+        ),
         matrix=None,  # of a part of its cells nothing is a matrix
         repeats=quick.repeats,
         design=Design.FIXED,  # so few repeats leave nothing out
