@@ -21,6 +21,7 @@ from app.analysis.phase_figures import PhaseFigures, read_phase_figures
 from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.io_baseline import IoBaseline
+from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.hosts.host import ROOT_STEP
 from app.library.entries import effective_state
@@ -87,6 +88,7 @@ class RunFacts:
         baseline: what the storage can do by itself; None where nobody asked it.
         used: how much of that the run used.
         phases: with figures of their own, where it measured several.
+        plan: what pgFooting made of which disks; None where it made nothing, or nobody tells.
     """
 
     path: str
@@ -130,6 +132,7 @@ class RunFacts:
     used: tuple[UsedShare, ...] = field(default=(), repr=False, compare=False)
     load: OfferedLoad = field(default_factory=OfferedLoad)
     phases: tuple[PhaseFigures, ...] = field(default=(), repr=False)
+    plan: StoragePlan | None = field(default=None, repr=False, compare=False)
 
     def figures_after(self, cut_s: float) -> dict[str, float | None]:
         """Return the figures without the first seconds of the measured phase; `summary` where nothing is cut.
@@ -189,6 +192,7 @@ def read_run_facts(path: Path) -> RunFacts:
             summary=figures_of(run),
             phases=read_phase_figures(run),
             load=offered_load(told),
+            plan=or_none(told.target.plan),
             commands=_executed(run),
             environment=tuple(_flat(facts)),
             unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),

@@ -18,6 +18,7 @@ from typing_extensions import override
 from app import COMMAND, VERSION
 from app.cli.terminal import log
 from app.cli.terminal.error_boundary import run_guarded
+from app.cli.terminal.report_wishes import add_wishes
 from app.domain.errors import UsageError
 from app.domain.text import tr
 
@@ -458,12 +459,15 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `report` takes."""
     parser.description = tr(
         "Writes a PDF: the answer on the first page, then what differs, charts, every configuration, the "
-        "method, the environment and the exact commands. The same runs give the same file."
+        "method, the machine and its settings; it carries all facts and exact commands as files. The same "
+        "runs and words give the same file. With .txt, or - for the terminal, it tells what won as commands, "
+        "lines of fstab and of postgresql.conf, with what was measured of each."
     )
     help_of_runs = f"{RUN_HELP}; {tr('the others are compared with the configuration of the first')}"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=help_of_runs)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.pdf")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,txt}")
     parser.add_argument("--paper", choices=("a4", "letter"), default="a4", help=tr("size of its pages (a4)"))
+    add_wishes(parser)
     _add_common(parser)
 
 

@@ -23,6 +23,7 @@ class TextRole(StrEnum):
     SUBHEADING = "subheading"
     ANSWER = "answer"
     BODY = "body"
+    SMALL = "small"
     NOTE = "note"
     WARNING = "warning"
     CODE = "code"
@@ -50,7 +51,7 @@ class Text:
         text: one paragraph.
         bookmark: its entry in the outline; empty for none.
         level: of the bookmark, 0 for the outermost.
-        new_page: whether it begins one.
+        new_page: whether it begins one, where the one before is at least half full.
     """
 
     role: TextRole
@@ -196,11 +197,26 @@ class TimeFigure:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Charts of the same kind and scale beside each other."""
+    """Charts beside each other.
+
+    Attributes:
+        figures: row by row.
+        columns: in a row.
+        caption: which runs these are; empty where it stands elsewhere.
+        alike: whether they are of one kind, told once above them, and share their scale.
+    """
 
     figures: tuple[TimeFigure, ...]
     columns: int
     caption: str
+    alike: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Blocks that are never parted by the end of a page; together they fill less than half of one."""
+
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +226,24 @@ class Key:
     entries: tuple[tuple[int, str], ...]
 
 
-Block = Text | ReportTable | Facts | BarFigure | TimeFigure | Grid | Key
+Block = Text | ReportTable | Facts | BarFigure | TimeFigure | Grid | Key | Together
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that a PDF carries with it.
+
+    Attributes:
+        name: of the file; the same report has no two of one name.
+        description: what it is, in a few words.
+        media_type: such as text/plain.
+        text: its content.
+    """
+
+    name: str
+    description: str
+    media_type: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +255,13 @@ class Report:
         blocks: in reading order.
         runs: what the figures draw.
         moment_epoch_s: when the newest of its runs ended, which is the date of the file.
+        attachments: files that a PDF carries with it; pictures do not.
+        author: for the file's properties; empty for none.
     """
 
     title: str
     blocks: tuple[Block, ...]
     runs: tuple[RunData, ...]
     moment_epoch_s: float
+    attachments: tuple[Attachment, ...] = ()
+    author: str = ""

@@ -26,8 +26,13 @@ MOST_WITH_SECONDS: Final = 3
 _LONGEST: Final = 320
 """Letters of a figure's sources."""
 
-_GRID_COLUMNS: Final = 3
-_GRID_HEIGHT_MM: Final = 34.0
+MOST_DRAWN: Final = 40
+"""More configurations than this have their charts beside each other only, not each its own."""
+
+_GRID_COLUMNS: Final = 4
+_GRID_HEIGHT_MM: Final = 27.0
+_SMALL_COLUMNS: Final = 2
+_SMALL_HEIGHT_MM: Final = 32.0
 
 
 def has_chart(run: RunData, chart: str) -> bool:
@@ -99,7 +104,7 @@ def details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
     charts = charts_of([shown], ("tps", "latency", "iops", "cpu"))
     blocks: list[Block] = []
     for chart in charts:
-        curves = ("p50", "p95", "p99") if chart == "latency" else ALL_CURVES.get(chart, ())
+        curves = LATENCIES if chart == "latency" else ALL_CURVES.get(chart, ())
         trace = Trace(shown.number, configuration.look, "", curves)
         blocks.append(
             TimeFigure(chart, (trace,), height_mm=_detail_height(len(charts)), marks_of=shown.number)
@@ -107,6 +112,22 @@ def details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def small_details(configuration: ReportedConfiguration) -> tuple[Block, ...]:
+    """Return the two charts that say most of the run that stands for a configuration, beside each other."""
+    shown = configuration.shown
+    figures = tuple(
+        TimeFigure(
+            chart,
+            (Trace(shown.number, configuration.look, "", LATENCIES if chart == "latency" else ()),),
+            height_mm=_SMALL_HEIGHT_MM,
+            marks_of=shown.number,
+        )
+        for chart in charts_of([shown], ("tps", "latency"))
+    )
+    return (Grid(figures, _SMALL_COLUMNS, "", alike=False),) if figures else ()
+
+
+LATENCIES: Final = ("p50", "p95", "p99")
 ALL_CURVES: Final = {"iops": ("writes", "flushes", "reads"), "cpu": ("postgres", "pgbench", "iowait")}
 
 

@@ -12,6 +12,8 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.labels import one_line, safety_warning, with_warning
 from app.comparison.comparison import ComparedRun
 from app.comparison.table import ComparisonRow
+from app.domain.disk import DiskIdentity
+from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.runs import describe_run
@@ -163,7 +165,20 @@ def _disguised(facts: RunFacts, disguise: Anonymizer) -> RunFacts:
         unshown=tuple(replace(each, words=text(each.words)) for each in facts.unshown),
         load=_with_share_of(facts.load, text),
         phases=tuple(replace(each, told=_with_names(each.told, text)) for each in facts.phases),
+        plan=None if facts.plan is None else _disguised_plan(facts.plan, text),
     )
+
+
+def _disguised_plan(plan: StoragePlan, text: Callable[[str], str]) -> StoragePlan:
+    """Return the same plan of disks of which only size and model are told."""
+
+    def disks(known: Sequence[DiskIdentity]) -> tuple[DiskIdentity, ...]:
+        return tuple(
+            DiskIdentity("", None, text(disk.model), disk.size_bytes, device_number="") for disk in known
+        )
+
+    groups = {role.value: replace(group, disks=disks(group.disks)) for role, group in plan.by_role.items()}
+    return replace(plan, **groups, zfs_log=disks(plan.zfs_log))
 
 
 def _with_share_of(load: OfferedLoad, text: Callable[[str], str]) -> OfferedLoad:

@@ -71,8 +71,6 @@ def cost_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:
     costs = tuple(map(_figure_column, _COSTS))
     if any(column.cell(run) for column in costs for run in runs):
         yield plain_table((_RUN, *costs), runs, size=TableSize.SMALL)
-        if told := devices_sentence(runs):
-            yield Text(TextRole.NOTE, told)
 
 
 def compression_table(runs: Sequence[ReportedRun]) -> Iterator[Block]:

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.analysis.facts import read_run_facts
 from app.report.blocks import BarFigure as ReportBars
 from app.report.report import read_report
+from app.report.wishes import ReportWishes
 from tests.fix_phases import PhasedRun, PhaseShape, ext4_and_xfs, write_phased_campaign
 from ui.charts.figures.side_by_side import FiguresSideBySide
 from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
@@ -142,5 +143,7 @@ def test_a_report_of_many_long_phases_is_painted(tmp_path: Path) -> None:
     runs = [PhasedRun(f"{name} " + "y" * 60, n, shapes) for name in ("a", "b", "c") for n in range(2)]
     paths = write_phased_campaign(tmp_path, runs)
     target = tmp_path / "report.pdf"
-    save(SaveRequest(tuple(paths), target, "a4", False, True), left_out=lambda _sentence: None)  # noqa: FBT003
+    save(
+        SaveRequest(tuple(paths), target, "a4", ReportWishes(), replace=True), left_out=lambda _sentence: None
+    )
     assert target.stat().st_size > 10_000

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
 
+from app.report.wishes import DEFAULT_SECTIONS, Section
 from tests.fix_main_window import until_read
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
@@ -110,6 +112,96 @@ def test_the_last_choice_is_remembered(
     assert (again.kind.currentData(), again.paper.currentData()) == ("png", "letter")
 
 
+def test_the_authors_words_and_the_order_of_sections_are_in_the_pdf_and_come_back(
+    qtbot: QtBot, dialog: ReportDialog, settings: QSettings, tmp_path: Path
+) -> None:
+    form = dialog.form
+    form.title.setText("Disks for 2027")
+    form.author.setText("Jo Example")
+    form.purpose.setPlainText("Which filesystem?")
+    form.conclusion.setPlainText("xfs it is.")
+    form.anonymous.setChecked(True)
+    rows = form.sections
+    rows.list.setCurrentRow([*DEFAULT_SECTIONS].index(Section.METHOD))
+    for _ in DEFAULT_SECTIONS[1:]:
+        rows.up.click()
+    rows.list.item(1).setCheckState(Qt.CheckState.Unchecked)
+    assert rows.sections[0] is Section.METHOD
+    assert DEFAULT_SECTIONS[0] not in rows.sections
+    with qtbot.waitSignal(dialog.written, timeout=60_000):
+        dialog.save_to(tmp_path / "out.pdf")
+    reader = PdfReader(tmp_path / "out.pdf")
+    assert reader.metadata is not None
+    assert (reader.metadata.title, reader.metadata.author) == ("Disks for 2027", "Jo Example")
+    first = " ".join(reader.pages[0].extract_text().split())
+    for words in (
+        "Disks for 2027",
+        "Jo Example",
+        "Which filesystem?",
+        "xfs it is.",
+        "Conclusion of the author",
+    ):
+        assert words in first
+    entries = [str(entry.title) for entry in reader.outline if not isinstance(entry, list)]
+    assert entries[:2] == ["Summary", "Method"]
+    assert "What differs" not in entries
+    again = ReportDialog(ReportRequest((tmp_path / "a.footing",), "Trial"), settings)
+    qtbot.addWidget(again)
+    assert again.form.wishes == form.wishes
+    other = ReportDialog(ReportRequest((tmp_path / "a.footing",), "Another one"), settings)
+    qtbot.addWidget(other)
+    assert (other.form.wishes.title, other.form.wishes.conclusion) == ("", "")
+    assert other.form.wishes.author == "Jo Example"
+
+
+def test_the_list_of_runs_cannot_be_left_out(dialog: ReportDialog) -> None:
+    rows = dialog.form.sections.list
+    [item] = [rows.item(row) for row in range(rows.count()) if "always there" in rows.item(row).text()]
+    assert not item.flags() & Qt.ItemFlag.ItemIsUserCheckable
+    assert item.checkState() is Qt.CheckState.Checked
+
+
+def test_the_preview_shows_the_pages_that_are_written(
+    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
+) -> None:
+    preview = dialog.preview
+    dialog.form.title.setText("Disks for 2027")
+    qtbot.waitUntil(lambda: preview.pages > 0, timeout=60_000)
+    assert preview.where.text() == f"Page 1 of {preview.pages}"
+    first = preview.page.pixmap().toImage()
+    preview.on.click()
+    assert preview.where.text() == f"Page 2 of {preview.pages}"
+    assert preview.page.pixmap().toImage() != first
+    assert preview.back.isEnabled()
+    with qtbot.waitSignal(dialog.written, timeout=60_000):
+        dialog.save_to(tmp_path / "out.pdf")
+    assert len(PdfReader(tmp_path / "out.pdf").pages) == preview.pages
+
+
+def test_the_preview_follows_what_is_asked_for(qtbot: QtBot, dialog: ReportDialog) -> None:
+    preview = dialog.preview
+    qtbot.waitUntil(lambda: preview.pages > 0, timeout=60_000)
+    whole = preview.pages
+    rows = dialog.form.sections.list
+    for row in range(rows.count()):
+        if rows.item(row).flags() & Qt.ItemFlag.ItemIsUserCheckable:
+            rows.item(row).setCheckState(Qt.CheckState.Unchecked)
+    qtbot.waitUntil(lambda: 0 < preview.pages < whole, timeout=60_000)
+    choose(dialog, "png")
+    assert not preview.isVisible()
+    assert not dialog.form.title.isEnabled()
+    assert dialog.form.anonymous.isEnabled(), "a picture has names too"
+
+
+def test_the_preview_says_why_there_is_none(qtbot: QtBot, settings: QSettings, tmp_path: Path) -> None:
+    dialog = ReportDialog(ReportRequest((tmp_path / "gone.footing",), "Trial"), settings)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(lambda: "gone.footing" in dialog.preview.page.text(), timeout=60_000)
+    assert not dialog.preview.on.isEnabled()
+
+
 def test_the_name_of_the_file_is_that_of_the_campaign_where_there_is_one() -> None:
     assert title_of(["Trial", "Trial"]) == "Trial"
     assert title_of(["Trial", "Other"]) == title_of([None]) == "comparison"
@@ -125,6 +217,5 @@ def test_the_windows_command_asks_about_the_ticked_runs_and_tells_where_the_file
     window.commands["report"].trigger()
     [dialog] = window.findChildren(ReportDialog)
     dialog.save_to(tmp_path / "out.pdf")
-    qtbot.waitUntil(window.notice.isVisible, timeout=60_000)
-    assert str(tmp_path / "out.pdf") in window.notice.words.text()
+    qtbot.waitUntil(lambda: str(tmp_path / "out.pdf") in window.notice.words.text(), timeout=60_000)
     assert (tmp_path / "out.pdf").exists()

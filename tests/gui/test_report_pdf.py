@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.errors import CancelledError, RefusedError, RunFileError, UsageError
 from app.report.blocks import Bar, BarFigure, Report, Text, TextRole
 from app.report.report import read_report
+from app.report.wishes import ReportWishes, Section
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
@@ -29,9 +32,10 @@ from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 from ui.report.bar_chart import paint_bars
 from ui.report.canvas import Canvas, NoFontError, TextStyle
-from ui.report.flow import FOOT_MM, PAPERS, Paper, put_on_pages
+from ui.report.flow import FOOT_MM, PAPERS, Pages, Paper, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
+from ui.report.time_chart import _Plot
 
 pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]
@@ -254,6 +258,72 @@ def test_an_svg_holds_lines_and_text(qtbot: QtBot, paths: list[Path], tmp_path: 
     assert "<image" not in content
     assert content.count("<polyline") >= 9 * 3
     assert "Transactions" in content
+
+
+def laid_out(report: Report, paper: Paper, folder: Path) -> Pages:
+    canvas = Canvas(QPdfWriter(str(folder / "unused.pdf")))
+    return put_on_pages(PageLayout(canvas, paper, report).pieces(report.blocks), paper)
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+@pytest.mark.parametrize("paths", KINDS, indirect=True)
+def test_no_page_but_the_last_is_emptier_than_half(
+    qtbot: QtBot, paths: list[Path], paper: Paper, tmp_path: Path
+) -> None:
+    pages = laid_out(read_report(paths, ReportWishes(sections=tuple(Section))), paper, tmp_path)
+    for placed in pages.placed[:-1]:
+        piece, y = placed[-1]
+        assert y + piece.height - paper.top >= 0.5 * paper.text_height
+
+
+@pytest.mark.parametrize("paths", ["one"], indirect=True)
+def test_charts_below_each_other_begin_and_end_at_the_same_edges(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path]
+) -> None:
+    edges: list[tuple[float, float]] = []
+    paint = _Plot.paint_axes
+
+    def remember(self: _Plot) -> None:
+        edges.append((round(self._left, 6), round(self._left + self._width, 1)))
+        paint(self)
+
+    monkeypatch.setattr(_Plot, "paint_axes", remember)
+    report_pdf(read_report(paths), PAPERS["a4"])
+    stacks = [len(list(group)) for _, group in groupby(edges)]
+    assert stacks == [1, 4], "a chart on the first page, then four of one run"
+
+
+@pytest.mark.parametrize("paths", ["three"], indirect=True)
+def test_all_facts_and_commands_travel_with_the_pdf(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+    output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    report = read_report(paths)
+    carried = PdfReader(output).attachments
+    assert {name: [part.decode() for part in parts] for name, parts in carried.items()} == {
+        each.name: [each.text] for each in report.attachments
+    }
+    assert len(output.read_bytes()) < 250_000
+
+
+@pytest.mark.skipif(shutil.which("pdfdetach") is None, reason="poppler's pdfdetach is not installed")
+@pytest.mark.parametrize("paths", ["three"], indirect=True)
+def test_another_program_takes_the_facts_out(qtbot: QtBot, paths: list[Path], tmp_path: Path) -> None:
+    output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
+    subprocess.run(("pdfdetach", "-saveall", "-o", str(tmp_path), str(output)), check=True)
+    assert json.loads((tmp_path / "facts.json").read_text())["all"]["kernel.release"] == "6.1.0-26-amd64"
+
+
+@pytest.mark.slow
+def test_twelve_configurations_with_five_repeats_fill_at_most_fourteen_pages(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    cases = [
+        Case(f"configuration {number}", repeat, Shape(60, 7000 - 300 * number), "ext4")
+        for repeat in range(5)
+        for number in range(12)
+    ]
+    report = read_report(write_cases(tmp_path, cases))
+    for paper in PAPERS.values():
+        assert len(laid_out(report, paper, tmp_path).placed) <= 14
 
 
 def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path) -> None:

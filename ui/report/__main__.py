@@ -14,6 +14,7 @@ from app import COMMAND
 from app.cli.commands.show import tell_left_out
 from app.cli.terminal.error_boundary import run_guarded
 from app.cli.terminal.log import configure_logging
+from app.cli.terminal.report_wishes import add_wishes, wishes_of
 from app.domain.errors import ExitStatus
 from ui.report.save import SaveRequest, save
 
@@ -31,6 +32,7 @@ def _save(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=COMMAND)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--paper", default="a4")
+    add_wishes(parser)
     parser.add_argument("--anonymous", action="store_true")
     parser.add_argument("--force", action="store_true")
     parser.add_argument("runs", nargs="+", type=Path)
@@ -38,7 +40,7 @@ def _save(argv: Sequence[str]) -> int:
     configure_logging(os.environ)
     os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is asked for
     app = QGuiApplication([COMMAND])
-    request = SaveRequest(tuple(given.runs), given.output, given.paper, given.anonymous, given.force)
+    request = SaveRequest(tuple(given.runs), given.output, given.paper, wishes_of(given), given.force)
     left_out: list[str] = []
     save(request, left_out=left_out.append)
     for sentence in left_out:

@@ -1,4 +1,4 @@
-"""The dialog of “Report…”: what of it, paper, names; writes in the background and tells how far it is."""
+"""The dialog of “Report…”: what, in whose words, with a preview; writes in the background."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QSettings, QStandardPaths, Qt, Signal
+from PySide6.QtCore import QObject, QSettings, QSize, QStandardPaths, Qt, Signal
 from PySide6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
-    QFormLayout,
+    QFrame,
+    QHBoxLayout,
     QProgressBar,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -26,10 +27,13 @@ from app.domain.text import tr
 from app.runfile.filenames import slug
 from ui.background import BackgroundOp
 from ui.report.flow import PAPERS
+from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
+from ui.report.wishes_form import WishesForm
 from ui.widgets.plain_label import plain_label
 
 _GROUP: Final = "report"
+_SIZE: Final = QSize(1020, 700)
 _KINDS: Final = {
     "pdf": tr("Report (PDF)"),
     "png": tr("Charts as a picture (PNG)"),
@@ -77,7 +81,8 @@ class ReportDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.kind = _choices(_KINDS)
         self.paper = _choices({name: paper.name for name, paper in PAPERS.items()})
-        self.anonymous = QCheckBox(tr("&Replace serial numbers, host, user and folders"))
+        self.form = WishesForm(asked.title, settings)
+        self.preview = ReportPreview(asked.runs)
         self.progress = QProgressBar()
         self.progress.setAccessibleName(tr("Progress"))
         self.words = plain_label()
@@ -91,6 +96,8 @@ class ReportDialog(QDialog):
         self.buttons.accepted.connect(self._choose_file)
         self.buttons.rejected.connect(self.reject)
         self.kind.currentIndexChanged.connect(self._on_kind_changed)
+        self.paper.currentIndexChanged.connect(self._show_preview)
+        self.form.changed.connect(self._show_preview)
         self._on_kind_changed()
 
     def _lay_out(self) -> None:
@@ -102,16 +109,29 @@ class ReportDialog(QDialog):
             told += " " + tr("The others are compared with the configuration of the first.")
         lead = plain_label(told)
         lead.setWordWrap(True)
-        form = QFormLayout()
-        form.addRow(tr("&What"), self.kind)
-        form.addRow(tr("&Paper"), self.paper)
-        form.addRow(self.anonymous)
+        self.form.fields.insertRow(0, tr("Pap&er"), self.paper)
+        self.form.fields.insertRow(0, tr("&What"), self.kind)
+        left = QVBoxLayout()
+        left.addWidget(lead)
+        left.addWidget(self.form)
+        left.addStretch(1)
+        fields = QWidget()
+        fields.setLayout(left)
+        area = QScrollArea()
+        area.setWidget(fields)
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setMinimumWidth(fields.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
+        both = QHBoxLayout()
+        both.addWidget(area, 2)
+        both.addWidget(self.preview, 3)
         layout = QVBoxLayout(self)
-        layout.addWidget(lead)
-        layout.addLayout(form)
+        layout.addLayout(both, 1)
         layout.addWidget(self.words)
         layout.addWidget(self.progress)
         layout.addWidget(self.buttons)
+        self.resize(_SIZE)
         self.progress.hide()
         self.words.hide()
 
@@ -122,7 +142,16 @@ class ReportDialog(QDialog):
         self._settings.endGroup()
 
     def _on_kind_changed(self) -> None:
-        self.paper.setEnabled(self.kind.currentData() == "pdf")
+        is_report = self.kind.currentData() == "pdf"
+        self.paper.setEnabled(is_report)
+        self.form.set_for_report(is_report=is_report)
+        self.preview.setVisible(is_report)
+        self._show_preview()
+
+    def _show_preview(self) -> None:
+        if self.kind.currentData() == "pdf":
+            paper = PAPERS[str(self.paper.currentData())]
+            self.preview.show_report(PreviewRequest(self.form.wishes, paper))
 
     def _choose_file(self) -> None:
         kind = str(self.kind.currentData())
@@ -145,9 +174,9 @@ class ReportDialog(QDialog):
         self._settings.setValue("paper", self.paper.currentData())
         self._settings.setValue("folder", str(output.parent))
         self._settings.endGroup()
-        request = SaveRequest(
-            self._asked.runs, output, str(self.paper.currentData()), self.anonymous.isChecked(), replace=True
-        )
+        self.form.keep()
+        paper = str(self.paper.currentData())
+        request = SaveRequest(self._asked.runs, output, paper, self.form.wishes, replace=True)
         self._show_working(working=True)
         relay = _Relay()
         relay.paged.connect(self._on_paged, Qt.ConnectionType.QueuedConnection)
@@ -172,8 +201,7 @@ class ReportDialog(QDialog):
         self.progress.setRange(0, 0)
         self.progress.setVisible(working)
         self.words.setVisible(False)
-        for box in (self.kind, self.paper, self.anonymous):
-            box.setEnabled(not working)
+        self.form.setEnabled(not working)
         self.buttons.button(QDialogButtonBox.StandardButton.Save).setEnabled(not working)
         if not working:
             self._on_kind_changed()
@@ -196,6 +224,8 @@ class ReportDialog(QDialog):
 
     @override
     def done(self, result: int) -> None:
+        self.preview.stop()
+        self.form.keep()
         if self._op is not None:  # nothing is written then: the file comes at the very end
             self._op.cancel()
         super().done(result)

@@ -12,6 +12,10 @@ Draw = Callable[[Canvas, float, float], None]
 """Paints at (x, y) in mm."""
 
 FOOT_MM: Final = 8.0
+_HALF: Final = 0.5
+"""Share of a page from which on the next chapter begins a new one: no page but the last is emptier."""
+_BETWEEN_MM: Final = 5.0
+"""Above a chapter that goes on on the page of another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Flowable:
         draw: paints it.
         with_next: whether the next piece must begin on the same page.
         head: repeated above it where a page begins with it, such as the headings of its table.
-        new_page: whether it begins one.
+        new_page: whether it begins one, where the one before is at least half full.
         bookmark: (text, level) of its entry in the outline.
     """
 
@@ -106,7 +110,10 @@ def put_on_pages(pieces: Sequence[Flowable], paper: Paper) -> Pages:
     y, bottom = paper.top, paper.top + paper.text_height
     for place, piece in enumerate(pieces):
         needed = _together(pieces[place:])
-        begins = y > paper.top and (piece.new_page or y + min(needed, paper.text_height) > bottom + 1e-6)
+        wanted = piece.new_page and y - paper.top >= _HALF * paper.text_height
+        begins = y > paper.top and (wanted or y + min(needed, paper.text_height) > bottom + 1e-6)
+        if piece.new_page and not begins and y > paper.top:
+            y += _BETWEEN_MM
         if begins:
             pages.placed.append([])
             y = paper.top

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Final
 
 from app.domain.text import tr
@@ -18,6 +19,7 @@ from app.report.blocks import (
     Text,
     TextRole,
     TimeFigure,
+    Together,
     letters,
 )
 from ui.charts.data.registry import CHARTS
@@ -25,7 +27,7 @@ from ui.report.bar_chart import bar_chart_mm, paint_bars
 from ui.report.canvas import Canvas, TextStyle
 from ui.report.flow import Draw, Flowable, Paper, gap, paragraph
 from ui.report.tables import facts_pieces, paint_sample, table_pieces
-from ui.report.time_chart import TimeCharts, chart_title
+from ui.report.time_chart import Gutters, TimeCharts, chart_title
 
 TYPES: Final = {
     TextRole.TITLE: TextStyle(18, bold=True),
@@ -34,6 +36,7 @@ TYPES: Final = {
     TextRole.SUBHEADING: TextStyle(10.5, bold=True),
     TextRole.ANSWER: TextStyle(11.5),
     TextRole.BODY: TextStyle(10),
+    TextRole.SMALL: TextStyle(8.5),
     TextRole.NOTE: TextStyle(8, colour="muted"),
     TextRole.WARNING: TextStyle(10, bold=True, colour="warning"),
     TextRole.CODE: TextStyle(7, mono=True),
@@ -45,6 +48,7 @@ _AFTER_MM: Final = {
     TextRole.SUBHEADING: 1.5,
     TextRole.ANSWER: 1.5,
     TextRole.BODY: 2.0,
+    TextRole.SMALL: 1.5,
     TextRole.NOTE: 1.5,
     TextRole.WARNING: 2.0,
     TextRole.CODE: 0.8,
@@ -67,8 +71,17 @@ class PageLayout:
         self._charts = TimeCharts(canvas, report.runs)
 
     def pieces(self, blocks: Sequence[Block]) -> list[Flowable]:
-        """Return all blocks as pieces."""
-        return [piece for block in blocks for piece in self._set(block)]
+        """Return all blocks as pieces; charts one below the other begin and end at the same edges."""
+        pieces: list[Flowable] = []
+        for are_charts, group in groupby(blocks, lambda block: isinstance(block, TimeFigure)):
+            found = list(group)
+            if are_charts:
+                stack = [block for block in found if isinstance(block, TimeFigure)]
+                gutters = self._charts.gutters(stack, self._width)
+                pieces += [piece for figure in stack for piece in self._time(figure, gutters)]
+            else:
+                pieces += [piece for block in found for piece in self._set(block)]
+        return pieces
 
     def _set(self, block: Block) -> list[Flowable]:
         match block:
@@ -78,6 +91,9 @@ class PageLayout:
                 return table_pieces(self._canvas, block, self._width)
             case Facts():
                 return facts_pieces(self._canvas, block, self._width)
+            case Together():
+                pieces = self.pieces(block.blocks)
+                return [*(replace(piece, with_next=True) for piece in pieces[:-1]), *pieces[-1:]]
             case _:
                 return list(self._figure(block))
 
@@ -86,7 +102,7 @@ class PageLayout:
             case BarFigure():
                 return self._bars(block)
             case TimeFigure():
-                return self._time(block)
+                return self._time(block, self._charts.gutters([block], self._width))
             case Grid():
                 return self._grid(block)
             case Key():
@@ -130,11 +146,11 @@ class PageLayout:
         caption = self._caption(figure.caption)
         return [gap(1.0), Flowable(bar_chart_mm(figure) + 1.0, draw, with_next=bool(caption)), *caption]
 
-    def _time(self, figure: TimeFigure) -> list[Flowable]:
+    def _time(self, figure: TimeFigure, gutters: Gutters) -> list[Flowable]:
         width = self._width
 
         def draw(_canvas: Canvas, x: float, y: float) -> None:
-            self._charts.paint(figure, x, y, width)
+            self._charts.paint(figure, x, y, width, gutters)
 
         caption = self._caption(figure.caption)
         return [Flowable(figure.height_mm + 2.0, draw, with_next=bool(caption)), *caption]
@@ -143,24 +159,30 @@ class PageLayout:
         return paragraph(self._canvas, text, _CAPTION, self._width, after=2.5) if text else []
 
     def _grid(self, grid: Grid) -> Iterator[Flowable]:
-        """Yield rows of charts of one scale."""
-        high = max(map(self._charts.high, grid.figures))
-        end_s = max(map(self._charts.end_s, grid.figures))
-        figures = [replace(figure, high=high, end_s=end_s) for figure in grid.figures]
-        spec = CHARTS[figures[0].chart]
-        title = tr("{title}, {unit}").format(title=chart_title(spec, figures[0].traces), unit=spec.unit)
-        for piece in paragraph(self._canvas, title, TYPES[TextRole.SUBHEADING], self._width, after=1.0):
-            yield replace(piece, with_next=True)
+        """Yield rows of charts, of one scale where they are alike."""
+        figures = list(grid.figures)
+        if grid.alike:
+            high = max(map(self._charts.high, grid.figures))
+            end_s = max(map(self._charts.end_s, grid.figures))
+            figures = [replace(figure, high=high, end_s=end_s) for figure in grid.figures]
+            spec = CHARTS[figures[0].chart]
+            title = tr("{title}, {unit}").format(title=chart_title(spec, figures[0].traces), unit=spec.unit)
+            for piece in paragraph(self._canvas, title, TYPES[TextRole.SUBHEADING], self._width, after=1.0):
+                yield replace(piece, with_next=True)
         column = (self._width - _GRID_GAP_MM * (grid.columns - 1)) / grid.columns
+        gutters = [
+            self._charts.gutters(figures[place :: grid.columns], column) for place in range(grid.columns)
+        ]
         for start in range(0, len(figures), grid.columns):
             row = figures[start : start + grid.columns]
-            yield Flowable(max(figure.height_mm for figure in row) + 2.0, self._grid_row(row, column))
+            height = max(figure.height_mm for figure in row) + 2.0
+            yield Flowable(height, self._grid_row(row, column, gutters))
         yield from self._caption(grid.caption)
 
-    def _grid_row(self, row: Sequence[TimeFigure], column: float) -> Draw:
+    def _grid_row(self, row: Sequence[TimeFigure], column: float, gutters: Sequence[Gutters]) -> Draw:
         def draw(_canvas: Canvas, x: float, y: float) -> None:
             for place, figure in enumerate(row):
-                self._charts.paint(figure, x + place * (column + _GRID_GAP_MM), y, column)
+                self._charts.paint(figure, x + place * (column + _GRID_GAP_MM), y, column, gutters[place])
 
         return draw
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, cast
 
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import ArrayObject, ByteStringObject, DictionaryObject, Fit, IndirectObject, NameObject
+from pypdf.generic import (
+    ArrayObject,
+    ByteStringObject,
+    DictionaryObject,
+    Fit,
+    IndirectObject,
+    NameObject,
+    StreamObject,
+    TextStringObject,
+)
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, QSize, QSizeF
 from PySide6.QtGui import QImage, QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
@@ -24,8 +33,10 @@ from app import VERSION
 from app.domain.errors import CancelledError, UsageError, did_you_mean
 from app.domain.text import tr
 from app.export.unreadable_files import with_readable
-from app.report.blocks import Report
-from app.report.report import read_picture, read_report
+from app.report.blocks import Attachment, Report
+from app.report.report import read_findings, read_picture, read_report
+from app.report.take_with_you import taken_text
+from app.report.wishes import AS_IT_COMES, ReportWishes
 from app.runfile.output_file import check_output, write_output
 from ui.report.canvas import MM_PER_INCH, MM_PER_POINT, Canvas, TextStyle, colour
 from ui.report.flow import FOOT_MM, PAPERS, Bookmark, Flowable, Pages, Paper, put_on_pages
@@ -85,14 +96,19 @@ def _paint_document(
     progress: Progress | None,
 ) -> None:
     count = len(pages.placed)
-    for number, placed in enumerate(pages.placed, 1):
+    for number in range(1, count + 1):
         if number > 1:
             new_page()
-        for piece, y in placed:
-            piece.draw(canvas, paper.left, y)
-        _paint_foot(canvas, paper, title, number, count)
+        paint_page(canvas, pages, paper, title, number - 1)
         if progress is not None and not progress(number, count):
             raise CancelledError(tr("Stopped; no report was written."))
+
+
+def paint_page(canvas: Canvas, pages: Pages, paper: Paper, title: str, number: int) -> None:
+    """Paint a page, counted from 0, with its foot."""
+    for piece, y in pages.placed[number]:
+        piece.draw(canvas, paper.left, y)
+    _paint_foot(canvas, paper, title, number + 1, len(pages.placed))
 
 
 def _paint_foot(canvas: Canvas, paper: Paper, title: str, number: int, count: int) -> None:
@@ -130,6 +146,7 @@ def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper)
     writer.add_metadata(
         {
             "/Title": report.title,
+            **({"/Author": report.author} if report.author else {}),
             "/Creator": f"pgFooting {VERSION}",
             "/Producer": "Qt, pypdf",
             "/CreationDate": moment,
@@ -137,6 +154,7 @@ def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper)
         }
     )
     _name_fonts(writer)
+    _attach(writer, report.attachments)
     out = io.BytesIO()
     writer.write(out)
     identity = hashlib.sha256(out.getvalue()).digest()[:16]
@@ -144,6 +162,31 @@ def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper)
     out = io.BytesIO()
     writer.write(out)
     return out.getvalue()
+
+
+def _attach(writer: PdfWriter, attachments: Sequence[Attachment]) -> None:
+    """Let the file carry others; readers list them, and `pdfdetach` (poppler) takes them out."""
+    names = ArrayObject()
+    for each in sorted(attachments, key=lambda each: each.name):
+        content = StreamObject()
+        content.set_data(each.text.encode())
+        content[NameObject("/Type")] = NameObject("/EmbeddedFile")
+        content[NameObject("/Subtype")] = NameObject("/" + each.media_type)
+        packed = content.flate_encode()
+        told = DictionaryObject(
+            {
+                NameObject("/Type"): NameObject("/Filespec"),
+                NameObject("/F"): TextStringObject(each.name),
+                NameObject("/UF"): TextStringObject(each.name),
+                NameObject("/Desc"): TextStringObject(each.description),
+                NameObject("/AFRelationship"): NameObject("/Data"),
+                NameObject("/EF"): DictionaryObject({NameObject("/F"): writer._add_object(packed)}),  # noqa: SLF001 - as above
+            }
+        )
+        names += [TextStringObject(each.name), writer._add_object(told)]  # noqa: SLF001 - as above
+    if names:
+        files = DictionaryObject({NameObject("/Names"): names})
+        writer.root_object[NameObject("/Names")] = DictionaryObject({NameObject("/EmbeddedFiles"): files})
 
 
 def _name_fonts(writer: PdfWriter) -> None:
@@ -157,7 +200,7 @@ def _name_fonts(writer: PdfWriter) -> None:
                 descriptor[NameObject("/FontName")] = NameObject("/" + name.removeprefix("/"))
 
 
-ENDINGS: Final = (".pdf", ".png", ".svg")
+ENDINGS: Final = (".pdf", ".png", ".svg", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +209,16 @@ class SaveRequest:
 
     Attributes:
         runs: run files, at least one; the configuration of the first is the baseline.
-        output: its ending chooses between report (.pdf) and picture (.png, .svg).
+        output: its ending chooses between report (.pdf), picture (.png, .svg) and what won (.txt).
         paper: of a report, a key of `PAPERS`.
-        anonymous: whether serials, host, user and folders are replaced.
+        wishes: what is wanted of a report; of a picture only whether it is anonymous.
         replace: whether a file that is there may be replaced.
     """
 
     runs: tuple[Path, ...]
     output: Path
     paper: str = "a4"
-    anonymous: bool = False
+    wishes: ReportWishes = AS_IT_COMES
     replace: bool = False
 
 
@@ -222,8 +265,10 @@ def _content(request: SaveRequest, ending: str, progress: Progress | None) -> by
         if paper is None:
             message = tr("“{paper}” is no known size of paper; known are {known}.")
             raise UsageError(message.format(paper=request.paper, known=", ".join(PAPERS)))
-        return report_pdf(read_report(request.runs, anonymous=request.anonymous), paper, progress)
-    picture = read_picture(request.runs, anonymous=request.anonymous)
+        return report_pdf(read_report(request.runs, request.wishes), paper, progress)
+    if ending == ".txt":
+        return taken_text(read_findings(request.runs, anonymous=request.wishes.anonymous)).encode()
+    picture = read_picture(request.runs, anonymous=request.wishes.anonymous)
     return report_png(picture) if ending == ".png" else report_svg(picture)
 
 

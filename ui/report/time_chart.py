@@ -47,12 +47,18 @@ _TICK: Final = TextStyle(7, colour="muted")
 _TAG: Final = TextStyle(7.5, bold=True)
 _CURVE: Final = TextStyle(6.5)
 TITLE_MM: Final = 5.0
-_TIMES_MM: Final = 4.2
+_TIMES_MM: Final = 4.9
+_BELOW_MM: Final = 1.3
+"""Between an axis and its times: below the zero of the other axis."""
 _PALE: Final = 0.42
 _MOST: Final = 1e15
 _ALONE_MM: Final = 2.0
 _MEAN_MM: Final = 0.32
 _SECONDS_MM: Final = 0.14
+
+
+Gutters = tuple[float, float]
+"""Millimetres at the left and right of an axis, for its labels and the names of its lines."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +88,30 @@ class TimeCharts:
         self._runs = runs
         self._known: dict[tuple[int, str, str], tuple[Pyramid, Pyramid]] = {}
 
-    def paint(self, figure: TimeFigure, x: float, y: float, width: float) -> None:
-        """Paint a figure with its title into `width` times `figure.height_mm`."""
+    def gutters(self, figures: Sequence[TimeFigure], width: float) -> Gutters:
+        """Return what all of these figures need at their left and right: with it their axes lie in line."""
+        least = [0.0, 0.0]
+        for figure in figures:
+            spec = CHARTS[figure.chart]
+            end_s = figure.end_s or self.end_s(figure)
+            _, own = self._frame(figure, spec, self._lines(figure, spec), (0.0, end_s), width, None)
+            least = [max(pair) for pair in zip(least, own, strict=True)]
+        return least[0], least[1]
+
+    def paint(self, figure: TimeFigure, x: float, y: float, width: float, gutters: Gutters) -> None:
+        """Paint a figure with its title into `width` times `figure.height_mm`.
+
+        Args:
+            figure: what is drawn.
+            x: its left edge.
+            y: its upper edge.
+            width: with the gutters.
+            gutters: at least those of the figure.
+        """
         spec = CHARTS[figure.chart]
         lines = self._lines(figure, spec)
         end_s = figure.end_s or self.end_s(figure)
-        frame, gutters = self._frame(figure, spec, lines, (0.0, end_s), width)
+        frame, gutters = self._frame(figure, spec, lines, (0.0, end_s), width, gutters)
         self._paint_title(figure, spec, x, y, width)
         plot = _Plot(self._canvas, frame, x + gutters[0], y + TITLE_MM)
         plot.paint_ground(self._runs[figure.marks_of] if figure.marks_of is not None else None)
@@ -144,7 +168,7 @@ class TimeCharts:
         return PlottedLine(
             seconds=seconds if trace.seconds and curve.smooth else None,
             main=mean if curve.smooth else seconds,
-            ink=series_colour(trace.look + place),
+            ink=series_colour(trace.look),
             strokes=place if several else 0 if alone else trace.look,
             tag=curve.label if several else trace.tag,
         )
@@ -159,9 +183,15 @@ class TimeCharts:
         return self._known[key]
 
     def _frame(
-        self, figure: TimeFigure, spec: ChartSpec, lines: Sequence[PlottedLine], times: Range, width: float
-    ) -> tuple[Frame, tuple[float, float]]:
-        """Return the frame in dots, and the mm at its left and right."""
+        self,
+        figure: TimeFigure,
+        spec: ChartSpec,
+        lines: Sequence[PlottedLine],
+        times: Range,
+        width: float,
+        given: Gutters | None,
+    ) -> tuple[Frame, Gutters]:
+        """Return the frame in dots, and the mm at its left and right: those given, else what it needs."""
         found = [extremes for line in lines if (extremes := _extremes(line)) is not None]
         lowest = min((low for low, _ in found), default=0.0)
         highest = max([high for _, high in found] + ([figure.high] if figure.high else []), default=0.0)
@@ -172,7 +202,7 @@ class TimeCharts:
             default=0,
         )
         tags = max((self._canvas.width(line.tag, _TAG) for line in lines if line.tag), default=0.0)
-        gutters = (max(11.0, widest + 2), tags + 1.6 if tags else 1.0)
+        gutters = given or (max(11.0, widest + 2), tags + 1.6 if tags else 1.0)
         dots = self._canvas.dots
         height = figure.height_mm - TITLE_MM - _TIMES_MM
         inner = max(10.0, width - sum(gutters))
@@ -266,8 +296,8 @@ class _Plot:
             canvas.rule(x, self._top, x, bottom)
             label = format_time(t_s, frame.end_s)
             centre = x + canvas.width(label, _TICK) / 2
-            canvas.text(centre, bottom + 0.6, label, _TICK, right=True)
-        canvas.text(self._left - 4.5, bottom + 0.6, time_unit(frame.end_s), _TICK, right=True)
+            canvas.text(centre, bottom + _BELOW_MM, label, _TICK, right=True)
+        canvas.text(self._left - 4.5, bottom + _BELOW_MM, time_unit(frame.end_s), _TICK, right=True)
         for x1, y1, x2, y2 in (
             (self._left, self._top, self._left, bottom),
             (self._left, bottom, right, bottom),

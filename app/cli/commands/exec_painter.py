@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from app.cli.commands.window import window_environment
+from app.cli.terminal.report_wishes import wish_argv, wishes_of
 from app.domain.errors import UsageError
 from app.domain.text import tr
 
@@ -23,6 +24,7 @@ LIBRARIES: Final = ("PySide6", "pypdf")
 def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[str]:
     """Return the argument list of the painter."""
     options = ["--output", str(arguments.output), "--paper", getattr(arguments, "paper", "a4")]
+    options += wish_argv(wishes_of(arguments)) if hasattr(arguments, "sections") else []
     options += ["--anonymous"] if arguments.anonymous else []
     options += ["--force"] if arguments.force else []
     return [sys.executable, "-P", "-m", "ui.report", *options, "--", *map(str, runs)]
@@ -33,7 +35,7 @@ def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoRet
 
     Args:
         runs: run files.
-        arguments: with output, anonymous, force and, of a report, paper.
+        arguments: with output, anonymous, force and, of a report, paper and wishes.
 
     Raises:
         UsageError: its libraries are not installed, or Python cannot be started.

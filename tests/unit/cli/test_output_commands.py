@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 
 from app.cli.commands import exec_painter as painter
 from app.domain.errors import UsageError
@@ -66,6 +67,7 @@ def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path, ca
         (("report", "a folder", "-o", "no/out.pdf"), 2, "no folder"),
         (("report", "nothing", "-o", "out.pdf"), 2, "nothing"),
         (("report", "a folder", "-o", "out.pdf", "--paper", "a3"), 2, "--paper"),
+        (("report", "a folder", "-o", "out.pdf", "--sections", "time,metod"), 2, "Did you mean “method”?"),
         (("report", "a folder/text.footing", "-o", "out.pdf"), 1, "not a pgFooting run file"),
         (("report", "a folder", "-o", "there.pdf"), 3, "--force"),
         (("export", "a folder", "-o", "there.pdf"), 2, "known are .csv, .json, .png, .svg"),
@@ -129,6 +131,21 @@ def test_force_replaces(runs: Path, tmp_path: Path, call: Command) -> None:
     (tmp_path / "out.pdf").write_text("mine")
     assert call("report", "a folder", "-o", "out.pdf", "--force").returncode == 0
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF-")
+
+
+@pytest.mark.slow
+def test_a_report_has_the_words_and_sections_that_the_command_names(
+    runs: Path, tmp_path: Path, call: Command
+) -> None:
+    own = ("--title", "Disks for 2027", "--author=Jo", "--conclusion=-5 % is nothing.", "--sections=method")
+    ended = call("report", "a folder", "-o", "out.pdf", *own)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    reader = PdfReader(tmp_path / "out.pdf")
+    first = " ".join(reader.pages[0].extract_text().split())
+    assert "Disks for 2027" in first
+    assert "-5 % is nothing." in first
+    titles = [str(entry.title) for entry in reader.outline if not isinstance(entry, list)]
+    assert titles == ["Summary", "Method", "Runs"]
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pypdf import PdfReader
 from app.export.anonymize import KEPT, Anonymizer, is_known, known_words
 from app.export.runs import export_runs
 from app.report.report import read_picture, read_report
+from app.report.wishes import ReportWishes, Section
 from app.runfile.writer import FORMAT, Json, schema_script
 
 EXAMPLES: Final = Path(__file__).resolve().parents[3] / "resources" / "examples"
@@ -191,11 +192,12 @@ def test_no_secret_is_in_an_anonymous_table(run: tuple[Path, set[str]], tmp_path
 
 def test_no_secret_is_in_what_an_anonymous_report_or_picture_is_made_of(run: tuple[Path, set[str]]) -> None:
     path, hidden = run
-    for read in (read_report, read_picture):
-        for anonymous in (False, True):
-            report = read([path], anonymous=anonymous)
+    for anonymous in (False, True):
+        wishes = ReportWishes(sections=tuple(Section), anonymous=anonymous)
+        for report in (read_report([path], wishes), read_picture([path], anonymous=anonymous)):
             text = f"{report.title} {[asdict_of(block) for block in report.blocks]}"
-            assert bool(leaks(text, hidden)) is not anonymous, read
+            assert bool(leaks(text, hidden)) is not anonymous
+            assert bool(leaks(repr(report.attachments), hidden)) is bool(report.attachments and not anonymous)
 
 
 def asdict_of(block: object) -> str:
@@ -219,7 +221,9 @@ def test_no_secret_is_in_an_anonymous_picture_or_report(
             "\n".join(page.extract_text() for page in reader.pages)
             + str(reader.metadata)
             + str(reader.outline)
+            + "".join(part.decode() for parts in reader.attachments.values() for part in parts)
         )
+        assert set(reader.attachments) == {"commands.txt", "facts.json"}
         assert "TPS" in text
     assert leaks(re.sub(r"\s", "", text), hidden) == set()
 

@@ -40,7 +40,7 @@ def test_three_runs_are_what_a_verdict_needs() -> None:
 
 
 def told_method(folder: Path, *, design: Design = Design.FIXED, **workload: Json) -> str:
-    """Return the body of a report about two runs with such a workload."""
+    """Return the method of a report about two runs with such a workload."""
     folder.mkdir()
     more: dict[str, Json] = {"workload": {"label": "tpcb-like", "clients": 4, **workload}}
     if design is Design.SEQUENTIAL:
@@ -50,7 +50,9 @@ def told_method(folder: Path, *, design: Design = Design.FIXED, **workload: Json
         for number, name in enumerate("ab")
     ]
     blocks = read_report(paths).blocks
-    return " ".join(block.text for block in blocks if isinstance(block, Text) and block.role is TextRole.BODY)
+    return " ".join(
+        block.text for block in blocks if isinstance(block, Text) and block.role is TextRole.SMALL
+    )
 
 
 def test_the_method_says_how_caches_were_emptied_where_they_were(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -23,10 +24,12 @@ from app.report.blocks import (
     Text,
     TextRole,
     TimeFigure,
+    Together,
     letters,
 )
 from app.report.findings import common_ending
 from app.report.report import read_picture, read_report
+from app.report.wishes import ReportWishes, Section
 from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
@@ -36,12 +39,14 @@ SHORT = Shape(30, 5000)
 
 
 def words(report: Report) -> Iterator[str]:
-    """Everything that the report writes but the labels of axes."""
+    """Everything that the report writes but the labels of axes, and what it carries."""
     for block in report.blocks:
         yield from words_of(block)
+    for each in report.attachments:
+        yield from (each.name, each.description, *each.text.splitlines())
 
 
-def words_of(block: Block) -> Iterator[str]:
+def words_of(block: Block) -> Iterator[str]:  # noqa: C901 - one case for each kind of block
     match block:
         case Text(text=text, bookmark=bookmark):
             yield from (text, bookmark)
@@ -60,10 +65,19 @@ def words_of(block: Block) -> Iterator[str]:
             yield from (caption, *(figure.title for figure in figures))
         case Key(entries=entries):
             yield from (name for _, name in entries)
+        case Together(blocks=blocks):
+            for each in blocks:
+                yield from words_of(each)
+
+
+def single_blocks(report: Report) -> Iterator[Block]:
+    """All blocks in reading order."""
+    for block in report.blocks:
+        yield from block.blocks if isinstance(block, Together) else (block,)
 
 
 def texts(report: Report, role: TextRole) -> list[str]:
-    return [block.text for block in report.blocks if isinstance(block, Text) and block.role is role]
+    return [block.text for block in single_blocks(report) if isinstance(block, Text) and block.role is role]
 
 
 def three_by_three(folder: Path) -> list[Path]:
@@ -99,7 +113,7 @@ def test_single_runs_of_a_matrix_begin_with_the_verdict_on_its_factor(tmp_path: 
     assert "slower than ext4 over 4 cells (scale) (95 % interval" in answers[0]
     assert answers[0].endswith("; 1 run in each).")
     assert answers[1].startswith("Indicative only: ")
-    told = texts(report, TextRole.BODY)
+    told = texts(report, TextRole.SMALL)
     assert answers[0] in told
     assert EXPLANATION in told
     assert any(sentence.startswith("Over the cells of a matrix the ratios") for sentence in told)
@@ -184,7 +198,7 @@ def test_long_names_are_whole_on_their_pages_and_short_in_sentences(tmp_path: Pa
     cases = [Case(f"{number} {LONG_NAME}", 0, SHORT) for number in range(2)]
     report = read_report(write_cases(tmp_path, cases))
     assert all(len(answer) < 160 for answer in texts(report, TextRole.ANSWER))
-    headings = texts(report, TextRole.HEADING)
+    headings = texts(report, TextRole.SUBHEADING)
     assert all(any(f"{number} {LONG_NAME}" in heading for heading in headings) for number in range(2))
 
 
@@ -192,7 +206,7 @@ def test_every_figure_says_of_which_runs_it_is(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     waiting = False
     figures = 0
-    for block in report.blocks:
+    for block in single_blocks(report):
         if isinstance(block, TimeFigure | Grid | BarFigure):
             figures += 1
             waiting = "Source:" not in block.caption
@@ -205,7 +219,10 @@ def test_every_figure_says_of_which_runs_it_is(tmp_path: Path) -> None:
 
 def test_an_anonymous_report_names_no_host_user_folder_or_serial(tmp_path: Path) -> None:
     paths = three_by_three(tmp_path)
-    named, anonymous = (" ".join(words(read_report(paths, anonymous=way))) for way in (False, True))
+    named, anonymous = (
+        " ".join(words(read_report(paths, ReportWishes(sections=tuple(Section), anonymous=way))))
+        for way in (False, True)
+    )
     for secret in ("S3CRET0815", "db-of-jo", "bench of jo", "jo$"):
         assert secret in named
         assert secret not in anonymous
@@ -247,7 +264,7 @@ def test_what_all_names_end_with_is_said_once(tmp_path: Path) -> None:
     assert {bar.name for bar in bars(report).bars} == {"ext4", "xfs"}
     assert "all “stripe scale 1000 simple-update”" in texts(report, TextRole.SUBTITLE)[0]
     assert any(
-        text.endswith("ext4 stripe scale 1000 simple-update") for text in texts(report, TextRole.HEADING)
+        text.endswith("ext4 stripe scale 1000 simple-update") for text in texts(report, TextRole.SUBHEADING)
     )
 
 
@@ -312,8 +329,8 @@ def test_a_huge_file_is_printed_in_part_and_says_so(tmp_path: Path) -> None:
         f"INSERT INTO command VALUES(0, 0, 0, 'jo', {argv}, 0, '', '')",
         f"{many} INSERT INTO unavailable SELECT NULL, i, 'source' || i, 'why' || i FROM n",
     )
-    report = read_report([path])
-    everything = list(words(report))
+    report = read_report([path], ReportWishes(sections=tuple(Section)))
+    everything = [text for block in report.blocks for text in words_of(block)]
     assert sum(map(len, everything)) < 200_000
     assert any("more letters in the run file" in text for text in everything)
     assert any("more in the run file" in text for text in texts(report, TextRole.CODE))
@@ -359,6 +376,25 @@ def test_a_date_that_does_not_exist_is_no_date(tmp_path: Path) -> None:
     assert report.moment_epoch_s == 0
 
 
+def test_what_all_runs_share_is_told_once_in_words_and_everything_else_is_attached(tmp_path: Path) -> None:
+    report = read_report(three_by_three(tmp_path))
+    told = [pair for block in report.blocks if isinstance(block, Facts) for pair in block.pairs]
+    assert told.count(("memory", "64 GiB")) == 1
+    assert told.count(("shared_buffers", "8GB")) == 1
+    assert [value for name, value in told if name == "Target: filesystem"] == ["xfs", "ext4", "btrfs"]
+    assert not [name for name, _ in told if name.count(".") > 1]
+    commands, facts = sorted(report.attachments, key=lambda each: each.name)
+    assert (commands.name, facts.name) == ("commands.txt", "facts.json")
+    assert sum(line.startswith("jo$ pgbench --client=4") for line in commands.text.splitlines()) == 9
+    read = json.loads(facts.text)
+    assert read["all"]["storage.devices.sda.serial"] == "S3CRET0815"
+    assert {each["facts"]["storage.mount.filesystem"] for each in read["runs"].values()} == {
+        "ext4",
+        "xfs",
+        "btrfs",
+    }
+
+
 def test_names_are_text_whatever_is_in_them(tmp_path: Path) -> None:
     hostile = "<b>x</b>\n\x1b[31m\u202egpj"
     report = read_report(write_cases(tmp_path, [Case(hostile, 0, SHORT)]))
@@ -394,6 +430,8 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     report = read_report(write_cases(tmp_path, cases))
     grids = [block for block in report.blocks if isinstance(block, Grid)]
     assert [len(grid.figures) for grid in grids] == [7, 7, 7, 7]
+    own = [block for block in single_blocks(report) if isinstance(block, Grid) and not block.alike]
+    assert [[figure.chart for figure in grid.figures] for grid in own] == [["tps", "latency"]] * 7
 
 
 def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_report(
@@ -438,7 +476,7 @@ def test_verdicts_over_cells_that_do_not_fit_the_first_page_are_counted_there(tm
     report = read_report(write_cases(tmp_path, cases))
     [told] = [text for text in texts(report, TextRole.NOTE) if "more over all cells" in text]
     count = int(told.partition(" more over all cells")[0].rpartition(" ")[2])
-    over_cells = [text for text in texts(report, TextRole.BODY) if " over " in text and " cells (" in text]
+    over_cells = [text for text in texts(report, TextRole.SMALL) if " over " in text and " cells (" in text]
     first = [text for text in texts(report, TextRole.ANSWER) if " cells (" in text]
     assert first
     assert count == len(over_cells) - len(first) > 0

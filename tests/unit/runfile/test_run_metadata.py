@@ -37,7 +37,7 @@ from app.library.entries import LibraryEntry, option_words, read_entry, workload
 from app.library.query import haystack, matches, parse_query
 from app.report.blocks import ReportTable, Text
 from app.report.findings import find
-from app.report.report import difference_pages
+from app.report.pages.comparison_pages import difference_pages
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata, read_metadata
 from app.runfile.metadata.stored_campaign import completed

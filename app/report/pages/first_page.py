@@ -28,12 +28,16 @@ from app.report.figures import charts_of, sources
 from app.report.findings import Findings, short
 from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
+from app.report.wishes import AS_IT_COMES, ReportWishes, Section
 from app.report.words import common, days
 from app.runfile.disturbance import DISTURBED
 from app.statistics.verdict import Verdict
 
 MOST_VERDICTS: Final = 5
 MOST_WARNINGS: Final = 3
+MOST_ROWS: Final = 24
+"""Configurations with a row and a bar: as many as fit with the answer."""
+
 _FEW: Final = 12
 _MUCH_DRIFT: Final = 0.2
 _BRIEF: Final = 24
@@ -42,19 +46,49 @@ _MOST_FACTORS: Final = 2
 _UNDECIDED: Final = frozenset({Verdict.INDICATIVE, Verdict.INCONCLUSIVE, Verdict.IMPOSSIBLE})
 
 
-def first_page(found: Findings) -> Iterator[Block]:
-    """Yield the blocks of the first page."""
-    yield Text(TextRole.TITLE, found.title, bookmark=tr("Summary"))
+def first_page(found: Findings, wishes: ReportWishes = AS_IT_COMES) -> Iterator[Block]:
+    """Yield the blocks of the first page: the author's words, told to be theirs, then what was measured."""
+    verdicts = Section.VERDICTS in wishes.sections
+    yield Text(TextRole.TITLE, wishes.title or found.title, bookmark=tr("Summary"))
+    if wishes.author:
+        yield Text(TextRole.BODY, wishes.author)
     yield Text(TextRole.SUBTITLE, _about(found))
-    yield from _answer(found)
+    yield from _own_words(wishes)
+    yield from _answer(found, verdicts=verdicts)
     yield from _unsafe(found.configurations)
     if len(found.configurations) > 1:
-        yield _table(found.configurations)
-        yield bar_figure(found.configurations)
+        shown = found.configurations[:MOST_ROWS]
+        yield configuration_table(found.configurations, len(shown))
+        yield bar_figure(shown)
+        if len(shown) < len(found.configurations):
+            yield Text(TextRole.NOTE, _left_out(len(found.configurations) - len(shown), verdicts=verdicts))
         yield from _seconds(found.configurations)
     else:
         yield from _only_configuration(found.configurations[0])
-    yield from _limits(found)
+    yield from _limits(found, verdicts=verdicts)
+
+
+def _own_words(wishes: ReportWishes) -> Iterator[Block]:
+    """Yield purpose and conclusion as somebody wrote them, and where their words end."""
+    for heading, text, role in (
+        (tr("Purpose"), wishes.purpose, TextRole.BODY),
+        (tr("Conclusion of the author"), wishes.conclusion, TextRole.ANSWER),
+    ):
+        paragraphs = [paragraph for line in text.splitlines() if (paragraph := one_line(line))]
+        if paragraphs:
+            yield Text(TextRole.SUBHEADING, heading)
+        for paragraph in paragraphs:
+            yield Text(role, paragraph)
+    if wishes.purpose or wishes.conclusion:
+        yield Text(TextRole.SUBHEADING, tr("What was measured"))
+
+
+def _left_out(count: int, *, verdicts: bool) -> str:
+    """Return how many configurations the first page does not show."""
+    told = tr("{count} more configurations, slower or not ranked, stand under “Verdicts”.")
+    if not verdicts:
+        told = tr("{count} more configurations, slower or not ranked, are not shown here.")
+    return told.format(count=count)
 
 
 def _about(found: Findings) -> str:
@@ -77,7 +111,7 @@ def _about(found: Findings) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _answer(found: Findings) -> Iterator[Block]:
+def _answer(found: Findings, *, verdicts: bool) -> Iterator[Block]:
     if len(found.configurations) == 1:
         yield from _single_answer(found.configurations[0])
         return
@@ -90,8 +124,10 @@ def _answer(found: Findings) -> Iterator[Block]:
     told = []
     if more > 0:
         sentence = tr("{count} more comparisons stand in the table, and in words under “Verdicts”.")
+        if not verdicts:
+            sentence = tr("{count} more comparisons stand in the table.")
         told.append(sentence.format(count=more))
-    if factors > 0:
+    if factors > 0 and verdicts:
         told.append(tr("{count} more over all cells stand under “Verdicts”.").format(count=factors))
     if told:
         yield Text(TextRole.NOTE, " ".join(told))
@@ -157,7 +193,13 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
         yield Text(TextRole.WARNING, text)
 
 
-def _table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
+def configuration_table(configurations: Sequence[ReportedConfiguration], most: int) -> ReportTable:
+    """Return the comparison as a table.
+
+    Args:
+        configurations: of the report.
+        most: so many of them have a row.
+    """
     compared = [each.row for each in configurations]
     tags = {each.full_name: each.tag for each in configurations}
     shown = tuple(column.of(_row_of) for column in columns_for(COMPARISON_COLUMNS, compared))
@@ -171,7 +213,7 @@ def _table(configurations: Sequence[ReportedConfiguration]) -> ReportTable:
     warned = frozenset({ComparisonColumn.MARKS})
     rows = tuple(
         TableRow(texts(columns, each), each.look, warned if each.warning else frozenset())
-        for each in configurations
+        for each in configurations[:most]
     )
     size = table_size(len(rows))
     return ReportTable(columns, rows, lines=2 if size is TableSize.NORMAL else 1, size=size)
@@ -287,14 +329,14 @@ def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]
         )
 
 
-def _limits(found: Findings) -> Iterator[Block]:
+def _limits(found: Findings, *, verdicts: bool) -> Iterator[Block]:
     """Say what limited the runs, what they cannot show, how they were compared, and what weakens that."""
     limits = (describe_bottlenecks(found.comparison), describe_what_is_unshown(found.comparison))
     if any(limits):
         yield Text(TextRole.NOTE, " ".join(filter(None, limits)))
     for note in found.notes:
         yield Text(TextRole.NOTE, note)
-    told = warned_first(found)
+    told = warned_first(found) if verdicts else len(found.warnings)
     for warning in found.warnings[:told]:
         yield Text(TextRole.NOTE, warning)
     if len(found.warnings) > told:

@@ -1,182 +1,40 @@
-"""The end of a report: its runs, the method, the environment, the exact commands."""
+"""How the numbers of a report came about, in sentences, with where the formulas come from."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.bottleneck import describe_causes
 from app.analysis.cold_caches import MOST_CACHED
-from app.analysis.facts import command_line
-from app.analysis.labels import one_line
 from app.analysis.properties import LABELS, WORKLOAD
 from app.comparison.comparison import RunComparison
 from app.comparison.offered_load import KEPT_SHARE
 from app.comparison.run_order import describe_order
 from app.domain.campaign.configuration import Caches
 from app.domain.campaign.design import DEFAULT_CAP
-from app.domain.columns import CellKind, Column, without
+from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.probes.base.disturbances import describe_thresholds
-from app.report.blocks import Block, Facts, ReportTable, TableSize, Text, TextRole, plain_table
+from app.report.blocks import Block, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
-from app.report.report_data import ReportedConfiguration, ReportedRun
-from app.report.run_tables import SharedValue, shared_value_table
-from app.report.words import moment, property_of, state_cell
+from app.report.words import property_of
 from app.runfile.metadata.offered_load import LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 from app.statistics.selection import PRIOR_DF, SIMULATED_ALONE, SIMULATED_LOST, SIMULATED_LOST_UNEQUAL
 
-_NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
-_UNKNOWN: Final = tr("not known: {reason}").partition("{")[0]
-_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
-_MOST_VARIANTS: Final = 6
-"""Values of a fact that are told one by one."""
-
-
-def appendix(found: Findings) -> Iterator[Block]:
-    """Yield runs, method, environment and exact commands."""
-    yield Text(TextRole.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
-    yield _runs_table(found.runs)
-    yield Text(TextRole.HEADING, tr("Method"), bookmark=tr("Method"))
-    yield from method(found)
-    yield Text(TextRole.HEADING, tr("Environment"), bookmark=tr("Environment"), new_page=True)
-    yield from _environment(found.runs)
-    known = any(run.facts.commands for run in found.runs)
-    yield Text(TextRole.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=known)
-    if not known:
-        yield Text(TextRole.BODY, tr("None is known: the run files hold none, as where others measured."))
-        return
-    for configuration in found.configurations:
-        yield from _commands(configuration)
-
-
-_CAMPAIGN: Final = "campaign"
-_RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
-    Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL),
-    Column("name", tr("Name"), lambda run: one_line(run.facts.name), CellKind.WORDS),
-    Column(_CAMPAIGN, tr("Campaign"), lambda run: one_line(run.facts.campaign), CellKind.WORDS),
-    Column("file", tr("File"), lambda run: one_line(run.facts.path.rpartition("/")[-1]), CellKind.WORDS),
-    Column("identity", tr("Identity"), lambda run: one_line(run.facts.id[:16]), CellKind.LABEL),
-    Column("started", tr("Started"), lambda run: moment(run.facts.started_epoch_s), CellKind.LABEL),
-    Column("marks", tr("Marks"), state_cell, CellKind.WORDS),
-)
-
-
-def _runs_table(runs: Sequence[ReportedRun]) -> ReportTable:
-    columns: tuple[Column[ReportedRun], ...] = _RUN_COLUMNS
-    if len({run.facts.campaign for run in runs}) < 2:
-        columns = without(columns, [_CAMPAIGN])
-    return plain_table(columns, runs, size=TableSize.SMALL)
-
-
-def _environment(runs: Sequence[ReportedRun]) -> Iterator[Block]:
-    """Yield what is the same everywhere once, then what only some runs have."""
-    tables = [dict(_joined(run.facts.environment)) for run in runs]
-    keys = dict.fromkeys(key for table in tables for key in table)
-    if not keys:
-        yield Text(TextRole.BODY, tr("Nothing is known of it: the run files hold no facts."))
-        return
-    same = [key for key in keys if len({table.get(key) for table in tables}) == 1]
-    if len(runs) > 1 and same:
-        yield Text(TextRole.SUBHEADING, tr("The same for all runs"))
-    known = [key for key in same if not tables[0][key].startswith(_UNKNOWN)]
-    yield Facts(tuple((key, tables[0][key]) for key in known))
-    others = [key for key in keys if key not in set(same)]
-    if others:
-        yield Text(TextRole.SUBHEADING, tr("Not the same for all runs"))
-        rows = (row for key in others for row in _variants(key, runs, tables))
-        yield shared_value_table(tr("Fact"), rows)
-    yield from _unknown([key for key in same if key not in set(known)], runs)
-
-
-def _unknown(keys: Sequence[str], runs: Sequence[ReportedRun]) -> Iterator[Block]:
-    """Yield what nobody could read, and the series that do not exist."""
-    missing = dict.fromkeys(pair for run in runs for pair in run.facts.unavailable)
-    if not keys and not missing:
-        return
-    yield Text(TextRole.SUBHEADING, tr("Not known and not measured"))
-    if keys:
-        sentence = tr("Not shown by this kernel, or not to this user: {names}.")
-        yield Text(TextRole.NOTE, sentence.format(names=", ".join(keys)))
-    reasons: dict[str, list[str]] = {}
-    for source, reason in missing:
-        reasons.setdefault(one_line(reason), []).append(one_line(source))
-    for reason, names in reasons.items():
-        yield Text(TextRole.NOTE, f"{', '.join(names)}: {reason}.")
-
-
-def _joined(environment: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield facts in one line each; a setting's value and source are one fact."""
-    known = dict(environment)
-    for name, value in environment:
-        if name.endswith(".source") and name.removesuffix(".source") + ".value" in known:
-            continue
-        if name.endswith(".value"):
-            source = known.get(name.removesuffix(".value") + ".source", "")
-            yield name.removesuffix(".value"), one_line(value) + (f" ({one_line(source)})" if source else "")
-        else:
-            yield name, one_line(value)
-
-
-def _variants(
-    key: str, runs: Sequence[ReportedRun], tables: Sequence[dict[str, str]]
-) -> Iterator[SharedValue]:
-    """Yield the values of one fact with the runs that have them; of many numbers the range."""
-    tags: dict[str, list[str]] = {}
-    for run, table in zip(runs, tables, strict=True):
-        if key in table:
-            tags.setdefault(table[key], []).append(run.tag)
-    if len(tags) > _MOST_VARIANTS and all(map(_NUMBER.fullmatch, tags)):
-        values = sorted(tags, key=float)
-        whole = tr("{low} to {high}").format(low=values[0], high=values[-1])
-        yield SharedValue(key, whole, tr("all that know it"))
-        return
-    for place, (value, having) in enumerate(tags.items()):
-        if place == _MOST_VARIANTS:
-            more = tr("{count} more values stand in the run files").format(count=len(tags) - place)
-            yield SharedValue("", more, "")
-            return
-        yield SharedValue(key if place == 0 else "", value, ", ".join(having))
-
-
-def _commands(configuration: ReportedConfiguration) -> Iterator[Block]:
-    """Yield the commands of a configuration; repeats that differ in numbers only are not repeated."""
-    told: dict[tuple[str, ...], str] = {}
-    for run in configuration.runs:
-        lines = [
-            f"{one_line(command.account)}$ {one_line(command_line(command))}"
-            + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
-            for command in run.facts.commands
-        ]
-        yield Text(TextRole.SUBHEADING, f"{run.tag}  {one_line(run.facts.name)}")
-        if not lines:
-            yield Text(TextRole.NOTE, tr("Its file holds no commands."))
-            continue
-        pattern = tuple(_NUMBERS.sub("#", line) for line in lines)
-        if pattern in told:
-            sentence = tr("The commands of {tag}, with other numbers (seeds, folders); its file holds them.")
-            yield Text(TextRole.NOTE, sentence.format(tag=told[pattern]))
-            continue
-        told[pattern] = run.tag
-        for line in lines:
-            yield Text(TextRole.CODE, line)
-
-
-# --- How the numbers of a report came about, in sentences, with where the formulas come from.
-
 
 def method(found: Findings) -> Iterator[Block]:
-    """Yield the sections of the method."""
+    """Yield how was measured and compared, and what the words of the report mean."""
+    yield Text(TextRole.HEADING, tr("Method"), bookmark=tr("Method"), new_page=True)
     yield Text(TextRole.SUBHEADING, tr("Measuring"))
     for sentence in _measuring(found.comparison):
-        yield Text(TextRole.BODY, sentence)
+        yield Text(TextRole.SMALL, sentence)
     yield Text(TextRole.SUBHEADING, tr("Comparing"))
     for sentence in (*_comparing(found), *found.notes):
-        yield Text(TextRole.BODY, sentence)
+        yield Text(TextRole.SMALL, sentence)
     yield Text(TextRole.SUBHEADING, tr("Words"))
     yield plain_table(_WORD_COLUMNS, _WORDS, size=TableSize.SMALL)
 

@@ -1,0 +1,136 @@
+"""The pages of a report behind its first that are about all configurations: verdicts, differences, charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from app.analysis.labels import one_line
+from app.comparison.differences import describe_sameness, what_differs
+from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
+from app.domain.text import tr
+from app.report.blocks import Bar, BarFigure, Block, Text, TextRole
+from app.report.figures import MOST_LINES, charts_of, has_chart, key_of, overlay, sources
+from app.report.findings import Findings
+from app.report.pages.first_page import MOST_ROWS, configuration_table, told_first, warned_first
+from app.report.report_data import ReportedConfiguration, ReportedRun
+from app.report.run_tables import SharedValue, shared_value_table
+
+_OVERLAYS: Final = ("tps", "latency", "iops", "cpu")
+MOST_ON_FIRST_PAGE: Final = 12
+"""Values that differ and still stand on the first page."""
+
+
+def verdict_pages(found: Findings) -> Iterator[Block]:
+    """Yield the verdicts and reservations where the first page had no room for them all."""
+    few = len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found)
+    many = len(found.configurations) > MOST_ROWS
+    if few and not many and not found.factors.verdicts:
+        return
+    yield Text(TextRole.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
+    for verdict in found.verdicts:
+        yield Text(TextRole.SMALL, verdict)
+    if many:
+        yield configuration_table(found.configurations, len(found.configurations))
+    if found.factors.verdicts:
+        yield Text(TextRole.SUBHEADING, tr("Over all cells"))
+        told = (EXPLANATION, *describe_factors(found.factors), describe_not_counted(found.factors))
+        yield from (Text(TextRole.SMALL, sentence) for sentence in told if sentence)
+    if found.warnings:
+        yield Text(TextRole.SUBHEADING, tr("Reservations"))
+    for warning in found.warnings:
+        yield Text(TextRole.SMALL, warning)
+
+
+def overlay_pages(found: Findings) -> Iterator[Block]:
+    """Yield all runs over each other, one chart a metric; nothing for a single configuration."""
+    configurations, runs = found.configurations, found.runs
+    charts = charts_of(runs, _OVERLAYS)
+    if len(configurations) < 2 or not charts:
+        return
+    yield Text(TextRole.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
+    if len(configurations) <= MOST_LINES:
+        yield key_of(configurations)
+    height = 42.0 if len(charts) > 3 else 66.0
+    for chart in charts:
+        yield from overlay(configurations, chart, height)
+    sentence = tr(
+        "Lines are means over 15 s around each second, for the eye only: no figure is made from them."
+    )
+    drawn = [run for run in runs if any(has_chart(run.data, chart) for chart in charts)]
+    yield Text(TextRole.NOTE, f"{sentence} {sources(drawn)}")
+
+
+_MOST_DRAWN: Final = 9.0
+"""An interval of few uneven cycles may reach to tenfold and on: then it has no line."""
+
+
+def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
+    """Yield what checkpoints cost the shown runs, with the interval of their cycles."""
+    bars = []
+    for configuration in configurations:
+        shape = configuration.shown.compared.shape
+        effect = None if shape is None else shape.checkpoint_effect
+        if effect is not None:
+            told = tr("{percent:+.0f} % over {cycles} cycles")
+            drawn = effect.high < _MOST_DRAWN
+            bars.append(
+                Bar(
+                    look=configuration.look,
+                    name=configuration.name,
+                    value=100 * (1 + effect.change),
+                    low=100 * (1 + effect.low) if drawn else None,
+                    high=100 * (1 + effect.high) if drawn else None,
+                    runs=(),
+                    told=told.format(percent=100 * effect.change, cycles=effect.cycles),
+                    warning=configuration.warning,
+                )
+            )
+    if bars:
+        sentence = tr(
+            "TPS in the first fifth of a checkpoint cycle, in percent of those in its last fifth, without"
+            " drift: at 100 checkpoints cost nothing. Lines: 95 % interval over the cycles. {runs}"
+        )
+        shown = [each.shown for each in configurations if each.look in {bar.look for bar in bars}]
+        yield BarFigure(
+            tr("After a checkpoint began"),
+            tr("percent of the TPS before the next one"),
+            tuple(bars),
+            sentence.format(runs=sources(shown)),
+        )
+
+
+def difference_pages(found: Findings) -> Iterator[Block]:
+    """Yield what is not the same in all runs; on the first page where it is little."""
+    if len(found.runs) < 2:
+        return
+    comparability = what_differs([run.facts for run in found.runs])
+    differences = comparability.differences
+    values = sum(len(difference.variants) for difference in differences)
+    brief = values <= MOST_ON_FIRST_PAGE and len(found.configurations) <= MOST_ON_FIRST_PAGE // 2
+    brief = brief or not differences
+    role = TextRole.SUBHEADING if brief else TextRole.HEADING
+    yield Text(role, tr("What differs"), bookmark=tr("What differs"), new_page=not brief)
+    if not differences:
+        yield Text(TextRole.BODY, describe_sameness(comparability))
+        return
+    rows = (
+        SharedValue(
+            f"{difference.topic}: {one_line(difference.name)}" if place == 0 else "",
+            one_line(variant.value),
+            _whose(found.configurations, [found.runs[index] for index in variant.runs]),
+        )
+        for difference in differences
+        for place, variant in enumerate(difference.variants)
+    )
+    yield shared_value_table(tr("Property"), rows)
+
+
+def _whose(configurations: Sequence[ReportedConfiguration], runs: Sequence[ReportedRun]) -> str:
+    """Return the tags of whole configurations, else of runs."""
+    having = {run.number for run in runs}
+    tags: list[str] = []
+    for configuration in configurations:
+        mine = [run for run in configuration.runs if run.number in having]
+        tags += [configuration.tag] if len(mine) == len(configuration.runs) else [run.tag for run in mine]
+    return ", ".join(tags)

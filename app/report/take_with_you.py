@@ -1,0 +1,265 @@
+"""The configuration that won, to be taken along: commands, fstab, postgresql.conf, what was measured. Pure.
+
+Said of a line is only what runs showed that differ from the winner in nothing else. What nobody varied is
+named as such: it may be worth something or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from app import VERSION
+from app.analysis.labels import format_tps, one_line
+from app.analysis.properties import KIND, PATH, POSTGRESQL, SETTING, TARGET, Property
+from app.comparison.comparison import compare_runs
+from app.comparison.differences import PropertyDifference, what_differs
+from app.comparison.overall.factor_wording import describe_factor
+from app.domain.errors import FootingError
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
+from app.report.findings import Findings, short
+from app.report.report_data import ReportedConfiguration, clip
+from app.report.storage_commands import PLACES, storage_commands
+from app.report.words import days
+
+TITLE: Final = tr("Take it with you")
+
+_FOLLOWS: Final = frozenset(
+    (
+        tr("mount options"),
+        tr("dataset"),
+        PATH,
+        KIND,
+        tr("disks"),
+        tr("partition size"),
+        tr("filesystem preset"),
+    )
+)
+"""Properties of a target that are others because something else is."""
+
+_OF_RAID: Final = frozenset((tr("chunk size"), "bitmap", tr("first synchronisation")))
+_FILESYSTEM: Final = tr("filesystem")
+_RAID: Final = tr("RAID")
+_DEVICE: Final = tr("device {name}").partition("{")[0]
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.+-]+")
+_MOST: Final = 300
+"""Letters of a foreign value."""
+
+Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenPart:
+    """Lines that belong together.
+
+    Attributes:
+        heading: where they go.
+        lines: as they are typed; comments begin with #.
+    """
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenConfiguration:
+    """A configuration to be taken along.
+
+    Attributes:
+        name: of the configuration, with its tag.
+        told: what was measured of the whole of it, as sentences.
+        warnings: what it costs in safety; empty for nothing.
+        parts: what to type.
+    """
+
+    name: str
+    told: tuple[str, ...]
+    warnings: tuple[str, ...]
+    parts: tuple[TakenPart, ...]
+
+    def as_text(self) -> str:
+        """Return everything as a text of which each line is a comment or can be typed."""
+        head = [f"# pgFooting {VERSION}: {TITLE}", f"# {self.name}"]
+        head += [f"# {sentence}" for sentence in (*self.told, *self.warnings)]
+        for part in self.parts:
+            head += ["", f"# --- {part.heading}", *part.lines]
+        return "\n".join(head) + "\n"
+
+
+def winner(found: Findings) -> ReportedConfiguration | None:
+    """Return the fastest configuration that trades no safety for it, else the fastest; None without any."""
+    measured = [each for each in found.configurations if each.row.mean.mean is not None]
+    safe = [each for each in measured if not each.unsafe and not each.not_durable]
+    return next(iter(safe or measured), None)
+
+
+def take_with_you(found: Findings) -> TakenConfiguration | None:
+    """Return the configuration that won; None where no run has a result."""
+    chosen = winner(found)
+    if chosen is None:
+        return None
+    effects = measured_effects(found, chosen)
+    facts = chosen.shown.facts
+    properties = tuple(item for item in facts.properties if item.is_known)
+    parts = [*_storage(facts.plan, properties, effects), *_server(properties, effects)]
+    return TakenConfiguration(
+        name=f"{chosen.tag}  {chosen.full_name}",
+        told=tuple(_told(found, chosen)),
+        warnings=tuple(map(one_line, dict.fromkeys((*chosen.not_durable, *chosen.unsafe)))),
+        parts=tuple(parts),
+    )
+
+
+def taken_text(found: Findings) -> str:
+    """Return the configuration that won as a text.
+
+    Raises:
+        FootingError: no run has a result.
+    """
+    taken = take_with_you(found)
+    if taken is None:
+        raise FootingError(tr("No run has a result: there is no configuration to take along."))
+    return taken.as_text()
+
+
+def _told(found: Findings, chosen: ReportedConfiguration) -> Iterator[str]:
+    mean = chosen.row.mean
+    when = days(run.facts for run in chosen.runs)
+    if mean.mean is not None and mean.low is not None and mean.high is not None:
+        sentence = tr("{tps} transactions per second (95 % interval {low} to {high}, {runs} runs; {when}).")
+        tps, low, high = (format_tps(each) for each in (mean.mean, mean.low, mean.high))
+        yield sentence.format(tps=tps, low=low, high=high, runs=mean.runs, when=when)
+    elif mean.mean is not None:
+        sentence = tr("{tps} transactions per second, indicative only: a mean with an interval takes 3 runs.")
+        yield sentence.format(tps=format_tps(mean.mean))
+    first = found.configurations[0]
+    if first is not chosen:
+        sentence = tr("{name} was faster and is not taken: it trades safety for speed.")
+        yield sentence.format(name=f"{first.tag} {short(first.name, first.tag)}")
+    if found.fastest:
+        yield found.fastest
+    yield from (f"{describe_factor(each)}." for each in found.factors.verdicts)
+    yield tr("It won with this workload on this machine; another one may want another configuration.")
+
+
+# --- What was measured beside each line: runs that differ from the winner in one thing only.
+
+
+def measured_effects(found: Findings, chosen: ReportedConfiguration) -> Mapping[Key, tuple[str, ...]]:
+    """Return, by property of the winner, what configurations showed that differ from it in that alone."""
+    group = found.comparison.groups[chosen.group]
+    compared = found.comparison
+    if chosen.group != 0:
+        facts = [run.facts for run in compared.runs]
+        compared = compare_runs(facts, baseline=group.name, cut_s=compared.cut.seconds)
+    sentences = {each.name: row.verdict for each, row in zip(compared.groups, compared.rows, strict=True)}
+    effects: dict[Key, list[str]] = {}
+    for other in found.configurations:
+        verdict = sentences.get(found.comparison.groups[other.group].name, "")
+        if other is chosen or not verdict:
+            continue
+        differences = what_differs([chosen.shown.facts, other.shown.facts]).differences
+        only = _only(differences)
+        if only is not None:
+            here, there = (_value_of(only, index) for index in (0, 1))
+            sentence = tr("{here} here, {there} in {tag}: {verdict}")
+            told = sentence.format(here=here, there=there, tag=other.tag, verdict=verdict)
+            effects.setdefault((only.topic, only.name), []).append(told)
+    return {key: tuple(told) for key, told in effects.items()}
+
+
+def _value_of(difference: PropertyDifference, run: int) -> str:
+    value = next(each.value for each in difference.variants if run in each.runs)
+    return clip(one_line(value), _MOST)
+
+
+def _only(differences: Sequence[PropertyDifference]) -> PropertyDifference | None:
+    """Return what two configurations differ in, where that is one thing, without what follows from it."""
+    targets = [each for each in differences if each.topic == TARGET]
+    others = [each for each in differences if each.topic != TARGET]
+    own = [each for each in targets if each.name not in _FOLLOWS and not each.name.startswith(_DEVICE)]
+    if others:
+        return others[0] if len(others) == 1 and not own else None
+    names = {each.name for each in own}
+    for whole, parts in ((_FILESYSTEM, None), (_RAID, _OF_RAID)):
+        if whole in names and (parts is None or names <= {whole, *parts}):
+            other_whole = _RAID if whole == _FILESYSTEM else _FILESYSTEM
+            return None if other_whole in names else next(each for each in own if each.name == whole)
+    if own:
+        return own[0] if len(own) == 1 else None
+    return next((each for each in targets if each.name == tr("mount options")), None)
+
+
+# --- The lines.
+
+
+def _storage(
+    plan: StoragePlan | None, properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]
+) -> Iterator[TakenPart]:
+    mine = [item for item in properties if item.topic == TARGET]
+    known = {item.name: one_line(item.value) for item in mine}
+    told = tuple(_beside(mine, effects))
+    made = None
+    with suppress(KeyError, ValueError):  # of another version, or of nobody's
+        made = None if plan is None else storage_commands(plan)
+    if made is not None:
+        heading = tr("Storage, as root: the disks lose everything that is on them")
+        yield TakenPart(heading, (*told, *made.commands))
+        note = tr("for $UUID_... the value that the commands gave it; blkid tells it")
+        has_ids = any("$UUID" in line for line in made.fstab)
+        yield TakenPart("/etc/fstab", (*([f"# {note}"] if has_ids else []), *made.fstab))
+        return
+    heading = tr("Storage: pgFooting did not make it; this is what it was")
+    words = [f"# {name}: {clip(value, _MOST)}" for name, value in known.items()]
+    yield TakenPart(heading, (*told, *words))
+    options = [each for each in known.get(tr("mount options"), "").split(",") if each not in {"", "rw"}]
+    kind = known.get(_FILESYSTEM, "")
+    if kind and kind not in {"tmpfs", "zfs"} and options:
+        line = f"UUID=FILL-IN  {next(iter(PLACES.values()))}  {kind}  {','.join(options)}  0 2"
+        yield TakenPart("/etc/fstab", (f"# {tr('as the kernel had it mounted')}", line))
+
+
+def _beside(items: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[str]:
+    """Yield what was measured of properties, then which of them nobody varied."""
+    for item in items:
+        yield from (f"# {one_line(item.name)}: {told}" for told in effects.get(item.key, ()))
+    names = [one_line(item.name) for item in items if item.key not in effects and item.name not in _FOLLOWS]
+    names = [name for name in names if not name.startswith(_DEVICE)]
+    if names:
+        sentence = tr("Not varied by itself, so that nothing is known of what it does alone: {names}.")
+        yield f"# {clip(sentence.format(names=', '.join(names)), 2 * _MOST)}"
+
+
+def _server(properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[TakenPart]:
+    found = {item.name: item.value for item in properties if item.topic == POSTGRESQL}
+    checksums = found.get("checksums")
+    if checksums is not None:
+        option = "--data-checksums" if checksums == tr("yes") else "--no-data-checksums"
+        told = [f"# checksums: {each}" for each in effects.get((POSTGRESQL, "checksums"), ())]
+        comment = tr("PostgreSQL before 18 knows no --no-data-checksums: without either it makes none")
+        line = f"initdb --pgdata={next(iter(PLACES.values()))}/data {option}"
+        note = [] if checksums == tr("yes") else [f"# {comment}"]
+        yield TakenPart(tr("The cluster, as postgres"), (*told, *note, line))
+    settings = [item for item in properties if item.topic == SETTING]
+    lines: list[str] = []
+    for item in settings:
+        lines += [f"# {told}" for told in effects.get(item.key, ())]
+        lines.append(f"{one_line(item.name)} = {_quoted(one_line(item.value))}")
+    alone = [one_line(item.name) for item in settings if item.key not in effects]
+    if alone:
+        sentence = tr("Not varied by itself, so that nothing is known of what it does alone: {names}.")
+        lines.insert(0, f"# {sentence.format(names=', '.join(alone))}")
+    yield TakenPart("postgresql.conf", tuple(lines) or (f"# {tr('nothing but the defaults of the server')}",))
+
+
+def _quoted(value: str) -> str:
+    """Return a value as postgresql.conf takes it (config.sgml, "Parameter Names and Values")."""
+    if value == tr("(empty)"):
+        return "''"
+    if _PLAIN.fullmatch(value):
+        return value
+    return "'" + value.replace("'", "''") + "'"

@@ -1,0 +1,167 @@
+"""The configuration that won, as it is typed: what is taken, what is said beside each line, what never."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from pathlib import Path
+
+import pytest
+
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, Scheduler, StoragePlan
+from app.report.findings import Findings
+from app.report.report import read_findings, read_report
+from app.report.storage_commands import storage_commands
+from app.report.take_with_you import TakenConfiguration, take_with_you, winner
+from app.runfile.metadata.safety import NOT_DURABLE
+from app.runfile.writer import Json, RunState
+from tests.fix_report import UNSAFE, Case, write_cases
+from tests.fix_runs import Shape
+from tests.unit.report.test_report_content import words
+from tests.unit.storage.plans import disks
+
+
+def settings(**values: str) -> tuple[str, Json]:
+    return "settings", [{"name": name, "value": value, "origin": "user"} for name, value in values.items()]
+
+
+def three_times(*cases: Case) -> list[Case]:
+    return [dataclasses.replace(case, repeat=repeat) for repeat in range(3) for case in cases]
+
+
+def taken(found: Findings) -> TakenConfiguration:
+    found_one = take_with_you(found)
+    assert found_one is not None
+    return found_one
+
+
+def part(one: TakenConfiguration, heading: str) -> str:
+    [lines] = [each.lines for each in one.parts if each.heading.startswith(heading)]
+    return "\n".join(lines)
+
+
+def test_each_line_says_what_runs_showed_that_differ_in_nothing_else(tmp_path: Path) -> None:
+    cases = three_times(
+        Case("both", shape=Shape(20, 6000), values=(settings(shared_buffers="8GB", wal_compression="lz4"),)),
+        Case("small", shape=Shape(20, 5000), values=(settings(shared_buffers="1GB", wal_compression="lz4"),)),
+        Case(
+            "xfs", 0, Shape(20, 4000), "xfs", values=(settings(shared_buffers="8GB", wal_compression="lz4"),)
+        ),
+        Case("two", 0, Shape(20, 3000), "xfs", values=(settings(shared_buffers="1GB"),)),
+    )
+    one = taken(read_findings(write_cases(tmp_path, cases)))
+    assert one.name == "A  both"
+    server = part(one, "postgresql.conf").splitlines()
+    assert server[0].endswith("does alone: wal_compression.")
+    place = server.index("shared_buffers = 8GB")
+    assert server[place - 1].startswith("# 8GB here, 1GB in B: small is ")
+    assert "slower than both" in server[place - 1]
+    assert "wal_compression = lz4" in server
+    storage = part(one, "Storage")
+    assert "# filesystem: ext4 here, xfs in C: xfs is " in storage
+    assert "in D" not in one.as_text(), "two things differ there: neither can be said of one line"
+
+
+def test_it_is_the_fastest_that_trades_no_safety_and_says_which_was_faster(tmp_path: Path) -> None:
+    cases = three_times(
+        Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)),
+        Case("ext4", shape=Shape(20, 5000)),
+        Case("memory", shape=Shape(20, 9000), marks=((NOT_DURABLE, "it lies in memory"),)),
+    )
+    found = read_findings(write_cases(tmp_path, cases))
+    one = taken(found)
+    assert one.name.endswith("ext4")
+    assert any("nobarrier was faster and is not taken" in sentence for sentence in one.told)
+    assert not one.warnings
+
+
+def test_where_nothing_is_safe_it_says_what_that_costs(tmp_path: Path) -> None:
+    cases = three_times(Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)))
+    one = taken(read_findings(write_cases(tmp_path, cases)))
+    assert one.warnings == (UNSAFE[1],)
+    assert UNSAFE[1] in one.as_text()
+
+
+def test_without_a_result_there_is_nothing_to_take(tmp_path: Path) -> None:
+    paths = write_cases(tmp_path, [Case("a", shape=Shape(12, 5000), state=RunState.FAILED)])
+    found = read_findings(paths)
+    assert winner(found) is None
+    assert take_with_you(found) is None
+    assert "Take it with you" not in list(words(read_report(paths)))
+
+
+def test_a_single_run_is_told_to_be_indicative(tmp_path: Path) -> None:
+    one = taken(read_findings(write_cases(tmp_path, [Case(shape=Shape(12, 5000))])))
+    assert "indicative only" in one.told[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ("8GB", "work_mem = 8GB"),
+        ("on", "work_mem = on"),
+        ("it's", "work_mem = 'it''s'"),
+        ("a b\nfsync = off", "work_mem = 'a b fsync = off'"),
+        ("", "work_mem = ''"),
+        ("x # y", "work_mem = 'x # y'"),
+    ],
+)
+def test_settings_are_written_so_that_the_server_reads_the_same(
+    tmp_path: Path, value: str, line: str
+) -> None:
+    [path] = write_cases(tmp_path, [Case(shape=Shape(12, 5000), values=(settings(work_mem=value),))])
+    assert part(taken(read_findings([path])), "postgresql.conf").splitlines()[-1] == line
+
+
+def test_names_of_others_end_no_comment(tmp_path: Path) -> None:
+    name = "ext4\nrm -rf /srv\r\u2028reboot"
+    text = taken(read_findings(write_cases(tmp_path, [Case(name, shape=Shape(12, 5000))]))).as_text()
+    assert not [line for line in text.splitlines() if line.strip().startswith(("rm", "reboot"))]
+
+
+def plan(spec_id: str, level: Level, *, count: int = 4) -> StoragePlan:
+    return StoragePlan(Group(disks(count), level, spec_id))
+
+
+@pytest.mark.parametrize(
+    ("spec_id", "level"), [(spec.id, level) for spec in FILESYSTEMS for level in spec.levels]
+)
+def test_every_filesystem_and_level_becomes_commands_without_a_trace_of_a_session(
+    spec_id: str, level: Level
+) -> None:
+    made = storage_commands(plan(spec_id, level, count=1 if level is Level.SINGLE else 4))
+    text = "\n".join((*made.commands, *made.fstab))
+    assert not [word for word in ("@", "session", "pgfooting", "00000000") if word in text]
+    assert [line for line in made.fstab if f"  /srv/pgdata  {spec_id}  " in line]
+    for line in made.commands:
+        if not line.startswith("#"):
+            shlex.split(line.partition("   #")[0])
+    used = [line for line in made.commands if '"$DISK1"' in line]
+    assert used, "the first disk is used"
+
+
+def test_an_array_with_its_wal_apart_comes_with_scheduler_and_both_mounts() -> None:
+    known = disks(6)
+    made = storage_commands(
+        StoragePlan(
+            Group(known[:4], Level.RAID10, "xfs", scheduler=Scheduler.NONE, read_ahead_bytes=4 << 20),
+            wal=Group(known[4:], Level.MIRROR, "ext4", (("barrier", False),), partition_bytes=16 << 30),
+        )
+    )
+    text = "\n".join(made.commands)
+    assert "mdadm --create /dev/md/pgdata --metadata=1.2 --name=pgdata --level=raid10" in text
+    assert '"$DISK5" "$DISK6"' in text
+    assert 'ATTR{queue/scheduler}="none", ATTR{queue/read_ahead_kb}="4096"' in text
+    assert "# /srv/pgwal: measured on a partition of 16 GiB at the beginning of each disk" in text
+    assert made.fstab == (
+        "UUID=$UUID_DATA  /srv/pgdata  xfs  defaults  0 0",
+        "UUID=$UUID_WAL  /srv/pgwal  ext4  errors=remount-ro,nobarrier  0 2",
+    )
+
+
+def test_no_serial_number_is_taken_along() -> None:
+    made = storage_commands(plan("ext4", Level.RAID10))
+    text = "\n".join(made.commands)
+    assert all(disk.serial not in text and str(disk.wwn) not in text for disk in disks(4))

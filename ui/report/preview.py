@@ -1,0 +1,155 @@
+"""What the report will look like, page by page, beside what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QPixmap, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.export.unreadable_files import with_readable
+from app.report.findings import Findings
+from app.report.report import compose, read_findings
+from app.report.wishes import ReportWishes
+from ui.background import BackgroundOp
+from ui.report.flow import Paper
+from ui.report.page_images import PageImages
+from ui.widgets.plain_label import plain_label
+
+_WAIT_MS: Final = 400
+"""After the last letter, until a page is made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRequest:
+    """What is to be shown."""
+
+    wishes: ReportWishes
+    paper: Paper
+
+
+class ReportPreview(QWidget):
+    """A page of the report, and which of how many it is.
+
+    The run files are read once, or twice where names are replaced and not.
+    """
+
+    def __init__(self, runs: tuple[Path, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._runs = runs
+        self._read: dict[bool, Findings] = {}
+        self._op: BackgroundOp[PageImages] | None = None
+        self._wanted: PreviewRequest | None = None
+        self._pages: PageImages | None = None
+        self._number = 0
+        self.page = plain_label()
+        self.page.setWordWrap(True)
+        self.page.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.page.setAccessibleName(tr("Preview of the page"))
+        self.page.setMinimumSize(220, 300)
+        self.where = plain_label()
+        self.back = QPushButton(tr("P&revious page"))
+        self.on = QPushButton(tr("Ne&xt page"))
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_WAIT_MS)
+        self._timer.timeout.connect(self._begin)
+        row = QHBoxLayout()
+        for widget in (self.back, self.on, self.where):
+            row.addWidget(widget)
+        row.addStretch(1)
+        for button, step in ((self.back, -1), (self.on, 1)):
+            button.setAutoDefault(False)
+            button.clicked.connect(lambda _=False, step=step: self._turn(step))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.page, 1)
+        layout.addLayout(row)
+        self._tell(tr("The pages are being made …"))
+
+    def show_report(self, wanted: PreviewRequest) -> None:
+        """Show this as soon as nothing else has been asked for a moment."""
+        self._wanted = wanted
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Want nothing any more."""
+        self._timer.stop()
+        if self._op is not None:
+            self._op.cancel()
+            self._op = None
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are; 0 as long as nobody knows."""
+        return 0 if self._pages is None else self._pages.count
+
+    def _begin(self) -> None:
+        wanted = self._wanted
+        if wanted is None or self._op is not None:  # asked again when it has ended
+            return
+        self._wanted = None
+        self._op = BackgroundOp(self._making(wanted), self._on_made, self._on_failed).start()
+
+    def _making(self, wanted: PreviewRequest) -> Callable[[], PageImages]:
+        runs, known = self._runs, self._read
+
+        def make() -> PageImages:
+            anonymous = wanted.wishes.anonymous
+            if anonymous not in known:
+                known[anonymous] = with_readable(
+                    runs, lambda paths: read_findings(paths, anonymous=anonymous), lambda _: None
+                )
+            return PageImages(compose(known[anonymous], wanted.wishes), wanted.paper)
+
+        return make
+
+    def _on_made(self, pages: PageImages) -> None:
+        self._op = None
+        self._pages = pages
+        self._number = min(self._number, pages.count - 1)
+        self._show()
+        self._begin()
+
+    def _on_failed(self, error: FootingError) -> None:
+        self._op = None
+        self._pages = None
+        self._tell(f"{error.message} {error.hint}".strip())
+        self._begin()
+
+    def _turn(self, step: int) -> None:
+        self._number = min(max(0, self._number + step), self.pages - 1)
+        self._show()
+
+    def _tell(self, words: str) -> None:
+        self.page.setPixmap(QPixmap())
+        self.page.setText(words)
+        self.where.clear()
+        for button in (self.back, self.on):
+            button.setEnabled(False)
+
+    def _show(self) -> None:
+        if self._pages is None:
+            return
+        room, ratio = self.page.contentsRect(), self.devicePixelRatioF()
+        width = min(room.width(), round(room.height() / self._pages.proportion))
+        image = self._pages.paint(self._number, max(1, round(width * ratio)))
+        image.setDevicePixelRatio(ratio)
+        self.page.setPixmap(QPixmap.fromImage(image))
+        told = tr("Page {number} of {count}").format(number=self._number + 1, count=self.pages)
+        self.where.setText(told)
+        self.page.setAccessibleDescription(told)
+        self.back.setEnabled(self._number > 0)
+        self.on.setEnabled(self._number < self.pages - 1)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show()
