@@ -32,7 +32,7 @@ MOST_DRAWN: Final = 40
 _GRID_COLUMNS: Final = 4
 _GRID_HEIGHT_MM: Final = 27.0
 _SMALL_COLUMNS: Final = 2
-_SMALL_HEIGHT_MM: Final = 32.0
+_SMALL_HEIGHT_MM: Final = 28.0
 
 
 def has_chart(run: RunData, chart: str) -> bool:

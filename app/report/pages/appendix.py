@@ -54,6 +54,9 @@ def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
 
 
 _CAMPAIGN: Final = "campaign"
+_MANY: Final = 40
+"""Runs from which their list is set small."""
+
 _RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
     Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL),
     Column("name", tr("Name"), lambda run: one_line(run.facts.name), CellKind.WORDS),
@@ -69,4 +72,5 @@ def _runs_table(runs: Sequence[ReportedRun]) -> ReportTable:
     columns: tuple[Column[ReportedRun], ...] = _RUN_COLUMNS
     if len({run.facts.campaign for run in runs}) < 2:
         columns = without(columns, [_CAMPAIGN])
-    return plain_table(columns, runs, size=TableSize.SMALL)
+    size = TableSize.SMALL if len(runs) <= _MANY else TableSize.DENSE
+    return plain_table(columns, runs, size=size)

@@ -42,7 +42,7 @@ def configuration_pages(found: Findings) -> Iterator[Block]:
     yield Text(TextRole.NOTE, " ".join((*told, devices_sentence(found.runs))).strip())
     for configuration in found.configurations:
         if len(found.configurations) > MOST_LINES:
-            yield Together(tuple(_small(found, configuration)))
+            yield from _small(found, configuration)
         else:
             yield from _whole(found, configuration)
 
@@ -62,15 +62,18 @@ def _whole(found: Findings, configuration: ReportedConfiguration) -> Iterator[Bl
 
 def _small(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield a third of a page: one of many configurations."""
-    yield from _begin(configuration, new_page=False)
     runs = configuration.runs
-    yield speed_table(runs[:_MOST_RUNS], compared=bool(found.comparison.cut.seconds))
+    told = [*_begin(configuration, new_page=False)]
+    told.append(speed_table(runs[:_MOST_RUNS], compared=bool(found.comparison.cut.seconds)))
     if len(runs) > _MOST_RUNS:
         sentence = tr("{count} more runs are in the run files.")
-        yield Text(TextRole.NOTE, sentence.format(count=len(runs) - _MOST_RUNS))
+        told.append(Text(TextRole.NOTE, sentence.format(count=len(runs) - _MOST_RUNS)))
+    yield Together(tuple(told))
     yield from _sentences(configuration)
     if len(found.configurations) <= MOST_DRAWN:
-        yield from _with_source(configuration, small_details(configuration))
+        figures = tuple(_with_source(configuration, small_details(configuration)))
+        if figures:
+            yield Together(figures)
     yield own_properties(configuration, found.runs)
 
 
