@@ -200,7 +200,7 @@ def test_the_wizard_leads_to_a_run_on_spare_disks_that_are_free_again(
     go_to(qtbot, wizard, Step.FILESYSTEM)
     filesystem = wizard.pages[Step.FILESYSTEM]
     assert isinstance(filesystem, FilesystemPage)
-    filesystem.cards["xfs"].button.click()
+    filesystem.cards["xfs"].click()
     filesystem.preset.setCurrentIndex(filesystem.preset.findData("recommended"))
     assert "mkfs.xfs" in filesystem.commands.toPlainText()
     go_to(qtbot, wizard, Step.REVIEW)

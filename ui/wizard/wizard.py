@@ -230,8 +230,8 @@ class Wizard(QDialog):
     def _lay_out(self) -> None:
         self._middle = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._middle.setSpacing(LARGE)
-        self._middle.addWidget(self.stack, 5)
-        self._middle.addWidget(self.help, 2)
+        self._middle.addWidget(self.stack, 3)
+        self._middle.addWidget(self.help, 1)
         right = QVBoxLayout()
         right.setContentsMargins(LARGE, MEDIUM, MEDIUM, MEDIUM)
         right.setSpacing(MEDIUM)
@@ -411,7 +411,7 @@ class Wizard(QDialog):
         if not (geometry and self.restoreGeometry(geometry)):
             em = self.fontMetrics().averageCharWidth()
             room = self.screen().availableGeometry()
-            self.resize(min(170 * em, room.width() * 9 // 10), min(112 * em, room.height() * 9 // 10))
+            self.resize(min(200 * em, room.width() * 9 // 10), min(128 * em, room.height() * 9 // 10))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:

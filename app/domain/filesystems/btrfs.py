@@ -142,6 +142,7 @@ SSD: Final = OptionSpec(
         "How space is looked for; chosen from what the disk says of itself, little effect since Linux 4.14."
     ),
     source="btrfs(5); Vondra 2016; Vondra 2022; tested",
+    word="ssd, nossd",
     spelling=Spelling("{value}"),
     shown=Spelling("{value}"),
 )
@@ -258,6 +259,7 @@ MIRROR_COPIES: Final = OptionSpec(
     effect=tr("On how many disks each block is written: more copies write more and hold less."),
     source=f"{_MKFS}, PROFILES; tested",
     spelling=Spelling(),  # said by `profiles`, and shown by `btrfs filesystem df`
+    word="-d raid1c3, raid1c4",
 )
 
 METADATA_PROFILE: Final = OptionSpec(
@@ -279,6 +281,7 @@ METADATA_PROFILE: Final = OptionSpec(
     effect=tr("How often each change of metadata is written; every commit of PostgreSQL changes metadata."),
     source=f"{_MKFS}, PROFILES; tested",
     spelling=Spelling(),  # said by `profiles`, and shown by `btrfs filesystem df`
+    word="-m",
     risks=(("single", (Safety.LESS_REDUNDANCY,)), ("raid0", (Safety.LESS_REDUNDANCY,))),
 )
 
@@ -298,6 +301,7 @@ CHECKSUM: Final = OptionSpec(
     effect=tr("CPU for each block read and written."),
     source=f"{_MKFS}; tested",
     spelling=Spelling("{value}"),
+    word="--csum",
     flag="--csum",
     shown=Spelling(
         "csum_type={value}",
@@ -323,7 +327,7 @@ NODESIZE: Final = OptionSpec(
 
 NOCOW_ATTRIBUTE: Final = OptionSpec(
     id="nocow_attribute",
-    label=tr("No copy on write for the data directory"),
+    label=tr("No copy on write in PGDATA"),
     stage=Stage.ATTRIBUTE,
     kind=Toggle(),
     default=False,

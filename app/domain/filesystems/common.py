@@ -51,6 +51,7 @@ ATIME: Final = OptionSpec(
     effect=tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
     source="mount(8); 2011; tested",
     spelling=Spelling("{value}"),
+    word="noatime",
     shown=Spelling("{value}", (("strictatime", None),)),
 )
 

@@ -248,6 +248,7 @@ MKFS_CHECKSUMS: Final = OptionSpec(
     effect=tr("Inodes and superblock get checksums; f2fs has none for data."),
     source=f"{_MKFS}; tested",
     spelling=words("extra_attr,inode_checksum,sb_checksum", None),
+    word="-O inode_checksum",
     flag="-O",
     shown=words("inode_checksum", None),
     shown_by=ShownBy.SUPERBLOCK,

@@ -132,6 +132,7 @@ class OptionSpec:
         since: everything that has to be reached for the option to exist.
         removed: what has it no more.
         of_wal: of the server stage: whether it is about the WAL, wherever that lies, and not about the data.
+        word: what its program calls it, where the spelling has no word of its own for it.
         untested: its effect was never seen on a real kernel or tool: newer than Linux 6.1 and 6.18, OpenZFS
             2.1.11 and the tools of Debian 12 and 13.
     """
@@ -154,6 +155,7 @@ class OptionSpec:
     since: tuple[Requirement, ...] = ()
     removed: tuple[Requirement, ...] = ()
     of_wal: bool = False
+    word: str = ""
     untested: bool = False
 
     def safety_of(self, value: OptionValue, server_page_bytes: int = USUAL_PAGE_BYTES) -> tuple[Safety, ...]:

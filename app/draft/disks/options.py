@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.checks import check, implied, unavailable, unsafe_options
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.real_names import real_name, real_words, shown_name, told_as
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.domain.versions import Versions
@@ -23,6 +25,8 @@ from app.draft.fields.storage_state import MadeDraft
 
 _MOST_STEPS: Final = 16
 """Of a size that is a power of two, so many values fit a list to choose from."""
+_MOST_TOLD: Final = 3
+"""Filesystems that have an option are told up to so many."""
 
 
 class OptionGroup(StrEnum):
@@ -89,6 +93,10 @@ class OptionRow:
         wrong: why the value cannot be.
         warnings: what has to be known about it.
         implied: what follows from others for it; empty where nothing does.
+        word: its real name, as mount, mkfs, zpool or zfs know it.
+        usual: what tools and kernel do where nobody says anything, in words.
+        is_changed: whether something else counts than that.
+        told: how the program is told what counts, such as ``mount -o nobarrier``; empty where nothing is.
     """
 
     option: OptionSpec
@@ -103,6 +111,14 @@ class OptionRow:
     wrong: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     implied: str = ""
+    word: str = ""
+    usual: str = ""
+    is_changed: bool = False
+    told: str = ""
+
+    def matches(self, text: str) -> bool:
+        """Whether a search means it: every word of the search is in its label or in a real name of it."""
+        return _is_named(self.option, text.casefold().split())
 
     @property
     def is_switch(self) -> bool:
@@ -176,7 +192,43 @@ class _Making:
             (*(sentence for name, sentence in wrong if name == option.id), *refused),
             tuple(finding.message for finding in mine if finding.action is Action.WARN),
             shown_value(option, follows[option.id]) if option.id in follows else "",
+            shown_name(option),
+            tr("left to the tools") if option.default is None else shown_value(option, option.default),
+            (value is not None and value != option.default) or option.id in made.typed,
+            "" if value is None else told_as(spec, option, value),
         )
+
+
+def changed_words(page: OptionsPage) -> str:
+    """Return what is not as tools and kernel have it, in their own words; empty where everything is."""
+    return ", ".join(
+        row.told.partition(" -o ")[2] or row.told or f"{row.option.label}: {row.text}"
+        for row in page.rows
+        if row.is_changed and not row.wrong
+    )
+
+
+def elsewhere(spec: FilesystemSpec, text: str) -> str:
+    """Return what to say where a search finds no option: who has it, or why this filesystem has not."""
+    wanted = text.casefold().split()
+    others = [option for other in FILESYSTEMS for option in other.options if other is not spec]
+    for lack in spec.lacks:
+        if any(option.id == lack.option and _is_named(option, wanted) for option in others):
+            return lack.why
+    having = [
+        tr("{label} has it: {option} ({word}).").format(
+            label=other.label, option=option.label, word=real_name(option)
+        )
+        for other in FILESYSTEMS
+        for option in other.options
+        if wanted and other.levels and other is not spec and _is_named(option, wanted)
+    ]
+    return " ".join((tr("{label} has no such option.").format(label=spec.label), *having[:_MOST_TOLD]))
+
+
+def _is_named(option: OptionSpec, wanted: Sequence[str]) -> bool:
+    found = " ".join((option.label, *real_words(option))).casefold()
+    return all(word in found for word in wanted)
 
 
 def part_of(option: OptionSpec, spec: FilesystemSpec) -> OptionGroup:

@@ -20,11 +20,12 @@ from app.domain.options.checks import unavailable
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
+from app.domain.options.real_names import real_name, real_words
 from app.domain.storage_plan.plan import Scheduler
 from app.domain.text import tr
 from app.draft.builder import ValidationResult
 from app.draft.disks.levels import level_offers
-from app.draft.disks.options import shown_value, steps_of
+from app.draft.disks.options import OptionGroup, part_of, shown_value, steps_of
 from app.draft.disks.table import StorageFacts
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import DraftParts
@@ -73,6 +74,7 @@ class ValueOffer:
         risks: what it costs in safety, in a few words each.
         obstacle: why it cannot be here; empty where it can.
         ticked: whether it is measured.
+        told: how a program is told it, such as ``nobarrier``; empty where nothing is told.
     """
 
     value: DimensionValue
@@ -81,6 +83,7 @@ class ValueOffer:
     risks: tuple[str, ...] = ()
     obstacle: str = ""
     ticked: bool = False
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,8 @@ class DimensionRow:
         help_key: of the quiet panel's explanation.
         words: what the search finds it by.
         is_usual: whether it is shown before anybody looks for it.
+        base: what counts where nothing is ticked: what the first configuration has, else the default.
+        is_compared: whether a dimension of the draft has it.
     """
 
     group: RowGroup
@@ -116,6 +121,8 @@ class DimensionRow:
     help_key: str = ""
     words: str = ""
     is_usual: bool = True
+    base: DimensionValue | None = None
+    is_compared: bool = False
 
     @property
     def is_dimension(self) -> bool:
@@ -263,7 +270,7 @@ class _Making:
         if first is None and option.default is not None:
             usual = shown_value(option, option.default)
             notes.append(tr("Where nothing is ticked: {value}.").format(value=usual))
-        tokens = " ".join(filter(None, (option.spelling.token(value) for value in values)))
+        tokens = " ".join(word for each in options for word in real_words(each))
         row = self._row(
             RowGroup.OPTIONS,
             key,
@@ -277,7 +284,8 @@ class _Making:
         labels = " ".join(spec.label for spec in having)
         return replace(
             row,
-            word=name,
+            word=real_name(option),
+            base=first or (None if option.default is None else value_of(key, option.default)),
             help_key=f"option:{having[0].id}:{name}",
             words=f"{tokens} {labels}",
             is_usual=_matters(having[0], name),
@@ -298,6 +306,7 @@ class _Making:
             sentence.strip(),
             tuple(each.label for each in costs),
             unavailable(option, versions, value),
+            told=option.spelling.token(value) or "",
         )
 
     def _server(self) -> Iterator[DimensionRow]:
@@ -419,7 +428,20 @@ class _Making:
             values, typed = (*ticked, *(ValueOffer(each, each.name, ticked=True) for each in rest)), ""
         words = " ".join(each.label for each in values)
         return DimensionRow(
-            group, key, label, "", about, values, first, note, text, typed, _help_key(key), words
+            group,
+            key,
+            label,
+            "",
+            about,
+            values,
+            first,
+            note,
+            text,
+            typed,
+            _help_key(key),
+            words,
+            base=first,
+            is_compared=known is not None,
         )
 
     def _first(self, key: str) -> DimensionValue | None:
@@ -443,10 +465,7 @@ def _values(option: OptionSpec) -> tuple[OptionValue, ...]:
 
 def _matters(spec: FilesystemSpec, name: str) -> bool:
     """Whether presets set an option, or it costs safety: it stands first."""
-    option = spec.option(name)
-    return bool(option.risks) or any(
-        each.option == name for preset in spec.presets for each in preset.choices
-    )
+    return part_of(spec.option(name), spec) is OptionGroup.MATTERS
 
 
 def _plain(key: str, raw: object) -> ValueOffer:

@@ -179,6 +179,13 @@ HELP_TEXTS: Final = {
             "“memory-limited” everywhere."
         )
     ),
+    "options.search": Help(
+        tr(
+            "By the word on the page, or by the one that mount, mkfs, zpool and zfs know: nobarrier, "
+            "nodatacow, recordsize, ashift. What another filesystem has is said. Ctrl+F comes here, Enter "
+            "goes to what was found."
+        )
+    ),
     "preset": Help(
         tr(
             "A named set of options with its source. Everything that it does not name stays as tools "

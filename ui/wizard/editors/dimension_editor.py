@@ -5,86 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QSize, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
-from typing_extensions import override
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QVBoxLayout, QWidget
 
 from app.domain.campaign.matrix import DimensionValue
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.matrix.offers import DimensionRow, ValueOffer
-from ui.theme import MEDIUM, SMALL, TINY, Theme
+from ui.theme import SMALL, TINY, Theme
 from ui.widgets.fields import HELP, describe_button, line_edit
+from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, Heading, Text
-
-
-class Flow(QWidget):
-    """Widgets in lines like words, each as wide as it wants to be."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._widgets: list[QWidget] = []
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
-
-    def show_widgets(self, widgets: Sequence[QWidget]) -> None:
-        """Show these in this order; what was here before and is none of them goes."""
-        for old in self._widgets:
-            if old not in widgets:
-                old.setParent(None)
-                old.deleteLater()
-        self._widgets = list(widgets)
-        before: QWidget | None = None
-        for widget in widgets:
-            widget.setParent(self)
-            widget.show()
-            if before is not None:
-                QWidget.setTabOrder(before, widget)
-            before = widget
-        self._arrange(self.width(), place=True)
-        self.updateGeometry()
-
-    @override
-    def heightForWidth(self, width: int) -> int:
-        return self._arrange(width, place=False)
-
-    @override
-    def sizeHint(self) -> QSize:
-        return QSize(self.width(), self._arrange(max(self.width(), 1), place=False))
-
-    @override
-    def minimumSizeHint(self) -> QSize:
-        widest = max((widget.minimumSizeHint().width() for widget in self._widgets), default=0)
-        return QSize(widest, 0)
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(event.size().width(), place=True)
-
-    @override
-    def event(self, event: QEvent) -> bool:
-        if event.type() is QEvent.Type.LayoutRequest:
-            self._arrange(self.width(), place=True)
-            self.updateGeometry()
-        return super().event(event)
-
-    def _arrange(self, width: int, *, place: bool) -> int:
-        """Return the height that the widgets take in this width; put them there where asked to."""
-        left = top = line = 0
-        for widget in self._widgets:
-            size = widget.sizeHint()
-            wide = min(size.width(), max(width, 1))
-            if left and left + wide > width:
-                left, top, line = 0, top + line + TINY, 0
-            if place:
-                widget.setGeometry(left, top, wide, size.height())
-            left += wide + MEDIUM
-            line = max(line, size.height())
-        return top + line
 
 
 class DimensionEditor(QWidget):

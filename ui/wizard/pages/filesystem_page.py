@@ -8,12 +8,13 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QButtonGroup, QPlainTextEdit, QRadioButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPlainTextEdit, QRadioButton, QWidget
 from typing_extensions import override
 
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.filesystems import (
+    FilesystemCard,
     choose_filesystem,
     choose_preset,
     circumstances,
@@ -22,30 +23,37 @@ from app.draft.disks.filesystems import (
     say,
     shared_obstacles,
 )
-from app.draft.disks.options import OptionGroup, OptionRow, OptionsPage, options_page
+from app.draft.disks.options import OptionRow, OptionsPage, changed_words, options_page
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import PREFIX, WAL_PREFIX, preset_of, spec_of
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, MadeDraft
-from ui.theme import SMALL, TINY, Theme
-from ui.widgets.columns import Columns
-from ui.widgets.fields import (
-    Choice,
-    Field,
-    Section,
-    combo_box,
-    describe_button,
-    push_button,
-    text_box,
+from app.draft.matrix.offers import DimensionRow, dimension_rows
+from app.draft.matrix.variants import (
+    VariantOffer,
+    compare,
+    compared_words,
+    comparison_words,
+    follow_filesystem,
+    other_filesystems,
+    variant_groups,
 )
+from ui.theme import LARGE, SMALL, Theme
+from ui.widgets.columns import Columns
+from ui.widgets.fields import Field, Section, combo_box, describe_button, text_box
+from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import ScrollingTexts, Text
+from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text
 from ui.wizard.base.page import Page
-from ui.wizard.editors.option_editor import ArrayFields, OptionEditor
+from ui.wizard.editors.array_fields import ArrayFields
+from ui.wizard.editors.compare_bar import CompareBar
+from ui.wizard.editors.option_editor import OptionEditor
+from ui.wizard.editors.options_form import OptionsForm
 
-_COMMAND_LINES: Final = 5
-_FINDING_LINES: Final = 4
+_COMMAND_LINES: Final = 4
+_FINDING_LINES: Final = 6
+_SHARED_LINES: Final = 2
 
 
 class FilesystemPage(Page):
@@ -57,31 +65,34 @@ class FilesystemPage(Page):
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
         self._of_wal = False
-        self._built_for: tuple[str, bool] | None = None
-        self.editors: dict[str, OptionEditor] = {}
+        self._rows: tuple[DimensionRow, ...] = ()
         self.data_button = QRadioButton(tr("Of the &data"))
         self.wal_button = QRadioButton(tr("Of the &WAL's own disks"))
-        self.cards: dict[str, Choice] = {}
+        self.cards: dict[str, QRadioButton] = {}
         self.shared = Text(theme, role="muted")
         self._card_group = QButtonGroup(self)
         self.preset = combo_box()
-        self.clear = push_button(tr("&Take back own options"), "preset")
+        self.chosen = Text(theme)
         self.wrong = Text(theme, role="warning")
         self.unsafe = Text(theme, role="warning")
         self.findings = Text(theme, role="warning")
         self.commands = self._make_commands()
         self.footer = self._make_footer()
-        self._preset = Field(theme, tr("&Preset:"), self.preset, "preset", beside=(self.clear,), lines=3)
+        self._preset = Field(theme, tr("&Preset:"), self.preset, "preset", lines=2)
         self.array = ArrayFields(theme)
-        self._options = QWidget()
-        self._options_layout = QVBoxLayout(self._options)
-        self._options_layout.setContentsMargins(0, 0, 0, 0)
-        self._options_layout.setSpacing(SMALL)
+        self.options = OptionsForm(theme)
+        self.options.listen_for_find(self)
         self._lay_out()
         self.data_button.toggled.connect(self._on_group)
         self.preset.currentIndexChanged.connect(self._on_preset)
-        self.clear.clicked.connect(self._on_clear)
+        self.options.clear.clicked.connect(self._on_clear)
         self.array.edited.connect(self.tell)
+        self.options.said.connect(self._on_said)
+
+    @property
+    def editors(self) -> dict[str, OptionEditor]:
+        """By the id of their option."""
+        return self.options.editors
 
     def _make_commands(self) -> QPlainTextEdit:
         box = text_box(self.theme, tr("The commands appear when disks are chosen."), _COMMAND_LINES)
@@ -91,20 +102,15 @@ class FilesystemPage(Page):
 
     def _make_footer(self) -> QWidget:
         footer = QWidget()
-        layout = QVBoxLayout(footer)
+        layout = QHBoxLayout(footer)
         layout.setContentsMargins(0, SMALL, 0, 0)
-        layout.setSpacing(TINY)
+        layout.setSpacing(LARGE)
         self.layout_.removeWidget(self.general)
+        making = tr("What it c&omes to (names and identifiers are random):")
+        layout.addWidget(Field(self.theme, making, self.commands, "making"), 3)
         # Here, and not above what is ticked: what is said of a tick must not move the next one away.
-        layout.addWidget(ScrollingTexts(_FINDING_LINES, self.general, self.wrong, self.unsafe, self.findings))
-        layout.addWidget(
-            Field(
-                self.theme,
-                tr("What it c&omes to (names and identifiers are random):"),
-                self.commands,
-                "making",
-            )
-        )
+        told = (self.general, self.wrong, self.chosen, self.unsafe, self.findings)
+        layout.addWidget(ScrollingTexts(_FINDING_LINES, *told), 2)
         return footer
 
     def _lay_out(self) -> None:
@@ -117,12 +123,25 @@ class FilesystemPage(Page):
         self.data_button.setChecked(True)
         for card in filesystem_cards(GroupDraft(), MadeDraft(), self.draft.storage):
             button = QRadioButton(card.label)
+            describe_button(button, f"filesystem:{card.id}")
             self._card_group.addButton(button)
-            choice = Choice(self.theme, button, card.good_for, f"filesystem:{card.id}")
             button.toggled.connect(partial(self._on_filesystem, card.id))
-            self.cards[card.id] = choice
-        top = Section(self.theme, "", [self._groups, Columns(list(self.cards.values()), 30), self.shared])
-        for widget in (top, self._preset, self.array, self._options):
+            self.cards[card.id] = button
+        self.compare = CompareBar()
+        self.compare.wanted.connect(self._on_compare)
+        cards = Flow()
+        cards.show_widgets(list(self.cards.values()))
+        self._shared = ReservedLines(_SHARED_LINES, self.shared)
+        top = Section(self.theme, "", [self._groups, cards, self._shared, self.compare])
+        self._heading_of_array = Heading(self.theme, tr("Array and disks"))
+        line = QWidget()
+        beside = QHBoxLayout(line)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(LARGE)
+        beside.addWidget(self._preset, 1)
+        beside.addWidget(self.options.bar, 1)
+        below = (line, self.options, self._heading_of_array, self.array)
+        for widget in (top, *below):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
 
@@ -141,14 +160,13 @@ class FilesystemPage(Page):
 
     @override
     def first_control(self) -> QWidget:
-        return self.cards[self.made.filesystem].button
+        return self.cards[self.made.filesystem]
 
     @override
     def fill(self) -> None:
         if not self.draft.parts.disks.wal.disks:
             self._of_wal = False
         (self.wal_button if self._of_wal else self.data_button).setChecked(True)
-        self._built_for = None
 
     @override
     def refresh(self) -> None:
@@ -179,23 +197,11 @@ class FilesystemPage(Page):
     def _show_all(self) -> None:
         draft, made, group = self.draft, self.made, self.group
         self._groups.setVisible(bool(draft.parts.disks.wal.disks))
-        cards = filesystem_cards(group, made, draft.storage)
-        shared = shared_obstacles(cards)
-        self.shared.setText("\n".join(shared))
-        self.shared.setVisible(bool(shared))
-        for card in cards:
-            choice = self.cards[card.id]
-            choice.button.setChecked(card.id == made.filesystem)
-            choice.button.setEnabled(not card.obstacles or card.id == made.filesystem)
-            own = [each for each in card.obstacles if not any(text.endswith(each) for text in shared)]
-            if len(own) < len(card.obstacles):
-                own.append(tr("Not here: see below."))
-            choice.set_state(" ".join(own))
-            choice.button.setToolTip(tooltip(*card.obstacles))
+        self._show_cards(filesystem_cards(group, made, draft.storage))
         self._show_presets()
         self.array.show_group(self.group)
         page = self._page()
-        self._show_options(page)
+        self.options.show_options(spec_of(made), page, self._show_compared())
         self._show_findings(page)
         lines = draft.making_lines()
         self.commands.setPlainText("\n".join(lines))
@@ -207,12 +213,47 @@ class FilesystemPage(Page):
             **{f"{prefix}{key}": field for key, field in self.array.fields.items()},
         }
 
+    def _show_cards(self, cards: Sequence[FilesystemCard]) -> None:
+        """Show which filesystem is chosen, what it is good for, and why others cannot be made here."""
+        told = [card.good_for for card in cards if card.id == self.made.filesystem]
+        several = shared_obstacles(cards)
+        told += several
+        for card in cards:
+            button = self.cards[card.id]
+            button.setChecked(card.id == self.made.filesystem)
+            button.setEnabled(not card.obstacles or card.id == self.made.filesystem)
+            button.setToolTip(tooltip(card.good_for, *card.obstacles))
+            button.setAccessibleDescription(" ".join((card.good_for, *card.obstacles)))
+            own = [each for each in card.obstacles if not any(text.endswith(each) for text in several)]
+            if own:
+                told.append(f"{card.label}: {' '.join(own)}")
+        self.shared.setText("\n".join(told))
+        self._shared.arrange()
+
     def _page(self) -> OptionsPage:
         parts = self.draft.parts
         server = {} if self._of_wal else server_settings_of(parts)
         log = 0 if self._of_wal else len(parts.disks.zfs_log)
         around = circumstances(self.group, self.made, self.draft.storage, server=server, zfs_log=log)
         return options_page(self.made, around)
+
+    def _show_compared(self) -> dict[str, str]:
+        """Show what the filesystem is compared with; return the options of it that are."""
+        draft = self.draft
+        self.compare.setVisible(not self._of_wal)
+        if self._of_wal:
+            return {}
+        built = draft.built
+        self._rows = dimension_rows(draft.parts, built, draft.storage, draft.environment)
+        count = len(built.campaign.configurations) if built.campaign else 0
+        words = comparison_words(self._rows)
+        result = tr("{count} configurations: {words}").format(count=count, words=words)
+        if not words:
+            result = tr("Nothing yet: only what stands here is measured.")
+        self.compare.show_variants(
+            other_filesystems(self._rows), variant_groups(self._rows), result if count or not words else words
+        )
+        return compared_words(self._rows)
 
     def _show_presets(self) -> None:
         choices = preset_choices(self.made, self.draft.storage)
@@ -229,40 +270,12 @@ class FilesystemPage(Page):
         self.preset.setCurrentIndex(self.preset.findData(chosen))
         words = next(each for each in choices if each.id == chosen)
         self._preset.set_note(words.words)
-        self.clear.setEnabled(bool(self.made.typed))
-
-    def _show_options(self, page: OptionsPage) -> None:
-        built = (self.made.filesystem, self._of_wal)
-        if built != self._built_for:
-            self._build_options(page)
-            self._built_for = built
-        for row in page.rows:
-            self.editors[row.option.id].show_row(row)
-
-    def _build_options(self, page: OptionsPage) -> None:
-        while (item := self._options_layout.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.setParent(None)
-                widget.deleteLater()
-        self.editors = {}
-        parts: dict[OptionGroup, list[OptionRow]] = {}
-        for row in page.rows:
-            parts.setdefault(row.part, []).append(row)
-        for part in OptionGroup:
-            editors = [OptionEditor(self.theme, row, self.made.filesystem) for row in parts.get(part, ())]
-            for editor in editors:
-                editor.said.connect(self._on_said)
-                self.editors[editor.option_id] = editor
-            if editors:
-                self._options_layout.addWidget(Section(self.theme, part.label, [Columns(editors, 38)]))
 
     def _show_findings(self, page: OptionsPage) -> None:
-        label = {option.id: option.label for option in spec_of(self.made).options}
-        sentence = tr("⚠ UNSAFE: {what} = {value}: {risk} The runs are marked so everywhere.")
-        words = {"true": tr("on"), "false": tr("off")}
+        rows = {row.option.id: row for row in page.rows}
+        sentence = tr("⚠ UNSAFE: {what}: {risk} The runs are marked so everywhere.")
         unsafe = [
-            sentence.format(what=label.get(what, what), value=words.get(value, value), risk=risk)
+            sentence.format(what=_unsafe_words(rows.get(what), what, value), risk=risk)
             for what, value, risk in page.unsafe
         ]
         self.unsafe.setText("\n".join(unsafe))
@@ -273,6 +286,9 @@ class FilesystemPage(Page):
         told = [message for message, _ in page.general]
         self.findings.setText("\n".join(told))
         self.findings.setVisible(bool(told))
+        changed = changed_words(page)
+        words = tr("Chosen against the defaults: {options}").format(options=changed)
+        self.chosen.setText(words if changed else tr("Every option is as tools and kernel have it."))
 
     # --- what a person does
 
@@ -283,8 +299,15 @@ class FilesystemPage(Page):
 
     def _on_filesystem(self, filesystem_id: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if ticked and not self.is_loading:
+            if not self._of_wal:
+                follow_filesystem(self.draft.parts, self.made.filesystem, filesystem_id)
             choose_filesystem(self.made, filesystem_id)
             self.tell()
+
+    def _on_compare(self, variant: VariantOffer, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        row = next(row for row in self._rows if row.key == variant.key)
+        compare(self.draft.parts, variant, [each.value for each in row.values], ticked=ticked)
+        self.tell()
 
     def _on_preset(self) -> None:
         if not self.is_loading:
@@ -298,3 +321,12 @@ class FilesystemPage(Page):
     def _on_said(self, option_id: str, text: str) -> None:
         say(self.made, spec_of(self.made).option(option_id), text)
         self.tell()
+
+
+def _unsafe_words(row: OptionRow | None, what: str, value: str) -> str:
+    """Return what is unsafe under both of its names: ``Write barriers off (nobarrier)``."""
+    if row is None:
+        return f"{what} = {value}"
+    words = {"true": tr("on"), "false": tr("off")}
+    shown = f"{row.option.label}: {words.get(value, value)}"
+    return f"{shown} ({row.told})" if row.told else shown

@@ -1,0 +1,163 @@
+"""What a filesystem can be compared with: other filesystems, the same one with another option. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from app.domain.campaign.matrix import DimensionValue
+from app.domain.text import tr
+from app.draft.fields.state import DraftParts
+from app.draft.matrix.offers import FILESYSTEM, DimensionRow, RowGroup, ValueOffer
+from app.draft.matrix.ticking import dimension_of, set_values, value_of
+
+OPTION: Final = "target.disks.options."
+_RECORD_SIZES: Final = ("8 KiB", "16 KiB", "32 KiB")
+_SETS: Final = {f"{OPTION}recordsize": _RECORD_SIZES}
+"""Values that are tried together: what Vondra 2016 and the ZFS documentation for databases compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantOffer:
+    """Something that is compared with what stands on the page.
+
+    Attributes:
+        key: of the dimension.
+        label: what people read, such as ``the same with nobarrier``.
+        values: that are measured too.
+        base: what they are compared with; None where that has no words.
+        ticked: whether they are measured.
+        about: what it does and costs.
+        obstacle: why it cannot be here; empty where it can.
+    """
+
+    key: str
+    label: str
+    values: tuple[DimensionValue, ...]
+    base: DimensionValue | None
+    ticked: bool
+    about: str = ""
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantGroup:
+    """Variants of one row, in a menu of their own where there are several.
+
+    Attributes:
+        label: of the row, with its real name.
+        variants: of it.
+    """
+
+    label: str
+    variants: tuple[VariantOffer, ...]
+
+
+def other_filesystems(rows: Sequence[DimensionRow]) -> tuple[VariantOffer, ...]:
+    """Return the filesystems beside the one on the page; each is made anew on the same disks."""
+    row = next((row for row in rows if row.key == FILESYSTEM), None)
+    if row is None:
+        return ()
+    return tuple(_variant(row, (each,), each.label) for each in row.values if not _is_base(row, each))
+
+
+def variant_groups(rows: Sequence[DimensionRow]) -> tuple[VariantGroup, ...]:
+    """Return what else can be compared on the same disks: options that matter, levels, presets."""
+    offered = sorted(filter(_is_offered, rows), key=lambda row: row.group is not RowGroup.OPTIONS)
+    return tuple(group for group in map(_group, offered) if group.variants)
+
+
+def _is_offered(row: DimensionRow) -> bool:
+    if row.group is RowGroup.OPTIONS:
+        return row.is_usual or row.is_dimension
+    return row.group is RowGroup.STORAGE and row.key != FILESYSTEM
+
+
+def _group(row: DimensionRow) -> VariantGroup:
+    label = row.label if row.word in {"", row.label} else f"{row.label} · {row.word}"
+    others = [each for each in row.values if not _is_base(row, each)]
+    named = [each for each in others if each.label in _SETS.get(row.key, ())]
+    found = [_variant(row, (each,), each.label) for each in others]
+    if len(found) == 1 and others[0].told:
+        words = tr("the same with {word}").format(word=others[0].told)
+        return VariantGroup(label, (replace(found[0], label=words),))
+    if len(named) > 1:
+        sizes = ", ".join(each.label for each in named)
+        found.insert(0, _variant(row, tuple(named), tr("all of {values}").format(values=sizes)))
+    return VariantGroup(label, tuple(found))
+
+
+def _variant(row: DimensionRow, offers: Sequence[ValueOffer], label: str) -> VariantOffer:
+    about = " ".join(dict.fromkeys(filter(None, (row.about, *(each.effect for each in offers)))))
+    obstacle = " ".join(dict.fromkeys(each.obstacle for each in offers if each.obstacle))
+    ticked = all(each.ticked for each in offers)
+    return VariantOffer(
+        row.key, label, tuple(each.value for each in offers), row.base, ticked, about, obstacle
+    )
+
+
+def _is_base(row: DimensionRow, each: ValueOffer) -> bool:
+    return row.base is not None and each.value.changes == row.base.changes
+
+
+def compare(
+    parts: DraftParts, variant: VariantOffer, offered: Sequence[DimensionValue], *, ticked: bool
+) -> None:
+    """Measure a variant beside what stands on the page, or do not any more.
+
+    Args:
+        parts: of the draft.
+        variant: which one.
+        offered: values of its row in order.
+        ticked: whether it is measured from now on.
+    """
+    known = dimension_of(parts, variant.key)
+    mine = {each.changes for each in variant.values}
+    kept = [each for each in known.values if each.changes not in mine] if known else []
+    base = variant.base
+    if ticked:
+        if base is not None and all(each.changes != base.changes for each in kept) and not known:
+            kept.append(base)
+        kept += variant.values
+    order = {each.changes: place for place, each in enumerate(offered)}
+    first = base.changes if base else None
+    kept.sort(key=lambda each: (each.changes != first, order.get(each.changes, len(order))))
+    set_values(parts, variant.key, [] if [each.changes for each in kept] == [first] else kept)
+
+
+def follow_filesystem(parts: DraftParts, before: str, now: str) -> None:
+    """Let what is compared follow another choice of the filesystem: it takes the place of the first."""
+    known = dimension_of(parts, FILESYSTEM)
+    if known is None or before == now:
+        return
+    old, new = value_of(FILESYSTEM, before).changes, value_of(FILESYSTEM, now)
+    kept = [each for each in known.values if each.changes not in {old, new.changes}]
+    set_values(parts, FILESYSTEM, [new, *kept] if kept else [])
+
+
+def compared_words(rows: Sequence[DimensionRow]) -> dict[str, str]:
+    """Return the values of each option that is compared, by the id of the option."""
+    return {
+        row.key.removeprefix(OPTION): ", ".join(
+            (*(_with_risks(each) for each in row.values if each.ticked), *filter(None, (row.typed,)))
+        )
+        for row in rows
+        if row.key.startswith(OPTION) and row.is_compared
+    }
+
+
+def _with_risks(each: ValueOffer) -> str:
+    return f"{each.label} (⚠ {', '.join(each.risks)})" if each.risks else each.label
+
+
+def comparison_words(rows: Sequence[DimensionRow]) -> str:
+    """Return everything that is measured with several values, in a line; empty where nothing is."""
+    told = []
+    for row in rows:
+        if row.is_compared:
+            values = [*(each.label for each in row.values if each.ticked), *filter(None, (row.typed,))]
+            is_switch = {tr("on"), tr("off")} >= set(values)
+            name = row.label if is_switch or not row.word else row.word
+            told.append(", ".join(values) if row.key == FILESYSTEM else f"{name} {', '.join(values)}")
+    return "; ".join(told)

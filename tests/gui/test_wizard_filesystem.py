@@ -1,0 +1,272 @@
+"""The filesystem page says the field's words, finds by them, and shows what is not the default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QMenu, QScrollArea
+from pytestqt.qtbot import QtBot
+
+from app.draft.draft import CampaignDraft
+from app.draft.fields.state import Step
+from app.draft.matrix.cells import cell_rows
+from tests.gui.test_wizard_disks import Machinery, draft_on_disks
+from ui.background import finish_background
+from ui.theme import Scheme, Theme
+from ui.wizard.editors.option_editor import OptionEditor
+from ui.wizard.pages.filesystem_page import FilesystemPage
+from ui.wizard.wizard import Wizard
+
+pytestmark = [
+    pytest.mark.gui,
+    # What Qt's offscreen platform says of every window that has a smallest size.
+    pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints"),
+]
+
+OpenPage = Callable[..., FilesystemPage]
+
+
+@pytest.fixture
+def open_page(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenPage]:
+    made: list[Wizard] = []
+
+    def make(draft: CampaignDraft | None = None, size: tuple[int, int] = (1280, 800)) -> FilesystemPage:
+        settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
+        draft = draft or draft_on_disks(2)
+        wizard = Wizard(Theme(Scheme.LIGHT), draft, settings=settings, make_watch=Machinery())
+        made.append(wizard)
+        qtbot.addWidget(wizard)
+        wizard.resize(*size)
+        wizard.show()
+        qtbot.waitExposed(wizard)
+        wizard.activateWindow()
+        qtbot.waitUntil(wizard.isActiveWindow)
+        wizard.flow.step = wizard.flow.furthest = Step.FILESYSTEM
+        wizard._open_page()
+        qtbot.waitUntil(lambda: draft.storage.listing is not None)
+        page = wizard.pages[Step.FILESYSTEM]
+        assert isinstance(page, FilesystemPage)
+        return page
+
+    yield make
+    for wizard in made:
+        wizard.close()
+    assert finish_background(30)
+
+
+def found(page: FilesystemPage) -> list[str]:
+    return [name for name, editor in page.editors.items() if editor.isVisible()]
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "word", "option"),
+    [
+        ("ext4", "nobarrier", "barrier"),
+        ("ext4", "noatime", "atime"),
+        ("ext4", "writeback", "data"),
+        ("ext4", "has_journal", "journal"),
+        ("ext4", "Journal commit interval", "commit"),
+        ("xfs", "logbsize", "logbsize"),
+        ("btrfs", "nodatacow", "datacow"),
+        ("btrfs", "chattr +C", "nocow_attribute"),
+        ("zfs", "recordsize", "recordsize"),
+        ("zfs", "ASHIFT", "ashift"),
+        ("zfs", "redundant_metadata", "redundant_metadata"),
+    ],
+)
+def test_who_knows_the_word_of_an_option_finds_its_box_and_enter_goes_there(
+    open_page: OpenPage, filesystem: str, word: str, option: str
+) -> None:
+    page = open_page()
+    page.cards[filesystem].click()
+    QTest.keyClick(page.window().windowHandle(), Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert page.options.search.hasFocus()
+    QTest.keyClicks(page.options.search, word)
+    assert found(page) == [option]
+    QTest.keyClick(page.options.search, Qt.Key.Key_Return)
+    editor = page.editors[option]
+    assert editor.control.hasFocus(), "Enter presses no button"
+    assert page.isVisible()
+    page.options.search.clear()
+    assert len(found(page)) == len(page.editors)
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "word", "says"),
+    [
+        ("ext4", "nodatacow", "ext4 has no such option. btrfs has it: Copy on write (nodatacow)."),
+        ("ext4", "recordsize", "ext4 has no such option. ZFS has it: Record size (recordsize)."),
+        ("xfs", "nothing of the kind", "XFS has no such option."),
+    ],
+)
+def test_a_word_of_another_filesystem_is_answered_with_who_has_it(
+    open_page: OpenPage, filesystem: str, word: str, says: str
+) -> None:
+    page = open_page()
+    page.cards[filesystem].click()
+    QTest.keyClicks(page.options.search, word)
+    assert found(page) == []
+    assert page.options.nothing.text() == says
+    assert page.options.nothing.isVisible()
+
+
+def test_a_word_that_a_filesystem_cannot_have_is_answered_with_the_reason(open_page: OpenPage) -> None:
+    page = open_page()
+    page.cards["zfs"].click()
+    QTest.keyClicks(page.options.search, "nobarrier")
+    assert found(page) == []
+    assert "sync" in page.options.nothing.text()
+
+
+@pytest.mark.parametrize("filesystem", ["ext4", "xfs", "btrfs", "zfs"])
+def test_eight_options_with_their_real_names_are_in_sight_as_the_window_opens_on_1280_by_800(
+    open_page: OpenPage, filesystem: str
+) -> None:
+    page = open_page(size=(1152, 720))  # nine tenths of the screen
+    page.cards[filesystem].click()
+    (area,) = [each for each in page.window().findChildren(QScrollArea) if each.widget() is page]
+    assert area.verticalScrollBar().value() == 0
+    assert sum(is_in_sight(editor, area) for editor in page.editors.values()) >= 8
+
+
+def is_in_sight(editor: OptionEditor, area: QScrollArea) -> bool:
+    """Whether both the control and the real name are seen whole."""
+    seen = area.viewport().rect()
+    return all(
+        seen.contains(widget.mapTo(area.viewport(), corner))
+        for widget in (editor.control, editor.word)
+        for corner in (QPoint(0, 0), widget.rect().bottomRight())
+    )
+
+
+def test_what_is_chosen_against_the_default_is_seen_and_named_in_the_words_of_the_field(
+    open_page: OpenPage,
+) -> None:
+    page = open_page()
+    barrier, commit = page.editors["barrier"], page.editors["commit"]
+    assert page.chosen.text() == "Every option is as tools and kernel have it."
+    assert not barrier.control.font().bold()
+    assert isinstance(barrier.control, QCheckBox)
+    assert barrier.word.text() == "off: nobarrier"
+    barrier.control.click()
+    commit.said.emit("commit", "30")
+    assert page.chosen.text() == "Chosen against the defaults: nobarrier, commit=30"
+    for editor in (barrier, commit):
+        marked = editor.grab().toImage().pixelColor(1, editor.height() // 2)
+        assert marked.name() in {page.theme.palette.warning, page.theme.palette.accent}
+    assert barrier.control.font().bold()
+    tip = barrier.control.toolTip()
+    assert "Said as: mount -o nobarrier" in tip
+    assert "Default: on." in tip
+    assert "nobarrier" in page.commands.toPlainText()
+    assert "Default: on." in barrier.control.accessibleDescription()
+    page.options.only_chosen.click()
+    assert page.options.only_chosen.text() == "Only what is chosen (2)"
+    assert found(page) == ["barrier", "commit"]
+    barrier.control.click()
+    assert found(page) == ["barrier", "commit"], "nothing moves away under the mouse"
+    page.options.only_chosen.click()
+    page.options.clear.click()
+    assert page.chosen.text() == "Every option is as tools and kernel have it."
+    assert not barrier.control.font().bold()
+
+
+def test_what_a_preset_sets_is_seen_as_chosen_too(open_page: OpenPage) -> None:
+    page = open_page()
+    page.preset.setCurrentIndex(page.preset.findData("2011-nobarrier"))
+    assert page.chosen.text() == "Chosen against the defaults: noatime, nobarrier, data=writeback"
+    assert page.editors["data"].control.accessibleName() == "Journal mode (data)"
+    assert not page.options.clear.isEnabled(), "nothing of one's own is there"
+
+
+# --- compare with
+
+
+def action_of(page: FilesystemPage, *path: str) -> QAction:
+    """Return an entry of the menu of what can be compared, by the begin of its words."""
+    page.compare.fill_menu()
+    menu: QMenu = page.compare.menu
+    for begin in path:
+        found = next(each for each in menu.actions() if each.text().startswith(begin))
+        inner = found.menu()
+        if not isinstance(inner, QMenu):
+            return found
+        menu = inner
+    raise AssertionError(path)
+
+
+def cells(page: FilesystemPage) -> list[str]:
+    matrix = page.draft.built.matrix
+    return [each.name for each in cell_rows(matrix)] if matrix else []
+
+
+def test_several_filesystems_and_the_same_with_other_options_are_compared_on_the_page(
+    open_page: OpenPage,
+) -> None:
+    page = open_page()
+    assert page.compare.result.text() == "Nothing yet: only what stands here is measured."
+    page.compare.ticks["XFS"].click()
+    page.compare.ticks["ZFS"].click()
+    assert cells(page) == ["ext4", "xfs", "zfs"]
+    action_of(page, "Record size · recordsize", "all of 8 KiB, 16 KiB, 32 KiB").trigger()
+    assert cells(page) == [
+        "ext4",
+        "xfs",
+        *(f"zfs, recordsize {size} KiB" for size in (128, 8, 16, 32)),
+    ]
+    assert "recordsize 8 KiB, 16 KiB, 32 KiB, 128 KiB" in page.compare.result.text()
+    all_sizes = action_of(page, "Record size · recordsize", "all of")
+    assert all_sizes.isChecked()
+    all_sizes.trigger()
+    assert cells(page) == ["ext4", "xfs", "zfs"]
+    page.compare.ticks["XFS"].click()
+    page.compare.ticks["ZFS"].click()
+    assert page.draft.parts.dimensions == []
+
+
+def test_the_same_without_barriers_is_measured_beside_it_and_the_option_says_so(open_page: OpenPage) -> None:
+    page = open_page()
+    action_of(page, "the same with nobarrier  (Write barriers").trigger()
+    assert cells(page) == ["barrier on", "barrier off"]
+    editor = page.editors["barrier"]
+    assert editor.note.text() == "Compared: on, off (⚠ needs PLP)."
+    assert not editor.control.isEnabled(), "the ticks count, not what stands here"
+    assert action_of(page, "the same with nobarrier").isChecked()
+    action_of(page, "the same with nobarrier").trigger()
+    assert editor.control.isEnabled()
+    assert page.draft.parts.dimensions == []
+
+
+def test_nodatacow_is_offered_as_soon_as_btrfs_is_compared(open_page: OpenPage) -> None:
+    page = open_page()
+    page.compare.ticks["btrfs"].click()
+    action_of(page, "the same with nodatacow").trigger()
+    assert cells(page) == ["ext4", "btrfs, datacow on", "btrfs, datacow off"]
+
+
+def test_another_filesystem_on_the_page_takes_the_place_of_the_first_that_is_compared(
+    open_page: OpenPage,
+) -> None:
+    page = open_page()
+    page.compare.ticks["ZFS"].click()
+    page.cards["xfs"].click()
+    assert cells(page) == ["xfs", "zfs"]
+    assert sorted(page.compare.ticks) == ["F2FS", "ReiserFS", "ZFS", "btrfs", "ext3", "ext4"]
+    page.cards["zfs"].click()
+    assert page.draft.parts.dimensions == []
+
+
+def test_filesystems_of_the_wals_own_disks_are_not_compared_with_those_of_the_data(
+    open_page: OpenPage,
+) -> None:
+    page = open_page(draft_on_disks(2, wal=1))
+    page.compare.ticks["XFS"].click()
+    page.wal_button.click()
+    assert not page.compare.isVisible()
+    page.cards["btrfs"].click()
+    assert [value.name for value in page.draft.parts.dimensions[0].values] == ["ext4", "xfs"]
