@@ -16,6 +16,8 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.errors import CampaignError, FootingError, InstallationError, SettingError, TargetError
 from app.domain.problem import Problem
+from app.domain.storage_plan.reader import PlanError
+from app.domain.text import tr
 from app.draft.builder import ValidationResult
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.fields import step_of
@@ -44,6 +46,18 @@ def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | N
     found = resolved.configurations.values() if resolved else ()
     plans = tuple(dict.fromkeys(each.target.plan for each in found if each.target.plan is not None))
     return DescribeQuestion(plans) if plans else None
+
+
+def _words(error: FootingError) -> str:
+    """Return a refusal without the keys of campaign files, which stand before each problem of a plan."""
+    if not isinstance(error, PlanError):
+        return error.message
+    allowed = tr("{message} Allowed: {allowed}.")
+    told = (
+        allowed.format(message=each.message, allowed=each.hint) if each.hint else each.message
+        for each in error.problems
+    )
+    return "\n".join(dict.fromkeys(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +112,7 @@ class Inquiry:
 
     def refusal(self, step: Step, question: MachineQuestion, error: FootingError) -> Problem:
         """Return the machine's no as a problem of the field that can change it."""
-        field, message = _FIELDS.get(type(error), ""), error.message
+        field, message = _FIELDS.get(type(error), ""), _words(error)
         if isinstance(error, CampaignError):
             field = error.field
         match question:

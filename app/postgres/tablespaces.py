@@ -17,7 +17,10 @@ from app.domain.storage_plan.plan import RELATION_ROLES, Role
 from app.domain.text import tr
 
 _OPTIONS: Final = {Role.TABLES: "--tablespace", Role.INDEXES: "--index-tablespace"}
-_WORDS: Final = {Role.TABLES: tr("table"), Role.INDEXES: tr("index")}
+_MISPLACED: Final = {
+    Role.TABLES: tr("The table in {found} should lie in {place}. Nothing was measured."),
+    Role.INDEXES: tr("The index in {found} should lie in {place}. Nothing was measured."),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,5 +84,4 @@ def check_places(
     for role, path in relations:
         found, place = path.resolve(strict=True), wanted.get(role, data)
         if not found.is_relative_to(place):
-            message = tr("The {what} in {found} should lie in {place}. Nothing was measured.")
-            raise TargetError(message.format(what=_WORDS[role], found=found, place=place))
+            raise TargetError(_MISPLACED[role].format(found=found, place=place))

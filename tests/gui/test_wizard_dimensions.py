@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,32 @@ def is_of(page: DisksPage, row: int, serial: str) -> bool:
     model = page.table.model()
     texts = (model.index(row, column).data() for column in range(model.columnCount()))
     return any(serial in str(text) for text in texts)
+
+
+def test_typing_finds_what_to_try_as_soon_as_the_page_is_open(qtbot: QtBot, open_wizard: OpenWizard) -> None:
+    wizard = open_wizard(draft_here(disks=2), Step.MORE)
+    page = page_of(wizard)
+    wizard.activateWindow()
+    qtbot.waitUntil(wizard.isActiveWindow)
+    assert wizard.focusWidget() is page.dimensions.search
+    QTest.keyClicks(wizard.focusWidget(), "nobarrier")
+    shown = [key for key, editor in page.dimensions.editors.items() if editor.isVisible()]
+    assert shown == ["target.disks.options.barrier"]
+    assert page.dimensions.editors[shown[0]].label.text() == "Write barriers · nobarrier"
+
+
+def test_a_level_that_this_machine_cannot_make_says_so_in_its_row_with_what_can(
+    open_wizard: OpenWizard,
+) -> None:
+    draft = draft_here(disks=2)
+    support = everything_works()
+    others = support.present - {"raid1"}
+    draft.take(MachineAnswer(SupportQuestion(), replace(support, present=others, loadable=others)))
+    page = page_of(open_wizard(draft, Step.MORE))
+    note = page.dimensions.editors["target.disks.level"].note.text()
+    assert "Mirror (RAID 1): Not with ext4: " in note
+    assert "Here btrfs and ZFS can." in note
+    assert "Striped mirrors" not in note, "how many disks a level takes is told by its tick"
 
 
 def test_what_is_unticked_among_the_cells_is_left_out_of_the_file(open_wizard: OpenWizard) -> None:

@@ -895,10 +895,13 @@ def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard)
     assert isinstance(page, MorePage)
     page._fill_menu()
     menus = {action.text(): action.menu() for action in page.menu.actions()}
-    assert list(menus) == ["Another filesystem", "Another RAID level", "Another preset"]
+    assert list(menus) == ["Another filesystem", "Another option", "Another RAID level", "Another preset"]
     filesystems = menus["Another filesystem"]
     assert isinstance(filesystems, QMenu)
     next(action for action in filesystems.actions() if action.text() == "btrfs").trigger()
+    options = menus["Another option"]
+    assert isinstance(options, QMenu)
+    assert "Write barriers: off (nobarrier)" in [action.text() for action in options.actions()]
     assert page.list.rowCount() == 2
     item = page.list.item(1, 1)
     assert item is not None
@@ -906,12 +909,28 @@ def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard)
     page.list.setCurrentCell(1, 0)
     made = page.editor.made
     assert made.isVisible()
-    made.options.setPlainText("lazytime = true")
+    lazytime, nodatacow = (made.options.editors[name].control for name in ("lazytime", "datacow"))
+    assert nodatacow.isVisible()
+    assert not lazytime.isVisible(), "what matters less is found by the search"
+    QTest.keyClicks(made.options.search, "lazytime")
+    assert isinstance(lazytime, QCheckBox)
+    assert lazytime.isVisible()
+    lazytime.click()
     made.level.setCurrentIndex(made.level.findData(Level.MIRROR))
     target = draft.built.configurations[1].target
     assert isinstance(target, DiskTarget)
     assert (target.data.level, target.data.options) == (Level.MIRROR, (("lazytime", True),))
-    made.options.setPlainText("compres = lzo")
+    made.options.search.clear()
+    assert isinstance(nodatacow, QCheckBox)
+    nodatacow.click()
+    assert "UNSAFE: Data has no checksums" in made.unsafe.text()
+    assert "nodatacow" in made.unsafe.text()
+    made.options.clear.click()
+    assert draft.parts.configurations[-1].made is not None
+    assert draft.parts.configurations[-1].made.typed == {}
+    assert not made.unsafe.isVisible()
+    draft.parts.configurations[-1].made.typed["compres"] = "lzo"  # of a campaign file
+    page.tell()
     assert "Did you mean “compress”?" in page.editor._place.error.text()
 
 

@@ -110,6 +110,7 @@ COMPRESS: Final = OptionSpec(
     default="off",
     effect=tr("Fewer bytes to the disk for more CPU; a file whose first blocks do not shrink is left alone."),
     source="btrfs(5); Vondra 2016; tested",
+    tried=("off", "lzo", "zstd:1", "zstd:3"),
     spelling=Spelling("compress={value}", (("off", None),)),
     shown=Spelling("compress={value}", (("off", None),)),
 )

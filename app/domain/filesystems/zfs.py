@@ -68,6 +68,7 @@ ASHIFT: Final = OptionSpec(
     default=0,
     effect=tr("12 means 4 KiB sectors; smaller than the SSD's own pages makes it read before it writes."),
     source="zpoolprops(7); Vondra 2022; tested",
+    tried=(12, 13),
     spelling=Spelling("ashift={value}"),
     shown=Spelling("ashift={value}"),
     shown_by=ShownBy.PROPERTIES,
@@ -97,6 +98,7 @@ RECORDSIZE: Final = OptionSpec(
         "ones compress better."
     ),
     source="zfsprops(7); zfs docs (32 KiB, earlier 8 KiB); Vondra 2016; Vondra 2022; tested",
+    tried=(8 * KIB, 16 * KIB, 32 * KIB),
     spelling=Spelling("recordsize={value}"),
     shown=Spelling("recordsize={value}"),
     shown_by=ShownBy.PROPERTIES,
@@ -133,6 +135,7 @@ COMPRESSION: Final = OptionSpec(
     default=None,
     effect=tr("Fewer bytes to the disk for more CPU; pays only where a record shrinks by a whole sector."),
     source="zfsprops(7); release tags (off until 2.1, lz4 since 2.2); Vondra 2022; tested",
+    tried=("off", "lz4", "zstd-3"),
     spelling=Spelling("compression={value}"),
     shown=Spelling(
         "compression={value}",
@@ -155,6 +158,7 @@ ATIME: Final = OptionSpec(
     default=None,
     effect=tr("Whether reading a table also writes its access time, which PostgreSQL never looks at."),
     source="zfsprops(7); release tags (strict until 2.1, relatime since 2.2); Vondra 2022; tested",
+    word="atime",
     spelling=Spelling(
         values=(("noatime", "atime=off"), ("relatime", "relatime=on"), ("strictatime", "relatime=off"))
     ),

@@ -132,6 +132,8 @@ class OptionSpec:
         since: everything that has to be reached for the option to exist.
         removed: what has it no more.
         of_wal: of the server stage: whether it is about the WAL, wherever that lies, and not about the data.
+        tried: values that are worth trying against each other, where there are many: those that published
+            comparisons and manuals name.
         word: what its program calls it, where the spelling has no word of its own for it.
         untested: its effect was never seen on a real kernel or tool: newer than Linux 6.1 and 6.18, OpenZFS
             2.1.11 and the tools of Debian 12 and 13.
@@ -155,6 +157,7 @@ class OptionSpec:
     since: tuple[Requirement, ...] = ()
     removed: tuple[Requirement, ...] = ()
     of_wal: bool = False
+    tried: tuple[OptionValue, ...] = ()
     word: str = ""
     untested: bool = False
 

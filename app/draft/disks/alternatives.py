@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.filesystems import FILESYSTEMS
-from app.domain.options.checks import preset_problems
+from app.domain.options.checks import preset_problems, unavailable
 from app.domain.options.raid import layout
 from app.domain.text import tr
+from app.draft.disks.filesystems import say
+from app.draft.disks.options import OptionGroup, part_of, shown_value, tried_values
 from app.draft.disks.table import StorageFacts
-from app.draft.disks.target import preset_of, spec_of
+from app.draft.disks.target import chosen_values, preset_of, spec_of, write_option
 from app.draft.fields.state import ConfigurationDraft, DraftParts
 from app.draft.fields.storage_state import DEFAULT_PRESET, MadeDraft, level_of
 from app.storage.layout.availability import level_availability
@@ -47,7 +49,13 @@ def alternatives(
 ) -> tuple[Alternative, ...]:
     """Return what else could be compared with a configuration on spare disks, in order of headings."""
     offering = _Offering(parts, configuration, facts)
-    found = (offering.filesystems(), offering.levels(), offering.presets(), _wal(parts, configuration))
+    found = (
+        offering.filesystems(),
+        offering.options(),
+        offering.levels(),
+        offering.presets(),
+        _wal(parts, configuration),
+    )
     return tuple(each for several in found for each in several)
 
 
@@ -80,6 +88,34 @@ class _Offering:
                 other = self.made.copy()
                 other.level = level
                 yield self._offer(tr("Another RAID level"), level.label, other)
+
+    def options(self) -> Iterator[Alternative]:
+        """Return the same with another value of one option, of those that matter for PostgreSQL."""
+        spec, values = spec_of(self.made), chosen_values(self.made)
+        for option in spec.options:
+            if part_of(option, spec) is not OptionGroup.MATTERS:
+                continue
+            now = values.get(option.id, option.default)
+            for value in (each for each in tried_values(option) if each != now):
+                other = self.made.copy()
+                say(other, option, write_option(option, value))
+                label = f"{option.label}: {shown_value(option, value)}"
+                token = option.spelling.token(value)
+                if token:
+                    label = tr("{option} ({word})").format(option=label, word=token)
+                name = tr("{name}, {word}").format(
+                    name=short_name(self.made, self.count), word=token or option.id
+                )
+                support = self.facts.support
+                missing = unavailable(option, support.versions, value) if support else ""
+                yield Alternative(
+                    tr("Another option"),
+                    label,
+                    name,
+                    other,
+                    self.each.wal_apart,
+                    self._obstacle(other) or missing,
+                )
 
     def presets(self) -> Iterator[Alternative]:
         spec = spec_of(self.made)

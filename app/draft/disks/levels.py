@@ -52,7 +52,8 @@ class LevelOffer:
 
     Attributes:
         level: which one.
-        note: which of the filesystems do not make it here, and why; empty where all do.
+        note: which of the filesystems do not make it here, why, and what can; empty where all do, and where
+            it takes another number of disks.
         obstacle: why none of them does, with what can; empty where one does.
     """
 
@@ -80,7 +81,9 @@ def level_offers(
         )
         none = len(wrong) == len(having)
         others = makers_words(level, disks, support) if none else ""
-        found.append(LevelOffer(level, "" if none else told, f"{told} {others}".strip() if none else ""))
+        told = f"{told} {others}".strip()
+        takes_others = all(layout(level, spec.assembler(level)).problem(disks) for spec in having)
+        found.append(LevelOffer(level, "" if takes_others else told, told if none else ""))
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ Everything follows from the declarations: a new option is one new declaration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -25,6 +25,8 @@ from app.draft.fields.storage_state import MadeDraft
 
 _MOST_STEPS: Final = 16
 """Of a size that is a power of two, so many values fit a list to choose from."""
+_FEW: Final = 6
+"""So many values are all offered to be compared, where the declaration names none."""
 _MOST_TOLD: Final = 3
 """Filesystems that have an option are told up to so many."""
 
@@ -262,25 +264,17 @@ def shown_value(option: OptionSpec, value: OptionValue) -> str:
 
 def _values(option: OptionSpec, of_preset: OptionValue | None, versions: Versions) -> tuple[ValueChoice, ...]:
     first = ValueChoice("", default_words(option, of_preset))
-    values: Sequence[OptionValue]
-    effects: Mapping[OptionValue, str] = {}
-    match option.kind:
-        case Toggle():
-            values = (True, False)
-        case Choice(values=alternatives):
-            values = tuple(item.id for item in alternatives)
-            effects = {item.id: item.effect for item in alternatives}
-        case Integer() as kind:
-            values = steps_of(kind)
-            if not values:
-                return ()
+    values = values_of(option)
+    if not values:
+        return ()
+    effects = {each.id: each.effect for each in option.kind.values} if isinstance(option.kind, Choice) else {}
     return (
         first,
         *(
             ValueChoice(
                 write_option(option, value),
                 shown_value(option, value),
-                effects.get(value, ""),
+                effects.get(str(value), ""),
                 unavailable(option, versions, value),
             )
             for value in values
@@ -298,3 +292,19 @@ def steps_of(kind: Integer) -> tuple[int, ...]:
         return ()
     found = tuple(value for value in (*kind.also, *values) if kind.accepts(value))
     return found if len(found) <= _MOST_STEPS else ()
+
+
+def values_of(option: OptionSpec) -> tuple[OptionValue, ...]:
+    """Return the values that can be chosen from a list; none where they are typed."""
+    match option.kind:
+        case Toggle():
+            return (True, False)
+        case Choice() as kind:
+            return tuple(kind.ids)
+        case Integer() as kind:
+            return steps_of(kind)
+
+
+def tried_values(option: OptionSpec) -> tuple[OptionValue, ...]:
+    """Return the values that are tried against each other: those declared so, else the few that there are."""
+    return option.tried or (values if len(values := values_of(option)) <= _FEW else ())

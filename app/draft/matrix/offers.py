@@ -18,14 +18,14 @@ from app.domain.campaign.matrix import DimensionValue
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.checks import unavailable
 from app.domain.options.filesystem_spec import FilesystemSpec
-from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.kinds import Choice, Integer, OptionValue
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.real_names import real_name, real_words
 from app.domain.storage_plan.plan import Scheduler
 from app.domain.text import tr
 from app.draft.builder import ValidationResult
 from app.draft.disks.levels import level_offers
-from app.draft.disks.options import OptionGroup, part_of, shown_value, steps_of
+from app.draft.disks.options import OptionGroup, part_of, shown_value, tried_values, values_of
 from app.draft.disks.table import StorageFacts
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import DraftParts
@@ -75,6 +75,7 @@ class ValueOffer:
         obstacle: why it cannot be here; empty where it can.
         ticked: whether it is measured.
         told: how a program is told it, such as ``nobarrier``; empty where nothing is told.
+        is_tried: whether it is worth trying against the others, of many.
     """
 
     value: DimensionValue
@@ -84,6 +85,7 @@ class ValueOffer:
     obstacle: str = ""
     ticked: bool = False
     told: str = ""
+    is_tried: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,7 @@ class _Making:
     ) -> DimensionRow:
         options = [spec.option(name) for spec in having]
         option, key = options[0], f"{_DISKS}options.{name}"
-        values = [value for value in _values(option) if all(other.kind.accepts(value) for other in options)]
+        values = [value for value in values_of(option) if all(other.kind.accepts(value) for other in options)]
         first = None
         if target.data.filesystem in {spec.id for spec in having}:
             own = filesystem(target.data.filesystem).option(name)
@@ -307,6 +309,7 @@ class _Making:
             tuple(each.label for each in costs),
             unavailable(option, versions, value),
             told=option.spelling.token(value) or "",
+            is_tried=value in tried_values(option),
         )
 
     def _server(self) -> Iterator[DimensionRow]:
@@ -451,16 +454,6 @@ class _Making:
             if change.key == path:
                 return DimensionValue(_name_of(change.text), (change,))
         return None
-
-
-def _values(option: OptionSpec) -> tuple[OptionValue, ...]:
-    match option.kind:
-        case Toggle():
-            return (True, False)
-        case Choice() as kind:
-            return tuple(kind.ids)
-        case Integer() as kind:
-            return steps_of(kind)
 
 
 def _matters(spec: FilesystemSpec, name: str) -> bool:

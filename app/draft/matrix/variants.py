@@ -13,9 +13,8 @@ from app.draft.matrix.offers import FILESYSTEM, DimensionRow, RowGroup, ValueOff
 from app.draft.matrix.ticking import dimension_of, set_values, value_of
 
 OPTION: Final = "target.disks.options."
-_RECORD_SIZES: Final = ("8 KiB", "16 KiB", "32 KiB")
-_SETS: Final = {f"{OPTION}recordsize": _RECORD_SIZES}
-"""Values that are tried together: what Vondra 2016 and the ZFS documentation for databases compare."""
+_MOST_TOGETHER: Final = 4
+"""Values that are measured with one click."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +75,13 @@ def _is_offered(row: DimensionRow) -> bool:
 
 def _group(row: DimensionRow) -> VariantGroup:
     label = row.label if row.word in {"", row.label} else f"{row.label} · {row.word}"
-    others = [each for each in row.values if not _is_base(row, each)]
-    named = [each for each in others if each.label in _SETS.get(row.key, ())]
+    others = [each for each in row.values if not _is_base(row, each) and (each.is_tried or each.ticked)]
+    named = [each for each in others if each.is_tried and row.group is RowGroup.OPTIONS]
     found = [_variant(row, (each,), each.label) for each in others]
     if len(found) == 1 and others[0].told:
         words = tr("the same with {word}").format(word=others[0].told)
         return VariantGroup(label, (replace(found[0], label=words),))
-    if len(named) > 1:
+    if 1 < len(named) <= _MOST_TOGETHER:
         sizes = ", ".join(each.label for each in named)
         found.insert(0, _variant(row, tuple(named), tr("all of {values}").format(values=sizes)))
     return VariantGroup(label, tuple(found))

@@ -19,6 +19,7 @@ from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Role
+from app.domain.storage_plan.reader import PlanError
 from app.domain.units import GIB
 from app.draft.disks.alternatives import alternatives
 from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
@@ -33,7 +34,7 @@ from app.draft.disks.filesystems import (
     shared_obstacles,
 )
 from app.draft.disks.levels import level_choices
-from app.draft.disks.options import OptionGroup, options_page
+from app.draft.disks.options import OptionGroup, elsewhere, options_page
 from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import InspectionResult, StorageFacts, assign, disk_rows, move, reasons
 from app.draft.disks.target import read_option, read_target, write_option
@@ -43,8 +44,9 @@ from app.draft.fields.state import Place, Step
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.flow import DraftFlow
 from app.draft.from_campaign import parts_of
-from app.draft.machine_answers import DescribeQuestion, SupportQuestion, TargetQuestion
+from app.draft.machine_answers import CampaignQuestion, DescribeQuestion, SupportQuestion, TargetQuestion
 from app.draft.machine_answers import MachineAnswer as Answered
+from app.draft.machine_questions import Inquiry
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine
@@ -672,3 +674,64 @@ def test_resolved_campaigns_without_disks_ask_no_helper() -> None:
     draft = CampaignDraft(environment=ENVIRONMENT)
     assert draft.described() == {}
     assert not any(isinstance(each, DescribeQuestion) for each in draft.questions_for(Step.REVIEW))
+
+
+def test_the_same_with_another_option_is_offered_under_both_of_its_names() -> None:
+    draft = draft_on(4)
+    (chosen,) = draft.parts.chosen()
+    offered = {
+        each.label: each
+        for each in alternatives(draft.parts, chosen, draft.storage)
+        if each.heading == "Another option"
+    }
+    assert set(offered) >= {
+        "Write barriers: off (nobarrier)",
+        "Access times: noatime (noatime)",
+        "Journal mode: writeback (data=writeback)",
+    }
+    without = offered["Write barriers: off (nobarrier)"]
+    assert without.made is not None
+    assert without.made.typed == {"barrier": "false"}
+    assert without.name == "ext4 raid10, nobarrier"
+    assert draft.parts.disks.data.made.typed == {}, "the page's own stays as it is"
+
+
+def test_of_many_values_those_are_offered_that_are_worth_trying() -> None:
+    draft = draft_on(4)
+    choose_filesystem(draft.parts.disks.data.made, "zfs")
+    (chosen,) = draft.parts.chosen()
+    labels = [
+        each.label
+        for each in alternatives(draft.parts, chosen, draft.storage)
+        if each.heading == "Another option"
+    ]
+    sizes = [label.partition(" (")[0] for label in labels if label.startswith("Record size")]
+    assert sizes == ["Record size: 8 KiB", "Record size: 16 KiB", "Record size: 32 KiB"]
+    assert len(labels) < 25
+
+
+@pytest.mark.parametrize(
+    ("filesystem_id", "text", "says"),
+    [
+        ("ext4", "nodatacow", "ext4 has no such option. btrfs has it: Copy on write (nodatacow)."),
+        ("zfs", "no such thing", "ZFS has no such option."),
+    ],
+)
+def test_who_has_an_option_is_told_where_a_search_finds_none(
+    filesystem_id: str, text: str, says: str
+) -> None:
+    assert elsewhere(filesystem(filesystem_id), text) == says
+
+
+def test_a_plan_that_cannot_be_is_told_without_the_keys_of_campaign_files() -> None:
+    draft = draft_on(2)
+    built = draft.built
+    assert built.campaign is not None
+    inquiry = Inquiry(draft.parts, built, ENVIRONMENT)
+    problems = [
+        Problem("target.disks.filesystem", "Not installed: mdadm."),
+        Problem("target.disks.level", "Too few.", "at least 4 disks"),
+    ]
+    told = inquiry.refusal(Step.REVIEW, CampaignQuestion(built.campaign), PlanError(problems))
+    assert told.message == "Not installed: mdadm.\nToo few. Allowed: at least 4 disks."
+    assert told.path == "target.disks.filesystem"

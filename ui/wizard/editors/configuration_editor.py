@@ -7,127 +7,21 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.domain.filesystems import FILESYSTEMS
-from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.alternatives import made_by, short_name
-from app.draft.disks.filesystems import choose_filesystem, choose_preset, own_lines, say_lines
-from app.draft.disks.target import preset_of, spec_of
 from app.draft.draft import CampaignDraft
 from app.draft.fields.fields import CHANGEABLE, FIELDS
 from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place
-from app.draft.fields.storage_state import MadeDraft, level_of
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Field, combo_box, describe_button, line_edit, push_button, text_box
+from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button, text_box
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText
 from ui.wizard.base.page import belongs
-
-
-class MadeEditor(QWidget):
-    """Edits a configuration of the draft in place; what the pages about disks say is left alone.
-
-    Signals:
-        edited: something was changed.
-    """
-
-    edited = Signal()
-
-    def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
-        super().__init__()
-        self._draft = draft
-        self._configuration: ConfigurationDraft | None = None
-        self._loading = False
-        self.filesystem, self.level, self.preset = combo_box(), combo_box(), combo_box()
-        for spec in FILESYSTEMS:
-            if spec.levels:
-                self.filesystem.addItem(spec.label, spec.id)
-        for level in Level:
-            self.level.addItem(level.label, level)
-        self.options = text_box(theme, "recordsize = 8 KiB", 3)
-        self.wal = QCheckBox(tr("WAL on the disks that were chosen for &it"))
-        describe_button(self.wal, "use")
-        combos = (
-            Field(theme, tr("File&system:"), self.filesystem, "configuration.place"),
-            Field(theme, tr("RAID &level:"), self.level, "target.disks.level"),
-            Field(theme, tr("Pr&eset:"), self.preset, "preset"),
-        )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(SMALL)
-        layout.addWidget(Columns(combos, 24))
-        layout.addWidget(Field(theme, tr("O&ptions over the preset, one a line:"), self.options, "preset"))
-        layout.addWidget(self.wal)
-        for box in (self.filesystem, self.level, self.preset):
-            box.currentIndexChanged.connect(self._on_chosen)
-        self.options.textChanged.connect(self._on_options)
-        self.wal.toggled.connect(self._on_wal)
-
-    def show_configuration(self, configuration: ConfigurationDraft) -> None:
-        """Show and edit this one."""
-        self._loading = True
-        self._configuration = configuration
-        made = made_by(self._draft.parts, configuration)
-        _choose(self.filesystem, made.filesystem)
-        disks = self._draft.parts.disks_of(configuration)
-        _choose(self.level, level_of(made, len(disks.data.disks)))
-        self.preset.clear()
-        for preset in spec_of(made).presets:
-            self.preset.addItem(preset.label, preset.id)
-        _choose(self.preset, preset_of(made))
-        lines = own_lines(made)
-        if lines != self._normal():
-            self.options.setPlainText(lines)
-        self.wal.setVisible(bool(disks.wal.disks))
-        self.wal.setChecked(configuration.wal_apart)
-        self._loading = False
-
-    def _normal(self) -> str:
-        """Return the options that stand there as they would be written."""
-        scratch = MadeDraft()
-        say_lines(scratch, self.options.toPlainText())
-        return own_lines(scratch)
-
-    def _own(self) -> MadeDraft | None:
-        """Return what the configuration makes, as its own from now on."""
-        each = self._configuration
-        if each is None or self._loading:
-            return None
-        if each.made is None:
-            each.made = self._draft.parts.disks_of(each).data.made.copy()
-        return each.made
-
-    def _on_chosen(self) -> None:
-        made = self._own()
-        if made is None or self._configuration is None:
-            return
-        before = made.filesystem
-        choose_filesystem(made, str(self.filesystem.currentData()))
-        made.level = Level(self.level.currentData())
-        if made.filesystem == before and self.preset.currentData() not in {None, preset_of(made)}:
-            choose_preset(made, str(self.preset.currentData()))
-        self.show_configuration(self._configuration)
-        self.edited.emit()
-
-    def _on_options(self) -> None:
-        made = self._own()
-        if made is not None:
-            say_lines(made, self.options.toPlainText())
-            self.edited.emit()
-
-    def _on_wal(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
-        if self._configuration is not None and not self._loading:
-            self._configuration.wal_apart = ticked
-            self.edited.emit()
-
-
-def _choose(box: QComboBox, value: object) -> None:
-    box.setCurrentIndex(max(0, box.findData(value)))
-
+from ui.wizard.editors.made_editor import MadeEditor
 
 _PLACES: Final = {
     Place.FOLDER: tr("The folder of the first page"),

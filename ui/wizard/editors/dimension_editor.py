@@ -75,7 +75,8 @@ class DimensionEditor(QWidget):
             name = tr("{name}: {count} values").format(name=name, count=self._count(row))
         self.label.setText(name)
         self.setAccessibleName(row.label)
-        for text, label in ((row.about, self.about), (row.note, self.note)):
+        note = "\n".join(filter(None, (row.note, *_not_here(row))))
+        for text, label in ((row.about, self.about), (note, self.note)):
             label.setText(text)
             label.setVisible(bool(text))
         self._show_ticks(row)
@@ -114,7 +115,7 @@ class DimensionEditor(QWidget):
         box.setText(f"⚠ {label}" if each.risks else label)
         box.setChecked(each.ticked)
         box.setEnabled(each.ticked or not each.obstacle)
-        box.setToolTip(tooltip(*filter(None, (each.obstacle, each.effect, *each.risks))))
+        box.setToolTip(tooltip(*dict.fromkeys(filter(None, (each.obstacle, each.effect, *each.risks)))))
         describe_button(box, row.help_key)
         box.setAccessibleName(f"{row.label}: {each.label}")
         box.setAccessibleDescription(" ".join(filter(None, (each.obstacle, each.effect, *each.risks))))
@@ -133,3 +134,15 @@ class DimensionEditor(QWidget):
     def _on_finished(self) -> None:
         self._before = None
         self.show_row(self.row, self._problems)
+
+
+def _not_here(row: DimensionRow) -> list[str]:
+    """Return why values cannot be ticked here, a line for each reason with the values that it is about."""
+    reasons: dict[str, list[str]] = {}
+    for each in row.values:
+        if each.obstacle and each.label not in each.obstacle:  # how many disks a level takes is no news
+            reasons.setdefault(each.obstacle, []).append(each.label)
+    return [
+        tr("Not here: {values}. {reason}").format(values=", ".join(labels), reason=reason)
+        for reason, labels in reasons.items()
+    ]

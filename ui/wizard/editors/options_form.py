@@ -66,9 +66,15 @@ class OptionsForm(QWidget):
 
     said = Signal(str, str)
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, *, brief: bool = False) -> None:
+        """Make the form.
+
+        Args:
+            theme: colours and fonts.
+            brief: show what matters or is chosen, and the others when they are searched for.
+        """
         super().__init__()
-        self._theme = theme
+        self._theme, self._brief = theme, brief
         self._built_for: FilesystemSpec | None = None
         self._rows: tuple[OptionRow, ...] = ()
         self._sections: list[tuple[QWidget, Columns, list[OptionEditor]]] = []
@@ -164,7 +170,11 @@ class OptionsForm(QWidget):
 
     def _filter(self) -> None:
         text, only = self.search.text().strip(), self.only_chosen.isChecked()
-        shown = {row.option.id for row in self._rows if row.matches(text) and (row.is_changed or not only)}
+        shown = {
+            row.option.id
+            for row in self._rows
+            if row.matches(text) and (row.is_changed or not only) and (text or self._is_usual(row))
+        }
         for section, columns, editors in self._sections:
             for editor in editors:
                 editor.setVisible(editor.option_id in shown)
@@ -173,6 +183,9 @@ class OptionsForm(QWidget):
         none = bool(text) and not shown and self._built_for is not None
         self.nothing.setText(elsewhere(self._built_for, text) if none and self._built_for else "")
         self.nothing.setVisible(none)
+
+    def _is_usual(self, row: OptionRow) -> bool:
+        return not self._brief or row.is_changed or row.part is OptionGroup.MATTERS
 
     def _go_to_first(self) -> None:
         for editor in (each for _, _, editors in self._sections for each in editors):

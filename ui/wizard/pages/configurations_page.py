@@ -143,7 +143,7 @@ class MorePage(Page):
 
     @override
     def first_control(self) -> QWidget:
-        return self.list
+        return self.dimensions.search
 
     @override
     def fill(self) -> None:

@@ -214,10 +214,9 @@ class FilesystemPage(Page):
         }
 
     def _show_cards(self, cards: Sequence[FilesystemCard]) -> None:
-        """Show which filesystem is chosen, what it is good for, and why others cannot be made here."""
-        told = [card.good_for for card in cards if card.id == self.made.filesystem]
+        """Show which filesystem is chosen, and why others cannot be made here."""
         several = shared_obstacles(cards)
-        told += several
+        told = list(several)
         for card in cards:
             button = self.cards[card.id]
             button.setChecked(card.id == self.made.filesystem)
@@ -228,6 +227,7 @@ class FilesystemPage(Page):
             if own:
                 told.append(f"{card.label}: {' '.join(own)}")
         self.shared.setText("\n".join(told))
+        self._shared.setVisible(bool(told))  # the same whatever is chosen: nothing moves
         self._shared.arrange()
 
     def _page(self) -> OptionsPage:

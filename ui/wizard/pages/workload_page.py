@@ -75,7 +75,7 @@ _DATA_SET_KEY: Final = "workload.data_set"
 
 _DESIGNS: Final = {
     Design.FIXED: tr("Every configuration as often"),
-    Design.SEQUENTIAL: tr("Only what may still win"),
+    Design.SEQUENTIAL: tr("Less often what cannot win any more"),
 }
 _DESIGN_NOTES: Final = {
     Design.FIXED: tr("Fixed: for what is published, and where every difference is asked for."),
