@@ -10,7 +10,7 @@ from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
 from app.domain.text import tr
 from app.report.blocks import Bar, BarFigure, Block, Text, TextRole
-from app.report.figures import MOST_LINES, charts_of, has_chart, key_of, overlay, sources
+from app.report.figures import MOST_DRAWN, MOST_LINES, charts_of, has_chart, key_of, overlay, sources
 from app.report.findings import Findings
 from app.report.pages.first_page import MOST_ROWS, configuration_table, told_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun
@@ -28,8 +28,11 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
     if few and not many and not found.factors.verdicts:
         return
     yield Text(TextRole.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
-    for verdict in found.verdicts:
+    for verdict in found.verdicts[:MOST_DRAWN]:
         yield Text(TextRole.SMALL, verdict)
+    if len(found.verdicts) > MOST_DRAWN:
+        sentence = tr("{count} more comparisons stand in the table only.")
+        yield Text(TextRole.SMALL, sentence.format(count=len(found.verdicts) - MOST_DRAWN))
     if many:
         yield configuration_table(found.configurations, len(found.configurations))
     if found.factors.verdicts:
@@ -45,7 +48,7 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
 def overlay_pages(found: Findings) -> Iterator[Block]:
     """Yield all runs over each other, one chart a metric; nothing for a single configuration."""
     configurations, runs = found.configurations, found.runs
-    charts = charts_of(runs, _OVERLAYS)
+    charts = charts_of(runs, _OVERLAYS if len(configurations) <= MOST_DRAWN else _OVERLAYS[:1])
     if len(configurations) < 2 or not charts:
         return
     yield Text(TextRole.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
@@ -61,7 +64,7 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
     yield Text(TextRole.NOTE, f"{sentence} {sources(drawn)}")
 
 
-_MOST_DRAWN: Final = 9.0
+_MOST_TIMES: Final = 9.0
 """An interval of few uneven cycles may reach to tenfold and on: then it has no line."""
 
 
@@ -73,7 +76,7 @@ def checkpoint_figure(configurations: Sequence[ReportedConfiguration]) -> Iterat
         effect = None if shape is None else shape.checkpoint_effect
         if effect is not None:
             told = tr("{percent:+.0f} % over {cycles} cycles")
-            drawn = effect.high < _MOST_DRAWN
+            drawn = effect.high < _MOST_TIMES
             bars.append(
                 Bar(
                     look=configuration.look,

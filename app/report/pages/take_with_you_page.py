@@ -20,7 +20,7 @@ def take_with_you_page(found: Findings) -> Iterator[Block]:
     for warning in taken.warnings:
         yield Text(TextRole.WARNING, tr("Safety is traded for speed: {reason}").format(reason=warning))
     for sentence in taken.told:
-        yield Text(TextRole.SMALL, sentence)
+        yield Text(TextRole.BODY, sentence)
     for part in taken.parts:
         yield Text(TextRole.SUBHEADING, part.heading)
         for line in part.lines:
