@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QMenu, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import Step
+from app.draft.fields.state import SizeChoice, Step
 from app.draft.matrix.cells import cell_rows
 from tests.gui.test_wizard_disks import Machinery, draft_on_disks
 from ui.background import finish_background
@@ -270,3 +270,20 @@ def test_filesystems_of_the_wals_own_disks_are_not_compared_with_those_of_the_da
     assert not page.compare.isVisible()
     page.cards["btrfs"].click()
     assert [value.name for value in page.draft.parts.dimensions[0].values] == ["ext4", "xfs"]
+
+
+def test_data_that_fits_into_memory_many_times_says_so_beside_its_size(open_page: OpenPage) -> None:
+    draft = draft_on_disks(1)
+    wizard = open_page(draft).window()
+    assert isinstance(wizard, Wizard)
+    wizard.flow.step = Step.WORKLOAD
+    wizard._open_page()
+    note = wizard.pages[Step.WORKLOAD].fields["workload.size"].note
+    assert "It fits into memory 40 times: reads show the memory, not the storage." in note.text()
+    draft.parts.size_choice = SizeChoice.LARGE
+    wizard.pages[Step.WORKLOAD].load()
+    assert "fits into memory" not in note.text()
+    draft.parts.size_choice = SizeChoice.SMALL
+    draft.parts.disks.memory_limit = "1 GiB"
+    wizard.pages[Step.WORKLOAD].load()
+    assert "fits into memory" not in note.text(), "that is what the limit is for"

@@ -14,7 +14,7 @@ from app.domain.options.conflict_rules import RULES
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, ChoiceValue, OptionValue, Toggle
-from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Safety
+from app.domain.options.option import USUAL_PAGE_BYTES, OptionSpec, Safety, Stage
 from app.domain.options.raid import Level, layout
 from app.domain.problem import Problem
 from app.domain.text import tr
@@ -193,6 +193,15 @@ def _value_problems(spec: FilesystemSpec, pairs: tuple[tuple[object, object], ..
             )
 
 
+_TOLD: Final = {
+    Stage.MOUNT: "mount",
+    Stage.POOL: "zpool",
+    Stage.DATASET: "zfs",
+    Stage.ATTRIBUTE: "chattr",
+    Stage.SERVER: "PostgreSQL",
+}
+
+
 def _plain(value: OptionValue) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
@@ -212,9 +221,9 @@ def _unknown(spec: FilesystemSpec, name: object) -> Problem:
             return Problem(shown, lack.why, allowed)
     message = tr("{label} has no option {name}.").format(label=spec.label, name=f"“{shown}”")
     if isinstance(name, str) and len(name) <= _LONGEST_ECHO:
-        message = " ".join(
-            filter(None, (message, _spelling(spec, name) or did_you_mean(name, allowed.split(", "))))
-        )
+        spelling = _spelling(spec, name)
+        near = "" if spelling else did_you_mean(name, allowed.split(", "))
+        message = spelling or f"{message} {near}".strip()
     return Problem(shown, message, allowed)
 
 
@@ -228,5 +237,7 @@ def _spelling(spec: FilesystemSpec, word: str) -> str:
             written = option.written(value)
             if written is not None and written.item == word:
                 shown = f'"{value}"' if isinstance(value, str) else _shown(value)
-                return tr("Say {name} = {value}.").format(name=option.id, value=shown)
+                sentence = tr("“{word}” is what {program} is told. Say {name} = {value}.")
+                program = _TOLD.get(option.stage, spec.mkfs)
+                return sentence.format(word=word, program=program, name=option.id, value=shown)
     return ""

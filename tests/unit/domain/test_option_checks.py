@@ -94,17 +94,19 @@ def test_an_unknown_option_is_refused_with_what_is_allowed_and_what_is_near() ->
 @pytest.mark.parametrize(
     ("name", "word", "advice"),
     [
-        ("ext4", "nobarrier", "Say barrier = false."),
+        ("ext4", "nobarrier", "“nobarrier” is what mount is told. Say barrier = false."),
+        ("ext4", "^has_journal", "“^has_journal” is what mkfs.ext4 is told. Say journal = false."),
         ("btrfs", "nodatacow", "Say datacow = false."),
         ("ext4", "noatime", 'Say atime = "noatime".'),
         ("ext4", "data=writeback", 'Say data = "writeback".'),
-        ("zfs", "atime=off", 'Say atime = "noatime".'),
+        ("zfs", "atime=off", '“atime=off” is what zfs is told. Say atime = "noatime".'),
         ("f2fs", "nobarrier", "Say barrier = false."),
     ],
 )
 def test_a_word_of_mount_is_answered_with_how_it_is_said_here(name: str, word: str, advice: str) -> None:
     (problem,) = validate_options(filesystem(name), {word: True})
     assert problem.message.endswith(advice)
+    assert "has no option" not in problem.message, "the filesystem has it"
 
 
 @pytest.mark.parametrize(

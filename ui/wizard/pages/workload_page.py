@@ -72,6 +72,8 @@ _DATA_SETS: Final = {
     DataSet.COPIED: tr("Made once, copied before each run"),
 }
 _DATA_SET_KEY: Final = "workload.data_set"
+_FITS_TIMES: Final = 2
+"""A data set that fits so often into memory is read from there once it was loaded."""
 
 _DESIGNS: Final = {
     Design.FIXED: tr("Every configuration as often"),
@@ -279,7 +281,7 @@ class WorkloadPage(Page):
             if scale is not None:
                 label = tr("{label}: {size}").format(label=_SIZES[choice], size=format_size(scale.data_bytes))
                 self.data_size.setItemText(self.data_size.findData(choice), label)
-        self.fields[_SIZE].set_note(_scale_note(self.draft.scale_choice()))
+        self.fields[_SIZE].set_note(_scale_note(self.draft.scale_choice(), self._memory_bytes()))
         super().refresh()
         problems = [each for each in self.draft.problems_for(self.step) if not each.pending]
         self.script_error.show_problems([each for each in problems if belongs(each.path, _SCRIPT)])
@@ -322,6 +324,12 @@ class WorkloadPage(Page):
         self.draft.parts.values[key] = text
         self.tell()
 
+    def _memory_bytes(self) -> int:
+        """Return the memory that caches can have; 0 where it is limited on purpose, or not known."""
+        limited = self.draft.parts.on_disks() and self.draft.parts.disks.memory_limit.strip()
+        environment = self.draft.environment
+        return 0 if limited or environment is None else environment.machine.usable_ram_bytes
+
     def _on_size(self) -> None:
         if not self.is_loading:
             self.draft.parts.size_choice = SizeChoice(self.data_size.currentData())
@@ -340,15 +348,19 @@ class WorkloadPage(Page):
             self.tell()
 
 
-def _scale_note(scale: ScaleChoice | None) -> str:
+def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
     if scale is None:
         return ""
     note = tr("{size}, scale {scale}: {reason}").format(
         size=format_size(scale.data_bytes), scale=scale.scale, reason=scale.reason
     )
-    if not scale.is_contended:
-        return note
-    return tr("{note}. Fewer units of scale than clients: rows are waited for.").format(note=note)
+    told = [f"{note}."]
+    if 0 < _FITS_TIMES * scale.data_bytes <= memory_bytes:
+        fits = tr("It fits into memory {times} times: reads show the memory, not the storage.")
+        told.append(fits.format(times=f"{memory_bytes // scale.data_bytes:,}"))
+    if scale.is_contended:
+        told.append(tr("Fewer units of scale than clients: rows are waited for."))
+    return " ".join(told)
 
 
 def _beside(key: str, label: str) -> QLineEdit:
