@@ -36,6 +36,7 @@ from tests.fix_window import (
 from tests.known_runs import write_two_campaigns
 from ui.background import finish_background
 from ui.charts.data.lines import BandKind
+from ui.charts.figures.bars import BarFigure
 from ui.charts.figures.figure import FigureView, save_figure
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
@@ -43,7 +44,8 @@ from ui.compare.figures import make_bars, make_scatter
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage
-from ui.compare.views import VIEWS, TableView
+from ui.compare.result import ResultView
+from ui.compare.views import VIEWS, TableView, ViewHolder
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 
@@ -192,19 +194,33 @@ def test_every_view_shows_the_runs_or_says_why_not(qtbot: QtBot, page: ComparePa
     assert "differ in two things" in page.view.why_not(page.content)
 
 
-def test_more_than_twelve_runs_are_small_multiples_unless_somebody_chose(
+def test_the_result_comes_first_unless_somebody_chose_another_view(
     qtbot: QtBot, page: ComparePage, tmp_path: Path
 ) -> None:
-    paths = write_campaign(tmp_path, repeats=7)
+    paths = write_campaign(tmp_path)
     show(qtbot, page, paths)
-    assert type(page.view) is MultiplesView
-    show(qtbot, page, paths[:12])
     shown: list[type] = [type(page.view)]
     page.tabs.tabBarClicked.emit(3)
     page.choose_view("bars")
-    show(qtbot, page, paths)
+    show(qtbot, page, paths[:2])
     shown.append(type(page.view))
-    assert shown == [OverTimeView, BarsView]
+    assert shown == [ResultView, BarsView]
+
+
+def test_the_result_is_the_answer_bars_by_speed_and_what_to_know_before_it_is_used(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    view = page.view
+    assert isinstance(view, ResultView)
+    assert view.sentence.text().startswith("xfs is 10.0 % faster than ext4 (95 % interval")
+    figure = view.figure.figure
+    assert isinstance(figure, BarFigure)
+    assert [bar.label for group in figure.groups for bar in group.bars] == ["xfs", "ext4"]
+    assert all(bar.interval is not None for group in figure.groups for bar in group.bars)
+    told = view.text.toPlainText()
+    assert told.startswith("Before you use it\nAll runs measured 5 s or less: that says next to nothing.")
+    assert "xfs is 10.0 % faster" not in told  # it is the answer, once
 
 
 def test_the_back_button_leads_where_the_window_says(qtbot: QtBot, page: ComparePage) -> None:
@@ -246,6 +262,7 @@ def test_the_overlay_tells_runs_apart_by_colour_and_by_style(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
+    page.choose_view("over-time")
     view = page.view
     assert isinstance(view, OverTimeView)
     first, second = view.stack.charts[0].lines
@@ -257,6 +274,7 @@ def test_an_envelope_holds_every_second_of_its_run(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
+    page.choose_view("over-time")
     view = page.view
     assert isinstance(view, OverTimeView)
     view.around.choose(BandKind.ENVELOPE.value)
@@ -276,6 +294,7 @@ def test_since_the_last_checkpoint_leaves_out_runs_without_one_and_names_them(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
+    page.choose_view("over-time")
     view = page.view
     assert isinstance(view, OverTimeView)
     view.axis.choose("checkpoint")
@@ -291,6 +310,7 @@ def test_a_run_that_was_unticked_stays_so_when_the_facts_come(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
+    page.choose_view("over-time")
     view = page.view
     assert isinstance(view, OverTimeView)
     view.stack.set_run_visible(str(two_long[0]), visible=False)
@@ -527,6 +547,7 @@ def test_a_file_deleted_while_it_is_shown_leaves_what_is_there(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
+    page.choose_view("over-time")
     for path in two_long:
         path.unlink()
     view = page.view
@@ -537,6 +558,19 @@ def test_a_file_deleted_while_it_is_shown_leaves_what_is_there(
         page.choose_view(spec.id)
         qtbot.wait(50)
     assert "indicative only" in words(page)
+
+
+def test_a_view_that_is_opened_after_its_runs_were_deleted_says_which_file_is_gone(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path]
+) -> None:
+    show(qtbot, page, two_long)
+    for path in two_long:
+        path.unlink()
+    page.choose_view("over-time")
+    holder = page.tabs.currentWidget()
+    assert isinstance(holder, ViewHolder)
+    assert holder.currentWidget() is holder.reason
+    assert str(two_long[0]) in holder.reason.text()
 
 
 def test_runs_of_all_kinds_together_are_shown_with_what_they_lack(
@@ -605,6 +639,7 @@ def test_an_empty_figure_view_paints_nothing_and_saves_nothing(qtbot: QtBot, tmp
 def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
     name = "<img src=x> ext4"
     show(qtbot, page, [write_trial(tmp_path / "a.footing", Trial(name, name)), *write_campaign(tmp_path)])
+    page.choose_view("over-time")
     view = page.view
     assert isinstance(view, OverTimeView)
     tips = [item.toolTip(0) for _, item in view.lines._rows]
@@ -660,6 +695,7 @@ def test_a_day_beside_a_minute_is_shown_with_both_and_says_so(
     told = words(page)
     assert "They lasted from 01:00 (minute) to 24:00:00 (day)" in told
     assert "minute was" in told
+    page.choose_view("over-time")
     view = page.view
     assert isinstance(view, OverTimeView)
     assert view.stack.times[1] == 86_400

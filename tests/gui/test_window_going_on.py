@@ -15,7 +15,10 @@ from app.library.entries import CAMPAIGN_NAME
 from tests.fix_main_window import until_read
 from tests.fix_runs import WARM_UP_S
 from tests.gui.live_bench import LiveBench
+from ui.compare.page import ComparePage
+from ui.compare.result import CampaignResult, ResultView
 from ui.live.page import LivePage
+from ui.report.dialog import ReportDialog
 from ui.theme import Theme
 from ui.window.main_window import MainWindow
 
@@ -178,3 +181,58 @@ def test_runs_that_are_of_no_campaign_here_cannot_go_on(
     menu = entries(window, bench.path(1))
     for text in ("&Go on with the campaign", "Measure the campaign aga&in", "Again with &changes …"):
         assert not menu[text].isEnabled()
+
+
+def test_a_campaign_that_ends_shows_its_result_from_which_compare_and_report_lead_on(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    library = tmp_path / "whole"
+    library.mkdir()
+    bench = LiveBench.create(library)
+    try:
+        for number in range(1, 5):
+            bench.add_done(number)
+        window = open_window(library)
+        until_read(qtbot, window)
+        window.campaigns.show_live(bench.folder)
+        bench.release()
+        qtbot.waitUntil(lambda: window.campaigns.result is not None, timeout=PATIENCE_MS)
+        page, result = window.campaigns.live_page, window.campaigns.result
+        assert page is not None
+        assert result is not None
+        qtbot.waitUntil(result.compare.isEnabled, timeout=PATIENCE_MS)
+        assert "ext4" in result.view.sentence.text()
+        assert result.isVisible()
+        assert not page.numbers.isVisible()  # the last second of the last run is no result
+        assert page.header.run.text() == "Disks of db7"
+        page.charts_button.click()
+        assert page.charts.isVisible()
+        assert page.numbers.isVisible()
+        page.charts_button.click()
+        result.report.click()
+        dialog = window.findChild(ReportDialog)
+        assert dialog is not None
+        dialog.close()
+        result.compare.click()
+        shown = window.pages.currentWidget()
+        assert isinstance(shown, ComparePage)
+        qtbot.waitUntil(lambda: shown.content.comparison is not None, timeout=PATIENCE_MS)
+        assert isinstance(shown.view, ResultView)
+        assert shown.view.sentence.text() == result.view.sentence.text()
+        assert {run.colour for run in shown.content.runs} == {0, 1}  # of configurations, as on the live page
+    finally:
+        bench.close()
+
+
+def test_a_damaged_run_of_an_ended_campaign_is_told_beside_its_result(
+    qtbot: QtBot, light: Theme, bench: LiveBench
+) -> None:
+    bench.release()
+    bench.path(2).write_bytes(b"no run file")
+    result = CampaignResult(light)
+    qtbot.addWidget(result)
+    with qtbot.waitSignal(result.settled, timeout=PATIENCE_MS):
+        result.show_campaign(bench.folder, {"ext4": 0, "xfs": 1}, bench.folder.parent)
+    assert result.view.text.toPlainText().startswith(f"Before you use it\n{bench.path(2).name}: ")
+    assert not result.compare.isEnabled()
+    assert result.report.isEnabled()

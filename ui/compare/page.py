@@ -45,9 +45,6 @@ from ui.compare.views import VIEWS, ViewHolder
 from ui.theme import SMALL, Theme
 from ui.widgets.formatting import tooltip
 
-MOST_IN_OVERLAY: Final = 12
-"""More runs than this are small multiples unless somebody chooses otherwise."""
-
 _CUTS: Final = (("auto", tr("what the runs ask for")), ("none", tr("nothing")), ("30", tr("30 s")))
 _MORE_CUTS_S: Final = (60, 300, 900)
 
@@ -170,7 +167,7 @@ class ComparePage(QWidget):
         view = self._holder("over-time").view
         charts = view.stack.chart_ids if isinstance(view, OverTimeView) else CHARTS
         if not self._chosen_by_hand:
-            self.choose_view("multiples" if len(unique) > MOST_IN_OVERLAY else "over-time")
+            self.choose_view("result")  # the charts were on the page before
         op = BackgroundOp(
             lambda: load_data(unique, colours, charts),
             lambda loaded: self._take_data(loaded, focus),

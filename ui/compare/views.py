@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QTableWidget, QTableWidgetItem
 from typing_extensions import override
 
+from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison
 from app.comparison.figures import (
     COSTS,
@@ -25,6 +26,7 @@ from app.comparison.figures import (
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import Alignment, CellKind, Column
+from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.charts.stack.saving import table_text
 from ui.compare.content import NOT_YET, Content
@@ -35,6 +37,7 @@ from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import View, sentence_label
 from ui.compare.phases_view import PhasesView
+from ui.compare.result import ResultView
 from ui.theme import Theme
 
 
@@ -167,6 +170,7 @@ class ViewSpec:
 
 
 VIEWS: Final = (
+    ViewSpec("result", tr("Result"), ResultView),
     ViewSpec("over-time", tr("Over time"), OverTimeView),
     ViewSpec("multiples", tr("Side by side"), MultiplesView),
     ViewSpec("distribution", tr("Latencies"), DistributionView),
@@ -206,4 +210,9 @@ class ViewHolder(QStackedWidget):
         self.setCurrentWidget(self.reason if why else self.view)
         if not why and self._stale:
             self._stale = False
-            self.view.set_content(content)
+            try:
+                self.view.set_content(content)
+            except FootingError as error:  # a run that was deleted since its facts were read
+                self._stale = True
+                self.reason.setText(one_line(f"{error.message} {error.hint}"))
+                self.setCurrentWidget(self.reason)

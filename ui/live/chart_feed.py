@@ -9,12 +9,15 @@ from ui.charts.data.plotted_run import RunTrace
 from ui.charts.stack.stack import ChartStack
 
 
+def colours_of(watched: LiveState) -> dict[str, int]:
+    """Return the number of each configuration's colour: its place among those of the campaign."""
+    runs = () if watched.status is None else watched.status.runs
+    return {name: place for place, name in enumerate(dict.fromkeys(run.configuration for run in runs))}
+
+
 def colour_of(watched: LiveState, configuration: str) -> int:
-    """Return the number of a configuration's colour: its place among those of the campaign."""
-    if watched.status is None:
-        return 0
-    names = list(dict.fromkeys(run.configuration for run in watched.status.runs))
-    return names.index(configuration) if configuration in names else 0
+    """Return the number of a configuration's colour."""
+    return colours_of(watched).get(configuration, 0)
 
 
 def trace_of(watched: LiveState, earlier: EarlierRun) -> RunTrace:

@@ -228,10 +228,19 @@ class Header(QWidget):
         for button in self._of_the_end:
             button.hide()
 
-    def show_watched(self, watched: LiveState, request: Request | None, *, replay: bool) -> None:
-        """Show what is watched."""
+    def show_watched(
+        self, watched: LiveState, request: Request | None, *, replay: bool, whole: bool = False
+    ) -> None:
+        """Show what is watched.
+
+        Args:
+            watched: all of it.
+            request: how it shall stop, where somebody asked for that.
+            replay: whether it is one.
+            whole: whether the campaign is shown, not its last run.
+        """
         status, run = watched.status, watched.run
-        if run is not None:
+        if run is not None and not whole:
             self.run.show_line(run.data.name)
             words, reasons = mark_text(run.data)
             self.marks.setText(words)
@@ -242,7 +251,7 @@ class Header(QWidget):
             self.marks.clear()
         if status is not None:
             how_far = campaign_words(watched, request)
-            self.campaign.show_line(f"{status.name}: {how_far}" if run is not None else how_far)
+            self.campaign.show_line(f"{status.name}: {how_far}" if run is not None and not whole else how_far)
         elif run is not None:
             kind = tr("replay of a recorded run") if replay else tr("a run by itself")
             self.campaign.show_line(" · ".join(filter(None, [run.data.campaign, kind])))

@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QSettings, QSize, Qt, Signal, SignalInstance
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.errors import FootingError
@@ -114,6 +114,7 @@ class LivePage(QWidget):
         queue: the campaigns that wait for their turn; hidden where none does.
         replay: steers a replay; hidden otherwise.
         poller: looks at the feed.
+        result: of a campaign that has ended, instead of its charts; None before.
 
     Signals:
         finished: folder of a campaign that has ended.
@@ -156,6 +157,9 @@ class LivePage(QWidget):
         self.phases = PhaseBar(theme, self)
         self.numbers = BigNumbers(theme, self)
         self.charts = ChartStack(theme, self)
+        self.result: QWidget | None = None
+        self.middle = QStackedWidget(self)
+        self.charts_button = QPushButton(tr("C&harts"), self)
         self.command = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         self.log_button = QPushButton(tr("&Log"), self)
         self.log = LogDrawer(theme, self)
@@ -171,13 +175,15 @@ class LivePage(QWidget):
         foot = QHBoxLayout()
         foot.setSpacing(SMALL)
         foot.addWidget(self.command, 1)
+        foot.addWidget(self.charts_button)
         foot.addWidget(self.log_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
         layout.setSpacing(SMALL)
         for widget in (self.header, self.banner, self.phases, self.numbers):
             layout.addWidget(widget)
-        layout.addWidget(self.charts, 1)
+        self.middle.addWidget(self.charts)
+        layout.addWidget(self.middle, 1)
         layout.addWidget(self.queue)
         layout.addWidget(self.replay)
         layout.addLayout(foot)
@@ -185,6 +191,9 @@ class LivePage(QWidget):
         self.replay.hide()
         self.command.setFont(self._theme.fixed_font(0.95))
         self.command.setAccessibleName(tr("What is executed"))
+        self.charts_button.setCheckable(True)
+        self.charts_button.setToolTip(tr("The last run of the campaign, second by second"))
+        self.charts_button.hide()
         self.log_button.setCheckable(True)
         self.log_button.setToolTip(tr("Events of the run, and the programs that were executed"))
 
@@ -198,6 +207,7 @@ class LivePage(QWidget):
         self.header.again.with_changes.triggered.connect(lambda: self._pass_on(self.changes_wanted))
         self.header.talk.clicked.connect(self.talk)
         self.replay.steered.connect(self.poller.look)
+        self.charts_button.toggled.connect(lambda _shown: self._show_middle())
         self.log_button.toggled.connect(self._on_log_toggled)
         self.charts.charts_changed.connect(lambda ids: self._remember("live/charts", list(ids)))
         full = QShortcut(QKeySequence("F11"), self)
@@ -229,6 +239,30 @@ class LivePage(QWidget):
         if self.isVisible():
             self._show()
 
+    def show_result(self, result: QWidget) -> None:
+        """Show what a campaign that has ended came to, instead of the last second of its last run."""
+        self._forget_result()
+        self.result = result
+        self.middle.addWidget(result)
+        self.charts_button.setChecked(False)
+        self._show_middle()
+        self._show()
+
+    def _forget_result(self) -> None:
+        if self.result is not None:
+            self.middle.removeWidget(self.result)
+            self.result.deleteLater()
+            self.result = None
+        self._show_middle()
+
+    def _show_middle(self) -> None:
+        """Show the result, or the charts where there is none or somebody asked for them."""
+        result = None if self.charts_button.isChecked() else self.result
+        self.middle.setCurrentWidget(self.charts if result is None else result)
+        self.charts_button.setVisible(self.result is not None)
+        for of_a_run in (self.phases, self.numbers):
+            of_a_run.setVisible(result is None)
+
     def stop(self) -> None:
         """Look no more, as when the window closes; the runner goes on."""
         self.poller.stop()
@@ -249,6 +283,8 @@ class LivePage(QWidget):
         self.poller.stop()
         self._folder, self._request, self._watched, self._told_end = folder, None, LiveState(), False
         self._problem = ""
+        self.charts_button.setChecked(False)
+        self._forget_result()
         self.chart_feed.clear()
         self.numbers.clear()
         self.phases.clear()
@@ -273,7 +309,8 @@ class LivePage(QWidget):
 
     def _show(self) -> None:
         watched, source = self._watched, self.replay.source if self.replay.isVisibleTo(self) else None
-        self.header.show_watched(watched, self._request, replay=source is not None)
+        is_whole = self.middle.currentWidget() is not self.charts
+        self.header.show_watched(watched, self._request, replay=source is not None, whole=is_whole)
         self.banner.tell(self._banner_text(watched))
         if source is not None:
             self.replay.follow()

@@ -191,6 +191,7 @@ class MainWindow(QMainWindow):
         self.campaigns.begun.connect(lambda _folder: self.live.look())
         self.campaigns.ended.connect(self._tell_end)
         self.campaigns.runs_wanted.connect(self._show_campaign)
+        self.campaigns.runs_used.connect(self.tools.use_for)
         self.pages.currentChanged.connect(self._follow_page)
 
     def _restore(self) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
     from app.draft.fields.state import DraftParts
     from app.live.campaign_status import CampaignStatus
     from app.live.replay import ReplaySource
+    from ui.compare.result import CampaignResult
     from ui.live.page import LivePage
     from ui.wizard.wizard import Wizard
 
@@ -49,6 +50,7 @@ class CampaignPages(QObject):
         begun: folder of a campaign that this window started.
         ended: folder of a campaign that was watched to its end.
         runs_wanted: folder of a campaign whose runs shall be shown.
+        runs_used: the command that somebody wants for runs, these runs and their colours.
         told: a sentence that somebody should see.
     """
 
@@ -57,6 +59,7 @@ class CampaignPages(QObject):
     begun = Signal(Path)
     ended = Signal(Path)
     runs_wanted = Signal(Path)
+    runs_used = Signal(str, object, object)
     told = Signal(str)
 
     def __init__(self, window: QWidget, theme: Theme, library: Path, settings: QSettings) -> None:
@@ -67,6 +70,7 @@ class CampaignPages(QObject):
         self._library = library
         self.live_page: LivePage | None = None
         self.replay_page: LivePage | None = None
+        self.result: CampaignResult | None = None
         self._folder: Path | None = None
         self.wizard: Wizard | None = None
         self._loading: BackgroundOp[ReplaySource] | None = None
@@ -262,7 +266,21 @@ class CampaignPages(QObject):
 
     def _on_finished(self, folder: Path) -> None:
         self._folder = None
+        self._show_result(folder)
         self.ended.emit(folder)
+
+    def _show_result(self, folder: Path) -> None:
+        """Show on the live page what a campaign came to; nothing where no run began."""
+        from ui.compare.result import CampaignResult  # noqa: PLC0415 - not needed to show the window
+        from ui.live.chart_feed import colours_of  # noqa: PLC0415 - as above
+
+        page = self.live_page
+        if page is None or page.watched.run is None or page.watched.status is None:
+            return
+        self.result = CampaignResult(self._theme)
+        self.result.wanted.connect(self.runs_used)
+        self.result.show_campaign(folder, colours_of(page.watched), self._library)
+        page.show_result(self.result)
 
     def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
         """Ask how the running campaign shall stop, and tell its runner."""
@@ -306,6 +324,8 @@ class CampaignPages(QObject):
         for work in (self._loading, self._reading):
             if work is not None:
                 work.cancel()
+        if self.result is not None:
+            self.result.stop()
         if self._keeping.isActive():
             self.keep_draft()
         self.queue.stop()

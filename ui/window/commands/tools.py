@@ -173,6 +173,14 @@ class ToolUser(QObject):
         page, show = self._pages.get(tool.command), partial(self._show_page, tool)
         tool.use(replace(self._make_context(page=page, show_page=show), files=tuple(files)))
 
+    def use_for(self, command: str, runs: Sequence[ListedRun], colours: Mapping[str, int]) -> None:
+        """Use the tool of a command for these runs, whatever is ticked in the library."""
+        for tool in TOOLS:
+            if tool.command == command:
+                page, show = self._pages.get(command), partial(self._show_page, tool)
+                context = self._make_context(page=page, show_page=show)
+                tool.use(replace(context, runs=tuple(runs), colours=colours, focus=""))
+
     def import_files(self, files: Sequence[Path]) -> None:
         """Hand files that are no run files to the tool that imports; nothing where there is none."""
         for tool in TOOLS:

@@ -1,0 +1,78 @@
+"""The answer of a comparison in one sentence, and what to know before it is used. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.analysis.labels import format_tps, with_warning
+from app.comparison.comparison import RunComparison
+from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.warnings import comparison_warnings
+from app.domain.text import tr
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a comparison comes to.
+
+    Attributes:
+        sentence: which configuration is the fastest, or why that cannot be said; with a full stop.
+        weakened_by: what weakens it, a sentence each.
+        verdicts: each configuration against the first, a sentence each; without what `sentence` says.
+        limits: what limited the configurations, and what the figures cannot show, a sentence each.
+    """
+
+    sentence: str
+    weakened_by: tuple[str, ...] = ()
+    verdicts: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+
+
+def find_answer(comparison: RunComparison) -> Answer:
+    """Return the answer of a comparison.
+
+    Of three configurations and more: which are the fastest; of two: the verdict; of fewer runs than a
+    verdict takes: the highest mean, and that it proves nothing.
+    """
+    sentence = describe_fastest(comparison, find_fastest(comparison)) or _of_few(comparison)
+    limits = describe_bottlenecks(comparison), describe_what_is_unshown(comparison)
+    return Answer(
+        sentence,
+        comparison_warnings(comparison),
+        tuple(verdict for verdict in comparison.verdicts if verdict[1:] != sentence[1:]),
+        tuple(filter(None, limits)),
+    )
+
+
+def by_speed(comparison: RunComparison) -> Sequence[int]:
+    """Return the places of the groups, the fastest first; what is not ranked or has no TPS stands last."""
+
+    def key(place: int) -> tuple[bool, bool, float]:
+        mean = comparison.rows[place].mean.mean
+        return not comparison.ranked[place], mean is None, -(mean or 0.0)
+
+    return sorted(range(len(comparison.groups)), key=key)
+
+
+def _of_few(comparison: RunComparison) -> str:
+    measured = [place for place in by_speed(comparison) if comparison.rows[place].mean.mean is not None]
+    if not measured:
+        return tr("No run was completed: there is nothing to compare.")
+    first = measured[0]
+    group, mean = comparison.groups[first], comparison.rows[first].mean
+    name = with_warning(group.name, group.warning)
+    if len(measured) == 1:
+        told = tr("{name}: {tps} transactions per second in the mean of {runs}.")
+        runs = tr("one run") if mean.runs == 1 else tr("{count} runs").format(count=mean.runs)
+        return told.format(name=name, tps=format_tps(mean.mean), runs=runs)
+    ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
+    if len(ranked) == 2 and comparison.rows[ranked[1]].verdict:
+        verdict = f"{comparison.rows[ranked[1]].verdict}."
+        begins_with_name = any(verdict.startswith(each.name) for each in comparison.groups)
+        return verdict if begins_with_name else verdict[:1].upper() + verdict[1:]
+    told = tr(
+        "{name} has the highest mean, {tps} transactions per second; that it is the fastest is not proved."
+    )
+    return told.format(name=name, tps=format_tps(mean.mean))

@@ -1,0 +1,74 @@
+"""The answer of a comparison: of how many runs and configurations it says what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.analysis.facts import read_run_facts
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.overall.answer import by_speed, find_answer
+from app.runfile.metadata.safety import NOT_DURABLE
+from app.runfile.writer import RunState
+from tests.fix_window import Trial, write_trial
+
+
+def compared(folder: Path, *trials: Trial) -> RunComparison:
+    paths = (write_trial(folder / f"{at:02}.footing", trial) for at, trial in enumerate(trials))
+    return compare_runs([read_run_facts(path) for path in paths])
+
+
+def several(name: str, tps: float, count: int = 3, **more: object) -> list[Trial]:
+    spread = (0.998, 1.0, 1.002)
+    return [
+        Trial(f"{name} #{at + 1}", name, at, tps=tps * spread[at % 3], **more)  # type: ignore[arg-type]
+        for at in range(count)
+    ]
+
+
+def test_of_three_configurations_the_answer_names_the_fastest(tmp_path: Path) -> None:
+    found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *several("btrfs", 700))
+    assert find_answer(found).sentence.startswith("Fastest: xfs; every other one of the 3 is slower beyond")
+    assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "btrfs"]
+    assert len(find_answer(found).verdicts) == 2
+
+
+def test_of_two_the_answer_is_the_verdict_and_is_not_told_twice(tmp_path: Path) -> None:
+    answer = find_answer(compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200)))
+    assert answer.sentence.startswith("xfs is 20.0 % faster than ext4")
+    assert answer.verdicts == ()
+
+
+def test_of_two_with_too_few_runs_the_answer_says_so_first(tmp_path: Path) -> None:
+    answer = find_answer(compared(tmp_path, *several("ext4", 1000, 2), *several("xfs", 1200, 2)))
+    assert answer.sentence.startswith("Indicative only: xfs was 20.0 % faster than ext4 (2 runs each; ")
+    assert answer.verdicts == ()
+
+
+def test_of_single_runs_the_answer_names_the_highest_mean_and_that_it_proves_nothing(tmp_path: Path) -> None:
+    trials = (Trial(name, name, tps=tps) for name, tps in (("ext4", 1000), ("xfs", 1200), ("zfs", 900)))
+    answer = find_answer(compared(tmp_path, *trials))
+    told = "xfs has the highest mean, 1,200 transactions per second; that it is the fastest is not proved."
+    assert answer.sentence == told
+
+
+def test_one_configuration_is_told_with_its_mean(tmp_path: Path) -> None:
+    assert find_answer(compared(tmp_path, *several("ext4", 1000))).sentence == (
+        "ext4: 1,000 transactions per second in the mean of 3 runs."
+    )
+    assert find_answer(compared(tmp_path / "one", *several("ext4", 1000, 1))).sentence == (
+        "ext4: 998 transactions per second in the mean of one run."
+    )
+
+
+def test_where_no_run_was_completed_that_is_the_answer(tmp_path: Path) -> None:
+    found = compared(tmp_path, Trial(state=RunState.STOPPED), Trial("xfs", "xfs", state=RunState.FAILED))
+    assert find_answer(found).sentence == "No run was completed: there is nothing to compare."
+
+
+def test_what_is_not_durable_stands_last_however_fast_it_is(tmp_path: Path) -> None:
+    lost = several("nobarrier", 5000, marks=((NOT_DURABLE, "barrier=0"),))
+    found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *lost)
+    assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "nobarrier"]
+    assert find_answer(found).sentence.startswith("xfs is 20.0 % faster than ext4 (97.5 % interval")
+    (told,) = find_answer(found).verdicts
+    assert told.startswith("not ranked, nobarrier is NOT DURABLE")

@@ -1,0 +1,241 @@
+"""The result of a comparison: the answer as a sentence, bars with intervals, and what to know beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QTextDocument, QTextOption
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QTextBrowser, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.analysis.facts import read_run_facts
+from app.analysis.labels import one_line
+from app.comparison.overall.answer import Answer, by_speed, find_answer
+from app.domain.errors import FootingError
+from app.domain.text import tr
+from app.library.entries import run_paths
+from app.library.scan import ListedRun, read_listed
+from app.library.spreads import read_spreads
+from ui.background import BackgroundOp
+from ui.charts.figures.bars import BarFigure, BarGroup
+from ui.charts.figures.figure import FigureView
+from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
+from ui.compare.figures import TPS, bar_of, better_words, figure_label
+from ui.compare.parts import View
+from ui.theme import LARGE, MEDIUM, SMALL, Theme
+from ui.widgets.formatting import tooltip
+from ui.widgets.plain_label import plain_label
+from ui.widgets.plain_writer import DocumentColours, PlainWriter
+
+_ROOMY: Final = 1.5
+"""So many times as high as can just be read."""
+_ROUGHLY: Final = 600
+"""Pixels that bars and text have together; what there really is is divided likewise."""
+
+
+def result_figure(content: Content) -> BarFigure | None:
+    """Return the TPS of every configuration as bars, the fastest first; None without a comparison."""
+    comparison = content.comparison
+    if comparison is None:
+        return None
+    bars = [bar_of(content, comparison, comparison.groups[place], TPS) for place in by_speed(comparison)]
+    note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
+    return BarFigure(figure_label(TPS), (BarGroup("", tuple(bars)),), note.format(better=better_words(TPS)))
+
+
+class _AnswerWriter(PlainWriter):
+    """Writes what to know beside the answer. Used once."""
+
+    def __init__(self, document: QTextDocument, theme: Theme) -> None:
+        colour = theme.colour
+        inks = DocumentColours(colour("text"), colour("muted"), colour("accent"), colour("warning"))
+        super().__init__(document, inks)
+
+    def write(self, answer: Answer, problems: Sequence[str]) -> None:
+        """Write all of it."""
+        weakened_by = (*problems, *answer.weakened_by)
+        if weakened_by:
+            self._heading(tr("Before you use it"))
+        for sentence in weakened_by:
+            self._line(sentence, colour=self._ink.warning)
+        if answer.limits:
+            self._heading(tr("What limited the runs"))
+        for sentence in answer.limits:
+            self._line(sentence)
+        if answer.verdicts:
+            self._heading(tr("Each against the first"))
+        for sentence in answer.verdicts:
+            self._line(sentence)
+
+
+class ResultView(View):
+    """The answer, bars, and what to know beside it.
+
+    Attributes:
+        sentence: the answer.
+        figure: bars of TPS.
+        text: what weakens it, what limited the runs, every verdict.
+        problems: what could not be read, a sentence each.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.sentence = plain_label(parent=self)
+        self.sentence.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentence.setWordWrap(True)
+        self.sentence.setTextInteractionFlags(
+            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+        )
+        self.problems: tuple[str, ...] = ()
+        self.figure = FigureView(theme)
+        self.text = QTextBrowser()
+        self.text.setOpenLinks(False)
+        self.text.setAccessibleName(tr("What to know about the result"))
+        self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self.text.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.text.document().setUndoRedoEnabled(False)
+        self._parts = QSplitter(Qt.Orientation.Vertical)
+        self._parts.setChildrenCollapsible(False)
+        self._parts.addWidget(self.figure)
+        self._parts.addWidget(self.text)
+        self.rows.setContentsMargins(SMALL, MEDIUM, SMALL, 0)
+        self.rows.setSpacing(MEDIUM)
+        self.rows.addWidget(self.sentence)
+        self.rows.addWidget(self._parts, 1)
+        theme.changed.connect(self._dress)
+        self._dress()
+
+    def _dress(self) -> None:
+        self.sentence.setFont(self.theme.font(1.35, bold=True))
+        self.refresh()
+
+    @override
+    def why_not(self, content: Content) -> str:
+        return "" if content.comparison is not None else NOT_YET
+
+    @override
+    def refresh(self) -> None:
+        if self.content.comparison is None:
+            return
+        answer = find_answer(self.content.comparison)
+        self.sentence.setText(one_line(answer.sentence))
+        figure = result_figure(self.content)
+        self.figure.show_figure(figure)
+        if figure is not None:
+            bars = round(_ROOMY * figure.least_height(self.theme, self.width()))
+            self._parts.setSizes([bars, max(bars // 2, _ROUGHLY - bars)])
+        document = self.text.document()
+        document.clear()
+        document.setDefaultFont(self.font())
+        _AnswerWriter(document, self.theme).write(answer, self.problems)
+
+
+class CampaignResult(QWidget):
+    """The result of a campaign that has ended, with what people do next.
+
+    Attributes:
+        view: the result.
+        report: writes a PDF of these runs.
+        compare: shows them on the compare page.
+        listed: the runs, as the library lists them; empty until they are read.
+        colours: number of each run's colour, by the path of its file.
+
+    Signals:
+        wanted: the command that somebody wants for these runs, the runs and their colours.
+        settled: the result is shown, or why there is none.
+    """
+
+    wanted = Signal(str, object, object)
+    settled = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.listed: tuple[ListedRun, ...] = ()
+        self.colours: dict[str, int] = {}
+        self._op: BackgroundOp[Any] | None = None
+        self.view = ResultView(theme)
+        self.view.setContentsMargins(0, 0, 0, 0)
+        self.view.sentence.setText(NOT_YET)
+        self.report, self.compare = QPushButton(tr("&Report …")), QPushButton(tr("&Compare"))
+        self.report.setToolTip(tooltip(tr("Writes a PDF of these runs.")))
+        self.compare.setToolTip(tooltip(tr("Shows these runs over each other, and all their figures.")))
+        for button, command in ((self.report, "report"), (self.compare, "compare")):
+            button.setEnabled(False)
+            button.clicked.connect(
+                lambda _checked, command=command: self.wanted.emit(command, self.listed, self.colours)
+            )
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        row.addStretch(1)
+        row.addWidget(self.compare)
+        row.addWidget(self.report)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, SMALL)
+        layout.setSpacing(LARGE)
+        layout.addWidget(self.view, 1)
+        layout.addLayout(row)
+        self.setFocusProxy(self.report)
+
+    def show_campaign(self, folder: Path, colours: Mapping[str, int], library: Path) -> None:
+        """Read and show what a campaign came to.
+
+        Args:
+            folder: of the campaign.
+            colours: number of each configuration's colour, by its name.
+            library: whose repeats tell how much runs spread.
+        """
+        self.stop()
+        self._op = BackgroundOp(lambda: _read(folder, colours, library), self._take, self._fail).start()
+
+    def stop(self) -> None:
+        """Wait for nothing any more."""
+        if self._op is not None:
+            self._op.cancel()
+
+    @override
+    def deleteLater(self) -> None:
+        self.stop()
+        super().deleteLater()
+
+    def _take(self, found: _Found) -> None:
+        self.listed = found.listed
+        self.colours = {run.path: run.colour for run in found.content.runs}
+        self.report.setEnabled(bool(self.listed))
+        self.compare.setEnabled(len(self.listed) > 1)
+        self.view.problems = found.problems
+        self.view.set_content(found.content)
+        self.settled.emit()
+
+    def _fail(self, error: FootingError) -> None:
+        self.view.sentence.setText(one_line(f"{error.message} {error.hint}"))
+        self.settled.emit()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The runs of a campaign with their comparison, and what cannot be read of them."""
+
+    content: Content
+    listed: tuple[ListedRun, ...]
+    problems: tuple[str, ...]
+
+
+def _read(folder: Path, colours: Mapping[str, int], library: Path) -> _Found:
+    loaded: list[LoadedRun] = []
+    listed: list[ListedRun] = []
+    problems: list[str] = []
+    for path in sorted(run_paths(folder)):
+        try:
+            facts = read_run_facts(path)
+        except FootingError as error:
+            problems.append(one_line(f"{path.name}: {error.message}"))
+            continue
+        colour = colours.get(facts.configuration, len(colours))
+        loaded.append(LoadedRun(str(path), colour, one_line(facts.name), facts=facts))
+        listed.append(read_listed(path))
+    content = compare_content(Content(tuple(loaded)), Choices(), read_spreads(library))
+    return _Found(content, tuple(listed), tuple(problems))
