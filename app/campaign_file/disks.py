@@ -5,7 +5,6 @@ Each key is checked for itself by its kind; what belongs together by `app.domain
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -423,23 +422,6 @@ def values_of_group(group: GroupChoice) -> dict[str, Any]:
     values = {name: getattr(group, name, None) for name in (each.attribute for each in GROUP_FIELDS)}
     partition = WholeDisk.WHOLE if group.whole_disk else group.partition_bytes
     return values | {"partition": partition, "options": group.options or None}
-
-
-def group_text(group: GroupChoice | None) -> str:
-    """Return a group as a campaign file has it behind its key; empty for none."""
-    return "" if group is None else GroupTable().write(group_keys(values_of_group(group)))
-
-
-def group_of_text(text: str) -> GroupChoice | None:
-    """Return what `group_text` wrote; None for an empty text.
-
-    Raises:
-        ValueError: it is no table of TOML.
-        InvalidValueError: it is no group.
-    """
-    if not text:
-        return None
-    return make_disk_group(GroupTable().read(tomllib.loads(f"group = {text}")["group"], Path("/")).values)
 
 
 def values_of_disks(target: DiskTarget) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from app.domain.campaign.configuration import Campaign, Configuration
 from app.domain.errors import CampaignError, InstallationError
 from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.plan import Role, StoragePlan
 from app.domain.text import tr
 from app.draft.builder import ValidationResult, build
 from app.draft.disks.alternatives import Alternative, made_by, short_name
@@ -188,10 +188,12 @@ class CampaignDraft:
 
     def drawing(self) -> tuple[DrawnGroup, ...]:
         """Return the drawing of the layout."""
+        return draw(self.parts.disks, self.storage, self.partition_bytes())
+
+    def partition_bytes(self) -> dict[Role, int | None]:
+        """Return the size of the partitions of each group of the pages about disks, where it is known."""
         plan = self.storage_plan()
-        data = plan.data.partition_bytes if plan else None
-        wal = plan.wal.partition_bytes if plan and plan.wal else None
-        return draw(self.parts.disks, self.storage, (data, wal))
+        return {} if plan is None else {role: group.partition_bytes for role, group in plan.by_role.items()}
 
     def making_lines(self) -> tuple[str, ...]:
         """Return the commands that make what the pages about disks say; none where that is not known."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.campaign_file.disks import group_text, values_of_group
+from app.campaign_file.disks import values_of_group
 from app.campaign_file.fields import SECTIONS
 from app.campaign_file.settings import Settings
 from app.domain.campaign.configuration import (
@@ -206,15 +206,8 @@ def disks_of(target: Target) -> DisksDraft:
     if not isinstance(target, DiskTarget):
         return DisksDraft()
     limit = write_text(FIELDS[f"{PREFIX}memory_limit"], target.memory_limit_bytes)
-    wal = _group(target.wal) if target.wal else GroupDraft()
-    return DisksDraft(
-        _group(target.data),
-        wal,
-        list(target.zfs_log),
-        limit,
-        tables=group_text(target.tables),
-        indexes=group_text(target.indexes),
-    )
+    further = {role.value: _group(group) for role, group in target.further.items()}
+    return DisksDraft(_group(target.data), zfs_log=list(target.zfs_log), memory_limit=limit, **further)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,18 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QMenu, QScrollArea
 from pytestqt.qtbot import QtBot
 
+from app.domain.campaign.configuration import DiskTarget
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Role
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import SizeChoice, Step
 from app.draft.matrix.cells import cell_rows
 from tests.gui.test_wizard_disks import Machinery, draft_on_disks
+from tests.made_disks import SPARE
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.wizard.editors.option_editor import OptionEditor
+from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
 from ui.wizard.wizard import Wizard
 
@@ -287,3 +292,47 @@ def test_data_that_fits_into_memory_many_times_says_so_beside_its_size(open_page
     draft.parts.disks.memory_limit = "1 GiB"
     wizard.pages[Step.WORKLOAD].load()
     assert "fits into memory" not in note.text(), "that is what the limit is for"
+
+
+# --- tables and indexes on disks of their own
+
+
+def test_tables_and_indexes_are_given_disks_a_level_and_a_filesystem_on_the_pages(
+    qtbot: QtBot, open_page: OpenPage
+) -> None:
+    page = open_page(draft_on_disks(1))
+    wizard, draft = page.window(), page.draft
+    assert isinstance(wizard, Wizard)
+    wizard.flow.step = Step.DISKS
+    wizard._open_page()
+    disks = wizard.pages[Step.DISKS]
+    assert isinstance(disks, DisksPage)
+    for number, words in ((2, "tables"), (3, "tables"), (4, "indexes")):
+        disks.table.selectRow(number)
+        disks.use.setCurrentIndex(
+            next(row for row in range(disks.use.count()) if disks.use.itemText(row).startswith(words))
+        )
+    assert draft.parts.disks.tables.disks == [disk.identity.key() for disk in SPARE[1:3]]
+    level = disks.levels[Role.TABLES]
+    assert level.isVisible()
+    level.setCurrentIndex(level.findData(Level.STRIPE))
+    assert draft.parts.disks.tables.made.level is Level.STRIPE
+    assert not disks.levels[Role.WAL].isEnabled()
+    assert "Tables (a tablespace) on" in disks.drawing.accessibleDescription()
+    wizard.flow.step = Step.FILESYSTEM
+    wizard._open_page()
+    assert not page.wal_button.isVisible()
+    page.group_buttons[Role.TABLES].click()
+    page.cards["xfs"].click()
+    page.group_buttons[Role.INDEXES].click()
+    assert page.cards["ext4"].isChecked()
+    page.editors["commit"].said.emit("commit", "soon")
+    assert "“soon” is not allowed" in page.editors["commit"].error.text()
+    page.options.clear.click()
+    page.data_button.click()
+    (target,) = draft.built.targets.values()
+    assert isinstance(target, DiskTarget)
+    assert target.tables is not None
+    assert (target.tables.filesystem, target.tables.level) == ("xfs", Level.STRIPE)
+    assert target.indexes is not None
+    assert target.indexes.filesystem == target.data.filesystem == "ext4"

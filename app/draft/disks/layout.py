@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from app.domain.options.raid import ArrayLayout, Assembler, Level
 from app.domain.storage_plan.plan import Role
@@ -65,23 +66,29 @@ class DrawnGroup:
         return tr("{title} on {members}: {layers}.").format(title=self.title, members=members, layers=layers)
 
 
+_TITLES: Final = {
+    Role.DATA: tr("Data directory"),
+    Role.WAL: tr("WAL (pg_wal)"),
+    Role.TABLES: tr("Tables (a tablespace)"),
+    Role.INDEXES: tr("Indexes (a tablespace)"),
+}
+
+
 def draw(
-    disks: DisksDraft, facts: StorageFacts, partition_bytes: Sequence[int | None] = (None, None)
+    disks: DisksDraft, facts: StorageFacts, partition_bytes: Mapping[Role, int | None] | None = None
 ) -> tuple[DrawnGroup, ...]:
-    """Return the groups of the drawing: data, then the WAL's, then the log devices.
+    """Return the groups of the drawing: data, the WAL's, tables, indexes, then the log devices.
 
     Args:
         disks: what is chosen.
         facts: of this machine.
-        partition_bytes: of data and WAL, where known; else the whole disk.
+        partition_bytes: of each group, where known; else the whole disk.
     """
     groups: list[DrawnGroup] = []
-    apart = bool(disks.wal.disks)
-    title = tr("Data directory") if apart else tr("Data directory and WAL")
-    if disks.data.disks:
-        groups.append(_group(title, Role.DATA, disks.data, facts, partition_bytes[0]))
-    if apart:
-        groups.append(_group(tr("WAL (pg_wal)"), Role.WAL, disks.wal, facts, partition_bytes[1]))
+    titles = _TITLES if disks.wal.disks else {**_TITLES, Role.DATA: tr("Data directory and WAL")}
+    for role, group in disks.groups.items():
+        if group.disks:
+            groups.append(_group(titles[role], role, group, facts, (partition_bytes or {}).get(role)))
     if disks.zfs_log:
         members = tuple(
             _disk(key, Role.ZFS_LOG, number, facts, None) for number, key in enumerate(disks.zfs_log, 1)

@@ -11,12 +11,12 @@ from app.domain.campaign.server_options import contradiction
 from app.domain.options.checks import check
 from app.domain.options.conflicts import Action, ConflictFinding
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import FURTHER_ROLES, Role
+from app.domain.storage_plan.plan import FURTHER_ROLES, RELATION_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import circumstances
 from app.draft.disks.levels import level_reasons
 from app.draft.disks.table import DiskRow, StorageFacts, disk_rows, model_of, serial_of
-from app.draft.disks.target import PREFIX, WAL_PREFIX, read_target, spec_of
+from app.draft.disks.target import PREFIX, PREFIXES, read_target, spec_of
 from app.draft.fields.state import DraftParts, Place, Step
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft, level_of
 from app.draft.fields.text import setting_lines
@@ -64,7 +64,8 @@ def _of_disks(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]:
     for row in disk_rows(parts.disks, facts):
         if row.role is not None and row.obstacle:
             yield Problem(_FIELDS[row.role], _told(row))
-    for prefix, group in ((PREFIX, parts.disks.data), (WAL_PREFIX, parts.disks.wal)):
+    for role, group in parts.disks.groups.items():
+        prefix = PREFIXES[role]
         for finding in check(circumstances(group, group.made, facts)):
             if finding.field == "disks" and finding.action is Action.REFUSE:
                 yield Problem(f"{prefix}data", finding.message)
@@ -86,8 +87,11 @@ def _of_filesystems(parts: DraftParts, facts: StorageFacts) -> Iterator[Problem]
         return
     disks, server = parts.disks, server_settings_of(parts)
     yield from _of_group(PREFIX, disks.data, facts, server, len(disks.zfs_log))
-    if disks.wal.disks:
-        yield from _of_group(WAL_PREFIX, disks.wal, facts, {}, 0)
+    for role in FURTHER_ROLES:
+        group = disks.groups[role]
+        if group.disks:
+            of_data = server if role in RELATION_ROLES else {}
+            yield from _of_group(PREFIXES[role], group, facts, of_data, 0)
     for key, message in _contradictions(disks, disks.data.made, server):
         yield Problem(f"{PREFIX}{key}", message)
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.campaign_file.disks import group_text
-from app.domain.campaign.configuration import GroupChoice
 from app.domain.disk import Disk, DiskRefusal, SpareAnswer, grouped_reasons
 from app.domain.inspection_report import InspectionReport
 from app.domain.options.option import USUAL_PAGE_BYTES
@@ -279,19 +277,11 @@ def _told(refusals: Sequence[DiskRefusal]) -> Iterator[str]:
 
 def assign(disks: DisksDraft, key: str, role: Role | None) -> None:
     """Use a disk for something, as the last of its kind; None for nothing."""
-    for kept, group in disks.kept.items():
-        setattr(disks, kept.value, group_text(_without(group, key)))
     for keys in _keys_by_role(disks).values():
         if key in keys:
             keys.remove(key)
     if role is not None and key:
         _keys_by_role(disks)[role].append(key)
-
-
-def _without(group: GroupChoice, key: str) -> GroupChoice | None:
-    """Return a group without a disk; None where nothing is left of it."""
-    kept = tuple(each for each in group.disks if each != key)
-    return replace(group, disks=kept) if kept else None
 
 
 def role_of(disks: DisksDraft, key: str) -> Role | None:
@@ -333,11 +323,4 @@ def chosen_words(disks: DisksDraft, facts: StorageFacts) -> str:
 
 
 def _keys_by_role(disks: DisksDraft) -> dict[Role, list[str]]:
-    return {
-        Role.DATA: disks.data.disks,
-        Role.WAL: disks.wal.disks,
-        Role.TABLES: [],
-        Role.INDEXES: [],
-        **{role: list(group.disks) for role, group in disks.kept.items()},
-        Role.ZFS_LOG: disks.zfs_log,
-    }
+    return {**{role: group.disks for role, group in disks.groups.items()}, Role.ZFS_LOG: disks.zfs_log}

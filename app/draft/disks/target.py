@@ -23,6 +23,7 @@ from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Assembler
 from app.domain.problem import Problem
+from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.domain.units import KIB, format_size, parse_size
 from app.draft.fields.fields import FIELDS, TYPED_FIELDS
@@ -30,7 +31,8 @@ from app.draft.fields.storage_state import DEFAULT_PRESET, DisksDraft, GroupDraf
 from app.draft.fields.text import read_text
 
 PREFIX: Final = "target.disks."
-WAL_PREFIX: Final = "target.disks.wal."
+PREFIXES: Final = {Role.DATA: PREFIX, **{role: f"{PREFIX}{role.value}." for role in FURTHER_ROLES}}
+"""Of the keys of campaign files, by what disks are for."""
 
 
 @dataclass(slots=True)
@@ -59,9 +61,11 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
         found.problems.append(Problem(f"{PREFIX}data", tr("Choose the disks that will hold the data.")))
         return found
     data = _group(disks.data, made or disks.data.made, PREFIX, found.problems)
-    wal = None
-    if disks.wal.disks and wal_apart:
-        wal = _group(disks.wal, disks.wal.made, WAL_PREFIX, found.problems)
+    further = {
+        role.value: _group(disks.groups[role], disks.groups[role].made, PREFIXES[role], found.problems)
+        for role in FURTHER_ROLES
+        if disks.groups[role].disks and (wal_apart or role is not Role.WAL)
+    }
     limit = _read(FIELDS[f"{PREFIX}memory_limit"], disks.memory_limit, "memory_limit", found.problems)
     on_zfs = spec_of(made or disks.data.made).several is Assembler.ZFS
     if disks.zfs_log and not on_zfs and made is None:
@@ -70,7 +74,7 @@ def read_target(disks: DisksDraft, made: MadeDraft | None = None, *, wal_apart: 
     if found.problems:
         return found
     log = tuple(disks.zfs_log) if on_zfs else ()
-    target = DiskTarget(data, wal, log, limit, **{role.value: group for role, group in disks.kept.items()})
+    target = DiskTarget(data, zfs_log=log, memory_limit_bytes=limit, **further)
     found.problems += [told(each, PREFIX) for each in target_problems(target)]
     found.target = None if found.problems else target
     return found

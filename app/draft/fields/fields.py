@@ -9,6 +9,7 @@ from app.campaign_file.disks import GROUP_FIELDS
 from app.campaign_file.fields import ALIKE, CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
 from app.domain.campaign.configuration import Workload
+from app.domain.storage_plan.plan import FURTHER_ROLES
 from app.domain.text import tr
 from app.draft.fields.state import Step
 
@@ -28,6 +29,7 @@ _MADE: Final = frozenset({"data", "level", "filesystem", "preset", "options"})
 TYPED_FIELDS: Final = tuple(field for field in GROUP_FIELDS if field.name not in _MADE)
 """What a group says beside its disks and what is made of them; `GroupDraft.texts` has their texts."""
 
+_GROUPS: Final = frozenset(role.value for role in FURTHER_ROLES)
 _OF_FILESYSTEM: Final = frozenset(
     {"filesystem", "preset", "options", "chunk_size", "bitmap", "initial_sync", "scheduler", "read_ahead"}
 )
@@ -53,7 +55,7 @@ def step_of(path: str) -> Step:
     """Return the page that holds a field."""
     if path.startswith("target.disks"):
         keys = path.replace("[", ".").split(".")[2:]
-        key = next((key for key in keys if key != "wal"), "")
+        key = next((key for key in keys if key not in _GROUPS), "")
         return Step.FILESYSTEM if key in _OF_FILESYSTEM else Step.DISKS
     head = path.partition(".")[0].partition("[")[0]
     return {

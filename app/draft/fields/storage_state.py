@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.campaign_file.disks import WholeDisk, group_of_text
-from app.domain.campaign.configuration import GroupChoice
+from app.campaign_file.disks import WholeDisk
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import RELATION_ROLES, Role
+from app.domain.storage_plan.plan import Role
 
 FIRST_FILESYSTEM: Final = "ext4"
 DEFAULT_PRESET: Final = "defaults"
@@ -78,8 +77,8 @@ class DisksDraft:
         zfs_log: log devices of the pool.
         memory_limit: of PostgreSQL and pgbench together, as typed; empty for none.
         confirmed: what was typed on the last page to confirm each disk, by its key; never saved.
-        tables: of a campaign file with a tablespace for tables; the pages keep its text.
-        indexes: of one for indexes likewise.
+        tables: holds a tablespace with the tables where it has disks.
+        indexes: holds one with the indexes likewise.
     """
 
     data: GroupDraft = field(default_factory=GroupDraft)
@@ -87,20 +86,23 @@ class DisksDraft:
     zfs_log: list[str] = field(default_factory=list)
     memory_limit: str = ""
     confirmed: dict[str, str] = field(default_factory=dict)
-    tables: str = ""
-    indexes: str = ""
+    tables: GroupDraft = field(default_factory=GroupDraft)
+    indexes: GroupDraft = field(default_factory=GroupDraft)
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """Every disk that is chosen, in the order in which disks are claimed."""
-        kept = (disk for group in self.kept.values() for disk in group.disks)
-        return (*self.data.disks, *self.wal.disks, *kept, *self.zfs_log)
+        return (*(disk for group in self.groups.values() for disk in group.disks), *self.zfs_log)
 
     @property
-    def kept(self) -> dict[Role, GroupChoice]:
-        """The groups that the pages keep as they are."""
-        read = {role: group_of_text(getattr(self, role.value)) for role in RELATION_ROLES}
-        return {role: group for role, group in read.items() if group is not None}
+    def groups(self) -> dict[Role, GroupDraft]:
+        """What disks can be made into a filesystem for; those without disks are not made."""
+        return {
+            Role.DATA: self.data,
+            Role.WAL: self.wal,
+            Role.TABLES: self.tables,
+            Role.INDEXES: self.indexes,
+        }
 
 
 def level_of(made: MadeDraft, disks: int) -> Level:

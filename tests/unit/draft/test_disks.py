@@ -735,3 +735,70 @@ def test_a_plan_that_cannot_be_is_told_without_the_keys_of_campaign_files() -> N
     told = inquiry.refusal(Step.REVIEW, CampaignQuestion(built.campaign), PlanError(problems))
     assert told.message == "Not installed: mdadm.\nToo few. Allowed: at least 4 disks."
     assert told.path == "target.disks.filesystem"
+
+
+def test_tables_and_indexes_get_disks_of_their_own_and_come_back_from_the_file_to_the_same_fields() -> None:
+    draft = draft_on(2, wal=1)
+    disks = draft.parts.disks
+    for disk, role in zip(SPARE[3:6], (Role.TABLES, Role.TABLES, Role.INDEXES), strict=True):
+        assign(disks, disk.identity.key(), role)
+    choose_filesystem(disks.tables.made, "xfs")
+    say_lines(disks.tables.made, "logbsize = 256 KiB")
+    disks.indexes.texts["partition_size"] = "32 GiB"
+    target = read_target(disks).target
+    assert isinstance(target, DiskTarget)
+    assert target.tables is not None
+    assert target.indexes is not None
+    assert (target.tables.disks, target.tables.level) == (keys(*SPARE[3:5]), Level.MIRROR)
+    assert (target.tables.filesystem, target.tables.options) == ("xfs", (("logbsize", 256 << 10),))
+    assert target.indexes.partition_bytes == 32 * GIB
+    assert target.wal is not None
+    again = parts_of(draft.to_campaign()).disks
+    assert read_target(again).target == target
+    assert again.tables.disks == list(keys(*SPARE[3:5]))
+    rows = {row.key: row.use for row in disk_rows(again, draft.storage)}
+    assert [rows[key] for key in keys(*SPARE[:6])] == [
+        "data 1",
+        "data 2",
+        "WAL 1",
+        "tables 1",
+        "tables 2",
+        "indexes 1",
+    ]
+    drawn = [group.title for group in draft.drawing()]
+    assert drawn == ["Data directory", "WAL (pg_wal)", "Tables (a tablespace)", "Indexes (a tablespace)"]
+
+
+def test_a_disk_changes_from_one_use_to_another_and_is_in_one_group_only() -> None:
+    draft = draft_on(2)
+    disks, key = draft.parts.disks, SPARE[5].identity.key()
+    for role in (Role.WAL, Role.TABLES, Role.INDEXES, Role.DATA, None):
+        assign(disks, key, role)
+        having = [found for found, group in disks.groups.items() if key in group.disks]
+        assert having == ([role] if role else [])
+
+
+@pytest.mark.parametrize(
+    ("role", "lines", "field", "says"),
+    [
+        (Role.TABLES, "journal = false\ndata = writeback", "tables.options.data", "Without a journal"),
+        (Role.INDEXES, "commit = soon", "indexes.options.commit", "“soon” is not allowed"),
+    ],
+)
+def test_what_is_wrong_with_the_filesystem_of_a_tablespace_is_told_at_its_option(
+    role: Role, lines: str, field: str, says: str
+) -> None:
+    draft = draft_on(1)
+    assign(draft.parts.disks, SPARE[4].identity.key(), role)
+    say_lines(draft.parts.disks.groups[role].made, lines)
+    found = [where for where, message in told(draft, Step.FILESYSTEM) if says in message]
+    assert found == [f"target.disks.{field}"]
+    assert draft.problems_for(Step.DISKS) == ()
+
+
+def test_a_disk_of_a_tablespace_that_is_gone_is_told_at_the_page_of_disks() -> None:
+    draft = draft_on(1)
+    assign(draft.parts.disks, "wwn-that-is-gone", Role.TABLES)
+    ((where, message),) = told(draft, Step.DISKS)
+    assert where == "target.disks.tables.data"
+    assert "tables 1: the disk wwn-that-is-gone is not there any more" in message

@@ -8,21 +8,21 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.campaign_file.disks import WholeDisk
 from app.domain.disk import SpareAnswer
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
-from app.domain.storage_plan.plan import Role
+from app.domain.storage_plan.plan import RELATION_ROLES, Role
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.confirmation import forget_confirmations
 from app.draft.disks.levels import LevelChoice, level_choices
 from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import assign, chosen_words, disk_rows, move, reasons
-from app.draft.disks.target import PREFIX, WAL_PREFIX
+from app.draft.disks.target import PREFIX, PREFIXES
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, level_of
@@ -97,6 +97,8 @@ _USES: Final = (
     (None, tr("nothing: it stays as it is")),
     (Role.DATA, tr("data")),
     (Role.WAL, tr("WAL, on disks of its own")),
+    (Role.TABLES, tr("tables, on disks of their own (a tablespace)")),
+    (Role.INDEXES, tr("indexes, on disks of their own (a tablespace)")),
     (Role.ZFS_LOG, tr("log device of a ZFS pool")),
 )
 _NONE_SPARE: Final = tr(
@@ -112,9 +114,19 @@ _TOLD_LINES: Final = 5
 """Of what is known about the disk under the cursor: enough for most disks, and the rest scrolls."""
 _DATA: Final = f"{PREFIX}data"
 _LEVEL: Final = f"{PREFIX}level"
-_WAL_LEVEL: Final = f"{WAL_PREFIX}level"
 _PARTITION: Final = f"{PREFIX}partition_size"
-_WAL_PARTITION: Final = f"{WAL_PREFIX}partition_size"
+_LEVEL_LABELS: Final = {
+    Role.DATA: tr("RAID &level of the data:"),
+    Role.WAL: tr("RAID level of the &WAL:"),
+    Role.TABLES: tr("RAID level of the tables:"),
+    Role.INDEXES: tr("RAID level of the indexes:"),
+}
+_PARTITION_LABELS: Final = {
+    Role.DATA: tr("&Partition on each disk:"),
+    Role.WAL: tr("Partition on each disk of the W&AL:"),
+    Role.TABLES: tr("Partition on each disk of the tables:"),
+    Role.INDEXES: tr("Partition on each disk of the indexes:"),
+}
 _MEMORY: Final = f"{PREFIX}memory_limit"
 
 
@@ -154,31 +166,25 @@ class DisksPage(Page):
         _keep_its_room(self.read, (_READ, _STOP_READING))
         self.summary = Text(theme)
         self.warnings = Text(theme, role="warning")
-        self.level, self.wal_level = combo_box(), combo_box()
-        self.partition = PartitionEditor(draft.parts.disks.data)
-        self.wal_partition = PartitionEditor(draft.parts.disks.wal)
+        groups = draft.parts.disks.groups
+        self.levels = {role: combo_box() for role in groups}
+        self.partitions = {role: PartitionEditor(group) for role, group in groups.items()}
+        self.level, self.wal_level = self.levels[Role.DATA], self.levels[Role.WAL]
+        self.partition = self.partitions[Role.DATA]
         self.memory = line_edit(tr("no limit"))
         self.drawing = LayoutDrawing(theme)
         self._use = Field(theme, tr("&Use this disk for:"), self.use, "use")
         self.fields = {
-            _LEVEL: Field(theme, tr("RAID &level of the data:"), self.level, _LEVEL, lines=3),
-            _WAL_LEVEL: Field(theme, tr("RAID level of the &WAL:"), self.wal_level, _LEVEL, lines=3),
-            _PARTITION: Field(
-                theme,
-                tr("&Partition on each disk:"),
-                self.partition.kind,
-                _PARTITION,
-                beside=(self.partition.amount,),
-                lines=1,
-            ),
-            _WAL_PARTITION: Field(
-                theme,
-                tr("Partition on each disk of the W&AL:"),
-                self.wal_partition.kind,
-                _PARTITION,
-                beside=(self.wal_partition.amount,),
-                lines=1,
-            ),
+            **{
+                f"{PREFIXES[role]}level": Field(theme, _LEVEL_LABELS[role], box, _LEVEL, lines=3)
+                for role, box in self.levels.items()
+            },
+            **{
+                f"{PREFIXES[role]}partition_size": Field(
+                    theme, _PARTITION_LABELS[role], each.kind, _PARTITION, beside=(each.amount,), lines=1
+                )
+                for role, each in self.partitions.items()
+            },
             _MEMORY: Field(theme, tr("&Memory of PostgreSQL and pgbench:"), self.memory, _MEMORY, lines=1),
         }
         self._lay_out()
@@ -207,18 +213,29 @@ class DisksPage(Page):
             self.layout_.addWidget(widget)
         self.layout_.addLayout(root)
         self._buttons = buttons
-        levels = Columns([self.fields[key] for key in (_LEVEL, _WAL_LEVEL)], 44)
-        sizes = Columns([self.fields[key] for key in (_PARTITION, _WAL_PARTITION, _MEMORY)], 34)
+        usual = (Role.DATA, Role.WAL)
+        levels = Columns([self._level_field(role) for role in usual], 44)
+        sizes = Columns([*map(self._partition_field, usual), self.fields[_MEMORY]], 34)
         self._chosen = (
             Section(self.theme, tr("How they are combined"), [levels]),
             Section(self.theme, tr("How much of them"), [sizes]),
         )
-        for widget in (*self._chosen, self.drawing):
+        self._spaces = {
+            role: Columns([self._level_field(role), self._partition_field(role)], 44)
+            for role in RELATION_ROLES
+        }
+        for widget in (*self._chosen, *self._spaces.values(), self.drawing):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         # What is said of a disk or a tick has its own room: it must not move the next tick away.
         self.layout_.removeWidget(self.general)
         self.footer = ScrollingTexts(_TOLD_LINES, self.general, self.warnings, self.why)
+
+    def _level_field(self, role: Role) -> Field:
+        return self.fields[f"{PREFIXES[role]}level"]
+
+    def _partition_field(self, role: Role) -> Field:
+        return self.fields[f"{PREFIXES[role]}partition_size"]
 
     def _connect(self) -> None:
         self.table.ticked.connect(self._on_ticked)
@@ -229,10 +246,10 @@ class DisksPage(Page):
         self.ask.clicked.connect(self.root_wanted)
         self.release.clicked.connect(lambda: self.release_wanted.emit(self.table.key))
         self.read.clicked.connect(self._on_read)
-        self.level.currentIndexChanged.connect(partial(self._on_level, self.level))
-        self.wal_level.currentIndexChanged.connect(partial(self._on_level, self.wal_level))
+        for role, box in self.levels.items():
+            box.currentIndexChanged.connect(partial(self._on_level, role))
         self.memory.textEdited.connect(self._on_memory)
-        for editor in (self.partition, self.wal_partition):
+        for editor in self.partitions.values():
             editor.edited.connect(self.tell)
 
     @override
@@ -242,8 +259,8 @@ class DisksPage(Page):
     @override
     def fill(self) -> None:
         disks = self.draft.parts.disks
-        self.partition.show_group(disks.data)
-        self.wal_partition.show_group(disks.wal)
+        for role, group in disks.groups.items():
+            self.partitions[role].show_group(group)
         self.table.forget_order()
         if self.memory.text() != disks.memory_limit:
             self.memory.setText(disks.memory_limit)
@@ -270,23 +287,26 @@ class DisksPage(Page):
         self._summary.arrange()
         warnings = [
             f"⚠ {each}"
-            for group in (disks.data, disks.wal)
+            for group in disks.groups.values()
             for each in group_warnings(group, group.made, facts)
         ]
         self.warnings.setText("\n".join(dict.fromkeys(warnings)))
         self.warnings.setVisible(bool(warnings))
         for section in self._chosen:
             section.setEnabled(bool(disks.chosen))
-        self._show_levels(self.level, _LEVEL, disks.data)
-        self._show_levels(self.wal_level, _WAL_LEVEL, disks.wal)
-        self.fields[_WAL_LEVEL].setEnabled(bool(disks.wal.disks))
-        self.fields[_WAL_PARTITION].setEnabled(bool(disks.wal.disks))
+        for role, group in disks.groups.items():
+            self._show_levels(role, group)
+        for shown in (self._level_field(Role.WAL), self._partition_field(Role.WAL)):
+            shown.setEnabled(bool(disks.wal.disks))
+        for role, fields in self._spaces.items():
+            fields.setVisible(bool(disks.groups[role].disks))
         self.drawing.setVisible(bool(disks.chosen))
         self.drawing.show_groups(self.draft.drawing())
         self._show_partitions()
         self._show_disk()
 
-    def _show_levels(self, box: QComboBox, key: str, group: GroupDraft) -> None:
+    def _show_levels(self, role: Role, group: GroupDraft) -> None:
+        box = self.levels[role]
         choices = level_choices(group, group.made, self.draft.storage)
         if box.count() != len(choices):
             box.clear()
@@ -302,15 +322,12 @@ class DisksPage(Page):
         level = level_of(group.made, len(group.disks))
         box.setCurrentIndex(box.findData(level))
         note = _note(next(each for each in choices if each.level is level)) if group.disks else ""
-        self.fields[key].set_note(note)
+        self._level_field(role).set_note(note)
 
     def _show_partitions(self) -> None:
-        plan = self.draft.storage_plan()
-        for editor, group in (
-            (self.partition, plan.data if plan else None),
-            (self.wal_partition, plan.wal if plan else None),
-        ):
-            editor.show_size(group.partition_bytes if group else None)
+        sizes = self.draft.partition_bytes()
+        for role, editor in self.partitions.items():
+            editor.show_size(sizes.get(role))
 
     def _show_disk(self) -> None:
         """Show what is known of the disk under the cursor, and what can be done with it."""
@@ -380,10 +397,9 @@ class DisksPage(Page):
         if move(self.draft.parts.disks, self.table.key, by):
             self.tell()
 
-    def _on_level(self, box: QComboBox, _row: int) -> None:
+    def _on_level(self, role: Role, _row: int) -> None:
         if not self.is_loading:
-            group = self.draft.parts.disks.data if box is self.level else self.draft.parts.disks.wal
-            group.made.level = Level(box.currentData())
+            self.draft.parts.disks.groups[role].made.level = Level(self.levels[role].currentData())
             self.tell()
 
     def _on_memory(self, text: str) -> None:

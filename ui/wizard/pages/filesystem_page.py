@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPlainTextEdit, QRadioB
 from typing_extensions import override
 
 from app.domain.problem import Problem
+from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from app.domain.text import tr
 from app.draft.disks.filesystems import (
     FilesystemCard,
@@ -25,7 +26,7 @@ from app.draft.disks.filesystems import (
 )
 from app.draft.disks.options import OptionRow, OptionsPage, changed_words, options_page
 from app.draft.disks.problems import server_settings_of
-from app.draft.disks.target import PREFIX, WAL_PREFIX, preset_of, spec_of
+from app.draft.disks.target import PREFIXES, preset_of, spec_of
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, MadeDraft
@@ -51,6 +52,12 @@ from ui.wizard.editors.compare_bar import CompareBar
 from ui.wizard.editors.option_editor import OptionEditor
 from ui.wizard.editors.options_form import OptionsForm
 
+_GROUPS: Final = {
+    Role.DATA: tr("Of the &data"),
+    Role.WAL: tr("Of the &WAL's own disks"),
+    Role.TABLES: tr("Of the tables' own disks"),
+    Role.INDEXES: tr("Of the indexes' own disks"),
+}
 _COMMAND_LINES: Final = 4
 _FINDING_LINES: Final = 6
 _SHARED_LINES: Final = 2
@@ -64,10 +71,10 @@ class FilesystemPage(Page):
 
     def __init__(self, draft: CampaignDraft, theme: Theme) -> None:
         super().__init__(draft, theme)
-        self._of_wal = False
+        self._role = Role.DATA
         self._rows: tuple[DimensionRow, ...] = ()
-        self.data_button = QRadioButton(tr("Of the &data"))
-        self.wal_button = QRadioButton(tr("Of the &WAL's own disks"))
+        self.group_buttons = {role: QRadioButton(words) for role, words in _GROUPS.items()}
+        self.data_button, self.wal_button = (self.group_buttons[role] for role in (Role.DATA, Role.WAL))
         self.cards: dict[str, QRadioButton] = {}
         self.shared = Text(theme, role="muted")
         self._card_group = QButtonGroup(self)
@@ -83,7 +90,8 @@ class FilesystemPage(Page):
         self.options = OptionsForm(theme)
         self.options.listen_for_find(self)
         self._lay_out()
-        self.data_button.toggled.connect(self._on_group)
+        for role, button in self.group_buttons.items():
+            button.toggled.connect(partial(self._on_group, role))
         self.preset.currentIndexChanged.connect(self._on_preset)
         self.options.clear.clicked.connect(self._on_clear)
         self.array.edited.connect(self.tell)
@@ -114,11 +122,10 @@ class FilesystemPage(Page):
         return footer
 
     def _lay_out(self) -> None:
-        self._groups = Columns([self.data_button, self.wal_button], 24)
+        self._groups = Columns(list(self.group_buttons.values()), 24)
         group = QButtonGroup(self)
-        group.addButton(self.data_button)
-        group.addButton(self.wal_button)
-        for button in (self.data_button, self.wal_button):
+        for button in self.group_buttons.values():
+            group.addButton(button)
             describe_button(button, "use")
         self.data_button.setChecked(True)
         for card in filesystem_cards(GroupDraft(), MadeDraft(), self.draft.storage):
@@ -150,8 +157,7 @@ class FilesystemPage(Page):
     @property
     def group(self) -> GroupDraft:
         """The disks whose filesystem is shown."""
-        disks = self.draft.parts.disks
-        return disks.wal if self._of_wal else disks.data
+        return self.draft.parts.disks.groups[self._role]
 
     @property
     def made(self) -> MadeDraft:
@@ -164,9 +170,9 @@ class FilesystemPage(Page):
 
     @override
     def fill(self) -> None:
-        if not self.draft.parts.disks.wal.disks:
-            self._of_wal = False
-        (self.wal_button if self._of_wal else self.data_button).setChecked(True)
+        if not self.group.disks:
+            self._role = Role.DATA
+        self.group_buttons[self._role].setChecked(True)
 
     @override
     def refresh(self) -> None:
@@ -180,7 +186,7 @@ class FilesystemPage(Page):
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """Show what no option of the form shows already."""
-        prefix = f"{WAL_PREFIX if self._of_wal else PREFIX}options."
+        prefix = f"{PREFIXES[self._role]}options."
         super().show_problems(
             [
                 each
@@ -196,7 +202,10 @@ class FilesystemPage(Page):
 
     def _show_all(self) -> None:
         draft, made, group = self.draft, self.made, self.group
-        self._groups.setVisible(bool(draft.parts.disks.wal.disks))
+        groups = draft.parts.disks.groups
+        self._groups.setVisible(any(groups[role].disks for role in FURTHER_ROLES))
+        for role, button in self.group_buttons.items():
+            button.setVisible(role is Role.DATA or bool(groups[role].disks))
         self._show_cards(filesystem_cards(group, made, draft.storage))
         self._show_presets()
         self.array.show_group(self.group)
@@ -207,7 +216,7 @@ class FilesystemPage(Page):
         self.commands.setPlainText("\n".join(lines))
         wrong = tr("The commands appear when nothing is wrong any more.")
         self.commands.setPlaceholderText(wrong if draft.parts.disks.data.disks else tr("No disk is chosen."))
-        prefix = WAL_PREFIX if self._of_wal else PREFIX
+        prefix = PREFIXES[self._role]
         self.fields = {
             f"{prefix}preset": self._preset,
             **{f"{prefix}{key}": field for key, field in self.array.fields.items()},
@@ -232,16 +241,17 @@ class FilesystemPage(Page):
 
     def _page(self) -> OptionsPage:
         parts = self.draft.parts
-        server = {} if self._of_wal else server_settings_of(parts)
-        log = 0 if self._of_wal else len(parts.disks.zfs_log)
+        server = {} if self._role is Role.WAL else server_settings_of(parts)
+        log = len(parts.disks.zfs_log) if self._role is Role.DATA else 0
         around = circumstances(self.group, self.made, self.draft.storage, server=server, zfs_log=log)
         return options_page(self.made, around)
 
     def _show_compared(self) -> dict[str, str]:
         """Show what the filesystem is compared with; return the options of it that are."""
         draft = self.draft
-        self.compare.setVisible(not self._of_wal)
-        if self._of_wal:
+        is_data = self._role is Role.DATA
+        self.compare.setVisible(is_data)
+        if not is_data:
             return {}
         built = draft.built
         self._rows = dimension_rows(draft.parts, built, draft.storage, draft.environment)
@@ -292,14 +302,14 @@ class FilesystemPage(Page):
 
     # --- what a person does
 
-    def _on_group(self) -> None:
-        if not self.is_loading:
-            self._of_wal = self.wal_button.isChecked()
+    def _on_group(self, role: Role, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
+        if ticked and not self.is_loading:
+            self._role = role
             self.refresh()
 
     def _on_filesystem(self, filesystem_id: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if ticked and not self.is_loading:
-            if not self._of_wal:
+            if self._role is Role.DATA:
                 follow_filesystem(self.draft.parts, self.made.filesystem, filesystem_id)
             choose_filesystem(self.made, filesystem_id)
             self.tell()
