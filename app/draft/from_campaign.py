@@ -21,6 +21,7 @@ from app.domain.campaign.configuration import (
     Workload,
 )
 from app.domain.filesystems import filesystem
+from app.domain.storage_plan.plan import Role
 from app.domain.text import tr
 from app.draft.disks.target import PREFIX, read_target, write_option
 from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, SETTINGS, TYPED_FIELDS
@@ -206,8 +207,15 @@ def disks_of(target: Target) -> DisksDraft:
     if not isinstance(target, DiskTarget):
         return DisksDraft()
     limit = write_text(FIELDS[f"{PREFIX}memory_limit"], target.memory_limit_bytes)
-    further = {role.value: _group(group) for role, group in target.further.items()}
-    return DisksDraft(_group(target.data), zfs_log=list(target.zfs_log), memory_limit=limit, **further)
+    further = {role: _group(group) for role, group in target.further.items()}
+    return DisksDraft(
+        _group(target.data),
+        further.get(Role.WAL, GroupDraft()),
+        list(target.zfs_log),
+        limit,
+        tables=further.get(Role.TABLES, GroupDraft()),
+        indexes=further.get(Role.INDEXES, GroupDraft()),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -337,14 +337,16 @@ def test_every_choice_of_disks_can_be_drawn_and_either_built_or_explained(data: 
     disks = draft.parts.disks
     for disk in (*SPARE, OPEN, SYSTEM):
         assign(disks, disk.identity.key(), data.draw(st.sampled_from((None, *Role))))
-    disks.data.made.level = data.draw(st.sampled_from((None, *Level)))
-    disks.data.made.filesystem = data.draw(st.sampled_from([each.id for each in FILESYSTEMS if each.levels]))
+    names = [each.id for each in FILESYSTEMS if each.levels]
+    for group in (disks.data, disks.tables):
+        group.made.level = data.draw(st.sampled_from((None, *Level)))
+        group.made.filesystem = data.draw(st.sampled_from(names))
     sizes = st.sampled_from(("", "32 GiB", "1 byte", "99 TiB", "whole"))
     disks.data.texts["partition_size"] = data.draw(sizes)
     if data.draw(st.booleans()):
         draft.see_disks(listing(*data.draw(st.lists(st.sampled_from((*SPARE, OPEN, SYSTEM)), unique=True))))
     drawn = draft.drawing()
-    assert len(drawn) == bool(disks.data.disks) + bool(disks.wal.disks) + bool(disks.zfs_log)
+    assert len(drawn) == sum(bool(each.disks) for each in disks.groups.values()) + bool(disks.zfs_log)
     assert all(group.words for group in drawn)
     built = read_target(disks)
     assert (built.target is None) == bool(built.problems)

@@ -185,7 +185,7 @@ def _spoken(row: DiskRow, column: DiskColumn) -> str:
 
 _ROWS: Final = 6
 _DISK_EMS: Final = 60
-_LEAST_EMS: Final = {DiskColumn.USE: 16, DiskColumn.SIZE: 9, DiskColumn.KIND: 14}
+_LEAST_EMS: Final = {DiskColumn.USE: 18, DiskColumn.SIZE: 9, DiskColumn.KIND: 14}
 
 
 class _Sentences(QStyledItemDelegate):
