@@ -19,10 +19,10 @@ from app.domain.campaign.matrix import describe_matrix
 from app.domain.campaign.order import RunOrder
 from app.domain.campaign.phases import workload_of
 from app.domain.disk import Disk
-from app.domain.filesystems import filesystem
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.option import USUAL_PAGE_BYTES
-from app.domain.storage_plan.plan import Group, Role, StoragePlan
+from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.words import place_words
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
@@ -351,27 +351,6 @@ SYNC_BYTES_PER_S: Final = 200e6
 """Speed up to which md synchronises (dev.raid.speed_limit_max of md(4))."""
 
 Described = Mapping[StoragePlan, tuple[str, ...]]
-
-
-_APART: Final = {Role.WAL: tr("WAL"), Role.TABLES: tr("tables"), Role.INDEXES: tr("indexes")}
-
-
-def place_words(plan: StoragePlan) -> str:
-    """Return where the data of a plan lies, in two lines."""
-    words = _group_words(plan.data)
-    for role, group in plan.by_role.items():
-        if role is not Role.DATA:
-            words += f"\n{_APART[role]}: {_group_words(group)}"
-    if plan.zfs_log:
-        words += tr("\nlog devices: {count}").format(count=len(plan.zfs_log))
-    return words
-
-
-def _group_words(group: Group) -> str:
-    label, count = filesystem(group.filesystem).label, len(group.disks)
-    if count == 1:
-        return tr("{label} on one disk").format(label=label)
-    return tr("{label}, {level} of {count} disks").format(label=label, level=group.level.value, count=count)
 
 
 def storage_commands(

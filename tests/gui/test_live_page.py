@@ -12,12 +12,17 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.domain.disk import DiskIdentity
 from app.domain.metrics import Sample
+from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import Group, StoragePlan
 from app.execution.control import ControlServer, Request
 from app.library.entries import DISKS_NAME
 from app.live.campaign_follower import RunFollower
 from app.live.replay import ReplaySource, load_replay
 from app.live.snapshot import LogLine
+from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
+from app.runfile.metadata.typed_json import values_of
 from app.runfile.series import RunData, load_run_data
 from app.runfile.writer import Json, Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, write_run
@@ -727,3 +732,39 @@ def test_what_the_runner_says_of_a_failed_run_is_told_where_its_file_could_not()
     assert join_problems("", said) == said
     assert join_problems(f"This run failed. {said}", said) == f"This run failed. {said}"
     assert join_problems(seen, "") == seen
+
+
+def test_beneath_the_newest_second_stands_the_mean_so_far(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S + 1)
+    page.set_campaign(bench.folder)
+    look(qtbot, page)
+    assert "mean so far" not in page.numbers.tiles["tps"].beneath.text()
+    bench.grow(writer, WARM_UP_S + 1, WARM_UP_S + 20)
+    look(qtbot, page)
+    data = page.chart_feed.live
+    assert data is not None
+    t_s, tps = data.series("pgbench.tps")
+    mean = float(tps[t_s > 0].mean())
+    assert page.numbers.tiles["tps"].beneath.text().startswith(f"mean so far {mean:,.0f}")
+    for name in ("iops", "cpu", "wal"):
+        assert "mean so far" in page.numbers.tiles[name].beneath.text()
+    assert "mean so far" not in page.numbers.tiles["p99"].beneath.text()  # a mean of percentiles is none
+
+
+def test_a_run_on_spare_disks_names_them_by_their_serial_numbers(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    serials = "S6Z2NJ0W001", "S6Z2NJ0W002"
+    disks = tuple(DiskIdentity(serial, None, "Trial", 1 << 40, "8:16") for serial in serials)
+    plan = StoragePlan(Group(disks, Level.MIRROR, "xfs"))
+    writer = bench.begin(
+        1, **values_of(RunMetadata(target=TargetMetadata(kind="disks", path="x", plan=plan)))
+    )
+    bench.grow(writer, 0, WARM_UP_S + 5)
+    page.set_campaign(bench.folder)
+    look(qtbot, page)
+    assert page.header.disks.text() == "XFS, mirror of 2 disks (S6Z2NJ0W001, S6Z2NJ0W002)"
+    assert page.header.disks.isVisible()

@@ -18,7 +18,7 @@ from app.live.snapshot import RunSnapshot
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
 from app.runfile.writer import RunState
-from ui.live.words import campaign_words, quiet_words
+from ui.live.words import campaign_words, disk_words, quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.formatting import tooltip
@@ -167,7 +167,7 @@ class Header(QWidget):
         runs: shows the runs of an ended campaign.
         go_on: measures what is missing of an ended campaign.
         again: measures an ended campaign once more.
-        disks: which of its disks are free again.
+        disks: on which disks it runs; of an ended campaign, which of them are free again.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -256,8 +256,9 @@ class Header(QWidget):
             kind = tr("replay of a recorded run") if replay else tr("a run by itself")
             self.campaign.show_line(" · ".join(filter(None, [run.data.campaign, kind])))
         free = status.disks.free if status is not None and status.disks is not None else ""
-        self.disks.show_line(free)
-        self.disks.setVisible(bool(free))
+        shown = free if run is None or whole else free or disk_words(run.data)
+        self.disks.show_line(shown)
+        self.disks.setVisible(bool(shown))
         self.stop.setVisible(status is not None and not watched.ended)
         has_ended = status is not None and watched.ended
         self.runs.setVisible(has_ended and run is not None)

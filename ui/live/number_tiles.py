@@ -108,6 +108,7 @@ class NumberSpec:
         value: the number as text.
         beneath: a second line.
         series: of the spark line.
+        mean: the mean of that series as text; None where a mean of it says nothing, as of percentiles.
     """
 
     id: str
@@ -117,6 +118,7 @@ class NumberSpec:
     value: Callable[[LiveNumbers], str]
     beneath: Callable[[LiveNumbers, RunData], str]
     series: Callable[[RunData], Series]
+    mean: Callable[[float | None], str] | None = None
 
 
 def _sum_of(*keys: tuple[str, str]) -> Callable[[RunData], Series]:
@@ -151,7 +153,7 @@ def _flush_words(numbers: LiveNumbers, data: RunData) -> str:
 def _latency_words(numbers: LiveNumbers, _data: RunData) -> str:
     if numbers.latency_ms is None:
         return ""
-    return tr("latency {mean} ms on average").format(mean=format_number(numbers.latency_ms))
+    return tr("latency {mean} ms").format(mean=format_number(numbers.latency_ms))
 
 
 def _cpu_words(numbers: LiveNumbers, _data: RunData) -> str:
@@ -171,6 +173,7 @@ NUMBERS: Final = (
         lambda numbers: format_rate(numbers.tps),
         _latency_words,
         lambda data: data.series("pgbench.tps"),
+        format_rate,
     ),
     NumberSpec(
         "p99",
@@ -189,6 +192,7 @@ NUMBERS: Final = (
         lambda numbers: format_rate(numbers.iops),
         _flush_words,
         _sum_of(("storage.reads", ""), ("storage.writes", "")),
+        format_rate,
     ),
     NumberSpec(
         "cpu",
@@ -198,6 +202,7 @@ NUMBERS: Final = (
         lambda numbers: format_cores(numbers.cpu_server),
         _cpu_words,
         _sum_of(("process.cpu_user", "postgres"), ("process.cpu_system", "postgres")),
+        format_cores,
     ),
     NumberSpec(
         "wal",
@@ -207,6 +212,7 @@ NUMBERS: Final = (
         lambda numbers: format_megabytes(numbers.wal_bytes),
         lambda _, data: _checkpoint_words(data),
         lambda data: data.series("wal.bytes"),
+        format_megabytes,
     ),
 )
 
@@ -239,6 +245,17 @@ def shown_numbers(run: RunSnapshot) -> LiveNumbers:
     if not run.finished:
         return run.numbers
     return numbers_of_summary(run.data)
+
+
+def mean_so_far(spec: NumberSpec, data: RunData) -> str:
+    """Return the mean of a number over the measured seconds so far; empty before the second of them."""
+    if spec.mean is None:
+        return ""
+    t_s, values = spec.series(data)
+    measured = values[(t_s > 0) & np.isfinite(values)]
+    if len(measured) < 2:
+        return ""
+    return tr("mean so far {value}").format(value=spec.mean(float(measured.mean())))
 
 
 def _mean_words(number: str, numbers: LiveNumbers, data: RunData) -> str:
@@ -368,6 +385,8 @@ class BigNumbers(QWidget):
             value, beneath = tile.spec.value(numbers), tile.spec.beneath(numbers, data)
             if run.finished:
                 beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
+            else:
+                beneath = " · ".join(filter(None, (mean_so_far(tile.spec, data), beneath)))
             tile.tell(value, beneath)
             tile.spark.show_series(*tile.spec.series(data), now_s)
         self._fit()

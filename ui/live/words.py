@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.analysis.labels import one_line
+from app.domain.storage_plan.words import place_words
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.execution.control import Request
 from app.live.campaign_follower import LiveState
 from app.live.campaign_status import CampaignStatus
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.series import RunData
 from app.runfile.writer import Phase, RunState
 
 NOTHING: Final = "–"  # noqa: RUF001 - an en dash stands for no value
@@ -78,6 +82,15 @@ def clock_words(elapsed_s: float, planned_s: float | None) -> str:
 def signed_clock(t_s: float) -> str:
     """Return a time of the run's axis: negative before the measured phase."""
     return ("−" if t_s <= -0.5 else "") + format_duration(abs(t_s))  # noqa: RUF001 - a minus sign
+
+
+def disk_words(data: RunData) -> str:
+    """Return what was made of which spare disks, by their serial numbers; empty where nothing was."""
+    plan = or_none(data.metadata.target.plan)
+    if plan is None:
+        return ""
+    serials = ", ".join(one_line(disk.serial) for _, disk in plan.members())
+    return tr("{place} ({serials})").format(place="; ".join(place_words(plan).splitlines()), serials=serials)
 
 
 def campaign_words(watched: LiveState, request: Request | None) -> str:

@@ -11,9 +11,10 @@ from app.campaign_file.trust import Ask, check_trust, foreign_programs
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
+from app.domain.storage_plan.words import place_words
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.draft.review import place_words, plan_sentences
+from app.draft.review import plan_sentences
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.hosts.folders.account import server_account
 from app.library.trusted_campaigns import is_trusted

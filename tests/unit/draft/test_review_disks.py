@@ -22,6 +22,7 @@ from app.domain.endurance import DriveWear
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import InitialSync, StoragePlan
+from app.domain.storage_plan.words import place_words
 from app.domain.units import GIB, KIB
 from app.draft.commands import LineAction
 from app.draft.disks.wear import WrittenVolume, wear_sentences
@@ -29,7 +30,6 @@ from app.draft.review import (
     baseline_seconds,
     make_review,
     making_seconds,
-    place_words,
     storage_commands,
     transaction_bytes,
     written_sentences,
