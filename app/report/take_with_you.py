@@ -136,10 +136,10 @@ def _told(found: Findings, chosen: ReportedConfiguration) -> Iterator[str]:
     elif mean.mean is not None:
         sentence = tr("{tps} transactions per second, indicative only: a mean with an interval takes 3 runs.")
         yield sentence.format(tps=format_tps(mean.mean))
-    first = found.configurations[0]
-    if first is not chosen:
-        sentence = tr("{name} was faster and is not taken: it trades safety for speed.")
-        yield sentence.format(name=f"{first.tag} {short(first.name, first.tag)}")
+    for faster in found.configurations:
+        if (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):  # a safe one would have been chosen
+            sentence = tr("{name} was faster and is not taken: it trades safety for speed.")
+            yield sentence.format(name=f"{faster.tag} {short(faster.name, faster.tag)}")
     if found.fastest:
         yield found.fastest
     yield from (f"{describe_factor(each)}." for each in found.factors.verdicts)

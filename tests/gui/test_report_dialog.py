@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from app.report.wishes import DEFAULT_SECTIONS, Section
+from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
@@ -191,6 +194,48 @@ def test_the_preview_follows_what_is_asked_for(qtbot: QtBot, dialog: ReportDialo
     assert not preview.isVisible()
     assert not dialog.form.title.isEnabled()
     assert dialog.form.anonymous.isEnabled(), "a picture has names too"
+
+
+def test_what_won_is_read_copied_and_saved(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:
+    choose(dialog, "txt")
+    taken = dialog.taken
+    assert taken.isVisible()
+    assert not dialog.preview.isVisible()
+    qtbot.waitUntil(taken.copy.isEnabled, timeout=60_000)
+    taken.copy.click()
+    copied = QGuiApplication.clipboard().text()
+    assert "shared_buffers = 8GB" in copied
+    assert "initdb --pgdata=/srv/pgdata/data --data-checksums" in copied
+    with qtbot.waitSignal(dialog.written, timeout=60_000):
+        dialog.save_to(tmp_path / "won.txt")
+    assert (tmp_path / "won.txt").read_text() == copied
+
+
+@pytest.mark.parametrize("kind", ["pdf", "txt"])
+def test_a_dialog_that_is_deleted_while_its_pages_are_made_hears_of_them_no_more(
+    qtbot: QtBot, dialog: ReportDialog, settings: QSettings, kind: str
+) -> None:
+    doomed = ReportDialog(dialog._asked, settings)
+    choose(doomed, kind)
+    doomed.preview._timer.setInterval(0)
+    doomed._show_preview()
+    qtbot.waitUntil(lambda: (doomed.preview._op or doomed.taken._op) is not None, timeout=60_000)
+    delete(doomed)
+    assert finish_background(60)
+    qtbot.wait(50)
+
+
+def test_where_nothing_won_the_dialog_says_so(qtbot: QtBot, settings: QSettings, tmp_path: Path) -> None:
+    paths = write_cases(tmp_path / "runs", [Case("a", 0, Shape(12, 5000), state=RunState.FAILED)])
+    dialog = ReportDialog(ReportRequest(tuple(paths), "Trial"), settings)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    choose(dialog, "txt")
+    qtbot.waitUntil(
+        lambda: "no configuration to take along" in dialog.taken.text.toPlainText(), timeout=60_000
+    )
+    assert not dialog.taken.copy.isEnabled()
 
 
 def test_the_preview_says_why_there_is_none(qtbot: QtBot, settings: QSettings, tmp_path: Path) -> None:

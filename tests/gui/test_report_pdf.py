@@ -20,7 +20,7 @@ from pypdf import PdfReader
 from PySide6.QtGui import QFontDatabase, QImage, QPainter, QPdfWriter
 from pytestqt.qtbot import QtBot
 
-from app.domain.errors import CancelledError, RefusedError, RunFileError, UsageError
+from app.domain.errors import CancelledError, FootingError, RefusedError, RunFileError, UsageError
 from app.report.blocks import Bar, BarFigure, Report, Text, TextRole
 from app.report.report import read_report
 from app.report.wishes import ReportWishes, Section
@@ -112,22 +112,31 @@ def test_another_program_finds_every_sentence_too(qtbot: QtBot, paths: list[Path
     assert not [text for text in sentences(read_report(paths)) if text not in found]
 
 
-@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
-@pytest.mark.parametrize("paths", KINDS, indirect=True)
-def test_nothing_leaves_the_paper_and_the_first_page_holds_the_answer_with_its_chart(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], paper: Paper
-) -> None:
-    outside: list[str] = []
+@pytest.fixture
+def outside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Texts that were painted beyond the edges of the test's paper."""
+    found: list[str] = []
     write = Canvas.text
+    paper: Paper = (
+        request.node.callspec.params["paper"] if hasattr(request.node, "callspec") else PAPERS["a4"]
+    )
 
     def check(self: Canvas, x: float, y: float, text: str, kind: TextStyle, *, right: bool = False) -> None:
         left = x - self.width(text, kind) if right else x
         bottom = paper.height - paper.bottom + 1
         if left < 8 or left + self.width(text, kind) > paper.width - 8 or not 8 < y < bottom:
-            outside.append(text)
+            found.append(text)
         write(self, x, y, text, kind, right=right)
 
     monkeypatch.setattr(Canvas, "text", check)
+    return found
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+@pytest.mark.parametrize("paths", KINDS, indirect=True)
+def test_nothing_leaves_the_paper_and_the_first_page_holds_the_answer_with_its_chart(
+    qtbot: QtBot, outside: list[str], paths: list[Path], paper: Paper
+) -> None:
     report = read_report(paths)
     told: list[tuple[int, int]] = []
 
@@ -150,6 +159,8 @@ def test_outline_date_title_and_pages_are_those_of_the_report(
     report = read_report(paths)
     assert reader.metadata is not None
     assert reader.metadata.title == report.title == "Trial"
+    root = reader.root_object
+    assert (str(root["/Lang"]), str(root["/ViewerPreferences"])) == ("en", "{'/DisplayDocTitle': True}")
     assert reader.metadata.creation_date is not None
     assert reader.metadata.creation_date.timestamp() == int(report.moment_epoch_s)
     entries = [item for entry in reader.outline for item in (entry if isinstance(entry, list) else [entry])]
@@ -382,3 +393,85 @@ def test_words_behind_a_bar_end_where_its_chart_ends(qtbot: QtBot, bars: tuple[B
     painted = np.flatnonzero((pixels != 0xFFFFFF).any(axis=0))
     assert painted[-1] <= (left_mm + width_mm) * canvas.dots + 1
     assert painted[-1] >= 0.6 * (left_mm + width_mm) * canvas.dots
+
+
+def in_a_small_folder(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
+    """Execute a command that finds 64 KiB at `folder`, in memory; then list what is there."""
+    script = 'mount -t tmpfs -o size=64k none "$0" || exit 77; "$@"; status=$?; ls -A "$0"; exit $status'
+    namespaces = ("unshare", "--user", "--map-root-user", "--mount")
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    return subprocess.run(
+        (*namespaces, "sh", "-c", script, str(folder), *argv),
+        cwd=TOP,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux's unshare is not installed")
+def test_a_disk_that_fills_up_while_a_report_is_written_is_told_and_keeps_nothing_of_it(
+    tmp_path: Path,
+) -> None:
+    paths = write_cases(tmp_path / "runs", cases_of("three"))
+    small = tmp_path / "small"
+    small.mkdir()
+    output = small / "out.pdf"
+    argv = (sys.executable, "-P", "-m", "ui.report", "--output", str(output), "--", *map(str, paths))
+    ended = in_a_small_folder(small, *argv)
+    if ended.returncode == 77 or "unshare" in ended.stderr:
+        pytest.skip("this machine lets nobody mount in a namespace")
+    assert (ended.returncode, ended.stdout) == (1, ""), "nothing lies there, no part either"
+    assert "No space left on device" in ended.stderr
+    assert "Nothing there was changed" in ended.stderr
+
+
+RIGHT_TO_LEFT = "\u05e7\u05d5\u05d1\u05e5 \u0645\u0644\u0641 " * 34
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_names_of_three_hundred_letters_from_left_and_right_stay_on_the_paper(
+    qtbot: QtBot, outside: list[str], tmp_path: Path, paper: Paper
+) -> None:
+    names = (RIGHT_TO_LEFT[:300], "x" * 150 + " " + "y" * 149)
+    cases = [Case(name, 0, Shape(8, 5000), name[:20], campaign=names[0]) for name in names]
+    paths = write_cases(tmp_path, cases)
+    wishes = ReportWishes(title=names[0], author=names[1], conclusion=names[0] * 3, sections=tuple(Section))
+    reader = PdfReader(BytesIO(report_pdf(read_report(paths, wishes), paper)))
+    assert not outside
+    assert reader.metadata is not None
+    assert str(reader.metadata.title).startswith(names[0][:50])
+
+
+@pytest.mark.slow
+def test_two_hundred_runs_become_a_report_whose_first_page_is_one(
+    qtbot: QtBot, outside: list[str], tmp_path: Path
+) -> None:
+    cases = [Case(f"configuration {number}", 0, Shape(2, 5000 + number)) for number in range(200)]
+    report = read_report(write_cases(tmp_path, cases))
+    reader = PdfReader(BytesIO(report_pdf(report, PAPERS["a4"])))
+    assert not outside
+    assert len(reader.pages) < 60
+    first = plain(reader.pages[0].extract_text())
+    assert "200 runs of 200 configurations" in first
+    assert "176 more configurations, slower or not ranked, stand under “Verdicts”." in first
+
+
+def test_a_report_of_no_runs_is_refused(qtbot: QtBot, tmp_path: Path) -> None:
+    argv = (sys.executable, "-m", "app", "report", str(tmp_path), "-o", str(tmp_path / "out.pdf"))
+    ended = subprocess.run(argv, cwd=TOP, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "There is no run in the folder" in ended.stderr
+    assert not (tmp_path / "out.pdf").exists()
+
+
+def test_what_won_is_written_as_a_text(qtbot: QtBot, tmp_path: Path) -> None:
+    paths = write_cases(tmp_path, cases_of("three"))
+    text = save(SaveRequest(tuple(paths), tmp_path / "won.txt")).read_text()
+    assert text.startswith("# pgFooting")
+    assert "shared_buffers = 8GB" in text
+    failed = write_cases(tmp_path / "failed", [Case("a", 0, Shape(12, 5000), state=RunState.FAILED)])
+    with pytest.raises(FootingError, match="no configuration to take along"):
+        save(SaveRequest(tuple(failed), tmp_path / "none.txt"))
+    assert not (tmp_path / "none.txt").exists()

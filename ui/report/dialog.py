@@ -29,6 +29,7 @@ from ui.background import BackgroundOp
 from ui.report.flow import PAPERS
 from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
+from ui.report.taken_text import TakenText
 from ui.report.wishes_form import WishesForm
 from ui.widgets.plain_label import plain_label
 
@@ -38,6 +39,7 @@ _KINDS: Final = {
     "pdf": tr("Report (PDF)"),
     "png": tr("Charts as a picture (PNG)"),
     "svg": tr("Charts as a drawing (SVG)"),
+    "txt": tr("What won, to take with you (text)"),
 }
 
 
@@ -83,6 +85,7 @@ class ReportDialog(QDialog):
         self.paper = _choices({name: paper.name for name, paper in PAPERS.items()})
         self.form = WishesForm(asked.title, settings)
         self.preview = ReportPreview(asked.runs)
+        self.taken = TakenText(asked.runs)
         self.progress = QProgressBar()
         self.progress.setAccessibleName(tr("Progress"))
         self.words = plain_label()
@@ -126,6 +129,7 @@ class ReportDialog(QDialog):
         both = QHBoxLayout()
         both.addWidget(area, 2)
         both.addWidget(self.preview, 3)
+        both.addWidget(self.taken, 3)
         layout = QVBoxLayout(self)
         layout.addLayout(both, 1)
         layout.addWidget(self.words)
@@ -146,9 +150,13 @@ class ReportDialog(QDialog):
         self.paper.setEnabled(is_report)
         self.form.set_for_report(is_report=is_report)
         self.preview.setVisible(is_report)
+        self.taken.setVisible(self.kind.currentData() == "txt")
         self._show_preview()
 
     def _show_preview(self) -> None:
+        """Show again what will be written, whatever that is."""
+        if self.kind.currentData() == "txt":
+            self.taken.show_text(anonymous=self.form.wishes.anonymous)
         if self.kind.currentData() == "pdf":
             paper = PAPERS[str(self.paper.currentData())]
             self.preview.show_report(PreviewRequest(self.form.wishes, paper))
@@ -225,6 +233,7 @@ class ReportDialog(QDialog):
     @override
     def done(self, result: int) -> None:
         self.preview.stop()
+        self.taken.stop()
         self.form.keep()
         if self._op is not None:  # nothing is written then: the file comes at the very end
             self._op.cancel()

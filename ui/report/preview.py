@@ -10,6 +10,7 @@ from typing import Final
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QPixmap, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from shiboken6 import isValid
 from typing_extensions import override
 
 from app.domain.errors import FootingError
@@ -112,6 +113,8 @@ class ReportPreview(QWidget):
         return make
 
     def _on_made(self, pages: PageImages) -> None:
+        if not isValid(self):  # deleted with the window above it, which asks nobody
+            return
         self._op = None
         self._pages = pages
         self._number = min(self._number, pages.count - 1)
@@ -119,6 +122,8 @@ class ReportPreview(QWidget):
         self._begin()
 
     def _on_failed(self, error: FootingError) -> None:
+        if not isValid(self):
+            return
         self._op = None
         self._pages = None
         self._tell(f"{error.message} {error.hint}".strip())

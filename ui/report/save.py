@@ -17,6 +17,7 @@ from typing import Final, cast
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import (
     ArrayObject,
+    BooleanObject,
     ByteStringObject,
     DictionaryObject,
     Fit,
@@ -141,6 +142,10 @@ def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper)
         )
         parents = [*parents[:level], entry]
     writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
+    writer.root_object[NameObject("/Lang")] = TextStringObject("en")
+    writer.root_object[NameObject("/ViewerPreferences")] = DictionaryObject(
+        {NameObject("/DisplayDocTitle"): BooleanObject(value=True)}
+    )
     moment = datetime.fromtimestamp(report.moment_epoch_s, tz=UTC).strftime("D:%Y%m%d%H%M%S+00'00'")
     writer.metadata = None
     writer.add_metadata(

@@ -86,7 +86,7 @@ class TimeCharts:
     def __init__(self, canvas: Canvas, runs: Sequence[RunData]) -> None:
         self._canvas = canvas
         self._runs = runs
-        self._known: dict[tuple[int, str, str], tuple[Pyramid, Pyramid]] = {}
+        self._known: dict[tuple[int, str, str, float], tuple[Pyramid, Pyramid]] = {}
 
     def gutters(self, figures: Sequence[TimeFigure], width: float) -> Gutters:
         """Return what all of these figures need at their left and right: with it their axes lie in line."""
@@ -141,7 +141,7 @@ class TimeCharts:
         lines: list[PlottedLine] = []
         for trace in figure.traces:
             for place, curve in enumerate(_curves(spec, trace)):
-                line = self._line(spec, trace, curve, place, alone=alone)
+                line = self._line(spec, trace, curve, place, mean_s=figure.mean_s, alone=alone)
                 if len(line.main.t_s):
                     lines.append(line)
                     lines += self._limits(figure, spec, trace, curve, line) if alone else []
@@ -161,9 +161,9 @@ class TimeCharts:
         return [PlottedLine(seconds=None, main=flat, ink=line.ink, strokes=_LIMIT_STROKES, tag=tag)]
 
     def _line(
-        self, spec: ChartSpec, trace: Trace, curve: CurveSpec, place: int, *, alone: bool
+        self, spec: ChartSpec, trace: Trace, curve: CurveSpec, place: int, *, mean_s: float, alone: bool
     ) -> PlottedLine:
-        seconds, mean = self._data(trace.run, spec, curve)
+        seconds, mean = self._data(trace.run, spec, curve, mean_s)
         several = alone and len(trace.curves) > 1
         return PlottedLine(
             seconds=seconds if trace.seconds and curve.smooth else None,
@@ -173,13 +173,13 @@ class TimeCharts:
             tag=curve.label if several else trace.tag,
         )
 
-    def _data(self, run: int, spec: ChartSpec, curve: CurveSpec) -> tuple[Pyramid, Pyramid]:
-        key = (run, spec.id, curve.id)
+    def _data(self, run: int, spec: ChartSpec, curve: CurveSpec, mean_s: float) -> tuple[Pyramid, Pyramid]:
+        key = (run, spec.id, curve.id, mean_s)
         if key not in self._known:
             t_s, values = curve_samples(self._runs[run], curve)
             shown = (np.abs(values) < _MOST) & (t_s > 0)  # a foreign file may hold anything, NaN too
             t_s, values = t_s[shown], values[shown] * spec.factor
-            self._known[key] = Pyramid(t_s, values), Pyramid(t_s, running_mean(t_s, values))
+            self._known[key] = Pyramid(t_s, values), Pyramid(t_s, running_mean(t_s, values, mean_s))
         return self._known[key]
 
     def _frame(

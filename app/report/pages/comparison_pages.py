@@ -10,7 +10,16 @@ from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
 from app.domain.text import tr
 from app.report.blocks import Bar, BarFigure, Block, Text, TextRole
-from app.report.figures import MOST_DRAWN, MOST_LINES, charts_of, has_chart, key_of, overlay, sources
+from app.report.figures import (
+    MOST_DRAWN,
+    MOST_LINES,
+    charts_of,
+    has_chart,
+    key_of,
+    mean_width,
+    overlay,
+    sources,
+)
 from app.report.findings import Findings
 from app.report.pages.first_page import MOST_ROWS, configuration_table, told_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun
@@ -58,10 +67,11 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
     for chart in charts:
         yield from overlay(configurations, chart, height)
     sentence = tr(
-        "Lines are means over 15 s around each second, for the eye only: no figure is made from them."
+        "Lines are means over {seconds:g} s around each second, for the eye only: no figure is made from "
+        "them."
     )
     drawn = [run for run in runs if any(has_chart(run.data, chart) for chart in charts)]
-    yield Text(TextRole.NOTE, f"{sentence} {sources(drawn)}")
+    yield Text(TextRole.NOTE, f"{sentence.format(seconds=mean_width(drawn))} {sources(drawn)}")
 
 
 _MOST_TIMES: Final = 9.0

@@ -434,6 +434,17 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     assert [[figure.chart for figure in grid.figures] for grid in own] == [["tps", "latency"]] * 7
 
 
+@pytest.mark.parametrize(("seconds", "width"), [(30, 15), (1200, 15), (1800, 30), (3600, 60)])
+def test_means_are_as_wide_as_can_be_told_apart_on_paper_and_the_report_says_how_wide(
+    tmp_path: Path, seconds: int, width: int
+) -> None:
+    cases = [Case(name, 0, Shape(seconds, 5000, histograms=5)) for name in ("ext4", "xfs")]
+    report = read_report(write_cases(tmp_path, cases), ReportWishes(sections=(Section.TIME,)))
+    figures = [block for block in report.blocks if isinstance(block, TimeFigure)]
+    assert {figure.mean_s for figure in figures} == {width}
+    assert any(text.startswith(f"Lines are means over {width} s ") for text in texts(report, TextRole.NOTE))
+
+
 def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_report(
     tmp_path: Path,
 ) -> None:
