@@ -55,6 +55,7 @@ class SectionList(QWidget):
         super().__init__(parent)
         self.list = _Rows()
         self.list.setAccessibleName(tr("Sections"))
+        self.setFocusProxy(self.list)
         self.list.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         for section in (*sections, *(each for each in Section if each not in sections)):
             self._add(section, ticked=section in sections or section is Section.RUNS)

@@ -20,7 +20,6 @@ from app.domain.text import tr
 from app.report.report import MOST_TITLE
 from app.report.wishes import DEFAULT_SECTIONS, ReportWishes, Section, read_sections
 from ui.report.section_list import SectionList
-from ui.widgets.plain_label import mnemonic_label
 
 _GROUP: Final = "report"
 _LINES: Final = 3
@@ -81,14 +80,10 @@ class WishesForm(QWidget):
             (tr("&Conclusion"), self.conclusion),
         )
         for label, widget in rows:
-            named = mnemonic_label(label)
-            named.setBuddy(widget)
             widget.setAccessibleName(label.replace("&", ""))
-            form.addRow(named, widget)
-        form.addRow(mnemonic_label(tr("Names")), names)
-        sections = mnemonic_label(tr("&Sections"))
-        sections.setBuddy(self.sections.list)
-        form.addRow(sections, self.sections)
+            form.addRow(label, widget)
+        form.addRow(tr("Names"), names)
+        form.addRow(tr("&Sections"), self.sections)
 
     @property
     def wishes(self) -> ReportWishes:
