@@ -899,6 +899,8 @@ def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard)
     filesystems = menus["Another filesystem"]
     assert isinstance(filesystems, QMenu)
     next(action for action in filesystems.actions() if action.text() == "btrfs").trigger()
+    assert page.editor.name.text() == "ext4 raid10", "what is compared is what it is called"
+    assert page.heading.text() == "Added: btrfs raid10"
     options = menus["Another option"]
     assert isinstance(options, QMenu)
     assert "Write barriers: off (nobarrier)" in [action.text() for action in options.actions()]

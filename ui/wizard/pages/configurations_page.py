@@ -311,6 +311,7 @@ class MorePage(Page):
         copy = self.draft.add_alternative(original, wanted)
         self._show_rows()
         self.list.setCurrentCell(self.draft.parts.chosen().index(original), 0)
+        self._show_chosen()  # it may be called otherwise now
         self.heading.setText(tr("Added: {name}").format(name=copy.name))
         self.tell()
 
