@@ -189,6 +189,22 @@ def test_what_a_preset_sets_is_seen_as_chosen_too(open_page: OpenPage) -> None:
     assert not page.options.clear.isEnabled(), "nothing of one's own is there"
 
 
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [("assume-clean", "initial_sync"), ("read_ahead_kb", "read_ahead"), ("scheduler", "scheduler")],
+)
+def test_words_of_mdadm_and_of_the_kernels_queue_are_found_too(
+    open_page: OpenPage, word: str, key: str
+) -> None:
+    page = open_page()
+    QTest.keyClicks(page.options.search, word)
+    assert [name for name, field in page.array.fields.items() if field.isVisible()] == [key]
+    assert not page.options.nothing.isVisible()
+    assert found(page) == []
+    page.options.search.clear()
+    assert sum(field.isVisible() for field in page.array.fields.values()) == 4
+
+
 # --- compare with
 
 

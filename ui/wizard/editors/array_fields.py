@@ -15,14 +15,14 @@ from app.draft.disks.target import PREFIX, spec_of
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import Field, combo_box, line_edit
+from ui.widgets.fields import Field, combo_box, line_edit, plain
 
 _ARRAY: Final = {
-    "chunk_size": tr("C&hunk of the array:"),
-    "bitmap": tr("Write-&intent bitmap:"),
-    "initial_sync": tr("First &synchronisation:"),
-    "scheduler": tr("I/O sched&uler:"),
-    "read_ahead": tr("Read-&ahead:"),
+    "chunk_size": tr("C&hunk of the array (--chunk):"),
+    "bitmap": tr("Write-&intent bitmap (--bitmap):"),
+    "initial_sync": tr("First &synchronisation (--assume-clean):"),
+    "scheduler": tr("I/O sched&uler (queue/scheduler):"),
+    "read_ahead": tr("Read-&ahead (read_ahead_kb):"),
 }
 _EMPTY: Final = {"chunk_size": tr("512 KiB (default)"), "read_ahead": tr("as the machine has it")}
 _WORDS: Final = {
@@ -62,6 +62,8 @@ class ArrayFields(QWidget):
         super().__init__()
         self._group = GroupDraft()
         self._loading = False
+        self._there: frozenset[str] = frozenset()
+        self._text = ""
         self.fields = {
             key: Field(theme, _ARRAY[key], self._control(key), f"{PREFIX}{key}", lines=1) for key in _ARRAY
         }
@@ -85,14 +87,28 @@ class ArrayFields(QWidget):
         self._group, self._loading = group, True
         spec = spec_of(group.made)
         keys = (*array_keys(spec, level_of(group.made, len(group.disks))), *queue_keys(spec))
+        self._there = frozenset(keys)
+        self.find(self._text)
         for key, field in self.fields.items():
-            field.setVisible(key in keys)
             text, control = group.texts.get(key, ""), field.control
             if isinstance(control, QComboBox):
                 control.setCurrentIndex(max(0, control.findData(text)))
             elif isinstance(control, QLineEdit) and control.text() != text:
                 control.setText(text)
         self._loading = False
+
+    def find(self, text: str) -> bool:
+        """Show the fields that a search means, and return whether there is any."""
+        self._text = text
+        words = text.casefold().split()
+        found = [
+            key
+            for key in self.fields
+            if key in self._there and all(word in f"{plain(_ARRAY[key])} {key}".casefold() for word in words)
+        ]
+        for key, field in self.fields.items():
+            field.setVisible(key in found)
+        return bool(found)
 
     def _on_chosen(self, key: str, box: QComboBox, _row: int) -> None:
         self._say(key, str(box.currentData()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
@@ -58,6 +58,7 @@ class OptionsForm(QWidget):
         editors: by the id of their option.
         clear: takes back what is said over the preset; whoever has the form does it.
         search: finds by label and real name.
+        find_elsewhere: searches what else is on the page, and returns whether it found anything.
         only_chosen: hides what is as tools and kernel have it.
 
     Signals:
@@ -86,6 +87,7 @@ class OptionsForm(QWidget):
         describe_button(self.only_chosen, "options.search")
         self.only_chosen.setAccessibleName(tr("Only what is chosen"))
         self.nothing = Text(theme, role="muted")
+        self.find_elsewhere: Callable[[str], bool] = _find_nothing
         self._inside = QVBoxLayout()
         self._inside.setSpacing(MEDIUM)
         self.clear = push_button(tr("&Take back own options"), "preset")
@@ -180,7 +182,8 @@ class OptionsForm(QWidget):
                 editor.setVisible(editor.option_id in shown)
             section.setVisible(any(editor.option_id in shown for editor in editors))
             columns.updateGeometry()
-        none = bool(text) and not shown and self._built_for is not None
+        also = self.find_elsewhere(text)
+        none = bool(text) and not shown and not also and self._built_for is not None
         self.nothing.setText(elsewhere(self._built_for, text) if none and self._built_for else "")
         self.nothing.setVisible(none)
 
@@ -192,3 +195,7 @@ class OptionsForm(QWidget):
             if not editor.isHidden() and editor.control.isEnabled():
                 editor.control.setFocus(Qt.FocusReason.TabFocusReason)
                 return
+
+
+def _find_nothing(_text: str) -> bool:
+    return False

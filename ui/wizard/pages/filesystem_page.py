@@ -89,6 +89,7 @@ class FilesystemPage(Page):
         self.array = ArrayFields(theme)
         self.options = OptionsForm(theme)
         self.options.listen_for_find(self)
+        self.options.find_elsewhere = self._find_of_array
         self._lay_out()
         for role, button in self.group_buttons.items():
             button.toggled.connect(partial(self._on_group, role))
@@ -323,6 +324,11 @@ class FilesystemPage(Page):
         if not self.is_loading:
             choose_preset(self.made, str(self.preset.currentData()))
             self.tell()
+
+    def _find_of_array(self, text: str) -> bool:
+        found = self.array.find(text)
+        self._heading_of_array.setVisible(found)
+        return found
 
     def _on_clear(self) -> None:
         self.made.typed.clear()
