@@ -181,6 +181,16 @@ def test_what_is_chosen_against_the_default_is_seen_and_named_in_the_words_of_th
     assert not barrier.control.font().bold()
 
 
+def test_an_option_with_several_risks_is_told_once_with_all_of_them(open_page: OpenPage) -> None:
+    page = open_page()
+    page.cards["btrfs"].click()
+    page.editors["datacow"].said.emit("datacow", "false")
+    told = page.unsafe.text()
+    assert told.count("UNSAFE: Copy on write: off (mount -o nodatacow)") == 1
+    assert "no checksums" in told
+    assert "half-written pages" in told
+
+
 def test_what_a_preset_sets_is_seen_as_chosen_too(open_page: OpenPage) -> None:
     page = open_page()
     page.preset.setCurrentIndex(page.preset.findData("2011-nobarrier"))

@@ -88,7 +88,7 @@ class ArrayFields(QWidget):
         spec = spec_of(group.made)
         keys = (*array_keys(spec, level_of(group.made, len(group.disks))), *queue_keys(spec))
         self._there = frozenset(keys)
-        self.find(self._text)
+        self.show_matching(self._text)
         for key, field in self.fields.items():
             text, control = group.texts.get(key, ""), field.control
             if isinstance(control, QComboBox):
@@ -97,7 +97,7 @@ class ArrayFields(QWidget):
                 control.setText(text)
         self._loading = False
 
-    def find(self, text: str) -> bool:
+    def show_matching(self, text: str) -> bool:
         """Show the fields that a search means, and return whether there is any."""
         self._text = text
         words = text.casefold().split()

@@ -285,9 +285,12 @@ class FilesystemPage(Page):
     def _show_findings(self, page: OptionsPage) -> None:
         rows = {row.option.id: row for row in page.rows}
         sentence = tr("⚠ UNSAFE: {what}: {risk} The runs are marked so everywhere.")
+        risks: dict[tuple[str, str], list[str]] = {}
+        for what, value, risk in page.unsafe:
+            risks.setdefault((what, value), []).append(risk)
         unsafe = [
-            sentence.format(what=_unsafe_words(rows.get(what), what, value), risk=risk)
-            for what, value, risk in page.unsafe
+            sentence.format(what=_unsafe_words(rows.get(what), what, value), risk=" ".join(words))
+            for (what, value), words in risks.items()
         ]
         self.unsafe.setText("\n".join(unsafe))
         self.unsafe.setVisible(bool(unsafe))
@@ -326,7 +329,7 @@ class FilesystemPage(Page):
             self.tell()
 
     def _find_of_array(self, text: str) -> bool:
-        found = self.array.find(text)
+        found = self.array.show_matching(text)
         self._heading_of_array.setVisible(found)
         return found
 
