@@ -2,7 +2,8 @@
 
 The colours of lines began as Okabe and Ito's ("Color Universal Design", 2008) and were moved until each
 stands 3:1 against its ground (WCAG 2.2, 1.4.11) and any two are 17 apart in CIELAB for protanopes and
-deuteranopes, 28 for all others; the tests compute both. From the ninth line on the style changes as well.
+deuteranopes, 28 for all others; the tests compute both. A colour is a configuration; from the ninth one on
+its lines carry a mark as well. Dashes tell curves of one run apart, nothing else.
 """
 
 from __future__ import annotations
@@ -141,7 +142,11 @@ PALETTES: Final = {
     ),
 }
 
-_STYLES: Final = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine)
+STYLES: Final = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine)
+"""Styles of the curves of one run, by their number."""
+
+_SHADES: Final = (("text", 0.55), ("background", 0.6))
+"""What a colour is mixed with for curves beyond the fourth, and how much of it stays."""
 
 
 def mix(colour: QColor, ground: QColor, share: float) -> QColor:
@@ -218,12 +223,20 @@ class Theme(QObject):
         return self.colour("warning")
 
     def series_colour(self, index: int) -> QColor:
-        """Return the colour of line number `index`; the ninth is like the first, with another style."""
+        """Return the colour of configuration number `index`; the ninth is like the first, with a mark."""
         return QColor(self.palette.series[index % SERIES])
 
-    def series_style(self, index: int) -> Qt.PenStyle:
-        """Return the style that tells line `index` from the one of the same colour."""
-        return _STYLES[index // SERIES % len(_STYLES)]
+    @staticmethod
+    def series_mark(index: int) -> int:
+        """Return the number of the mark that tells configuration `index` from those of its colour; or 0."""
+        return index // SERIES
+
+    def shade(self, colour: QColor, number: int) -> QColor:
+        """Return a shade of a configuration's colour, for one of many curves; 0 is the colour itself."""
+        if not number:
+            return colour
+        ground, share = _SHADES[(number - 1) % len(_SHADES)]
+        return mix(colour, self.colour(ground), share)
 
     def pale(self, colour: QColor, share: float = _PALE_SHARE) -> QColor:
         """Return the colour as it looks through paper: opaque, which paints ten times as fast as alpha."""

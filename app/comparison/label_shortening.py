@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
+
+from app.analysis.labels import one_line, safety_warning
+from app.domain.text import tr
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+from app.runfile.metadata.typed_json import known
+from app.runfile.series import RunData
 
 _SHORT: Final = 16
 """Names of so many letters are short enough."""
@@ -88,3 +95,109 @@ def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
                 numbers[name] = numbers.get(name, 0) + 1
                 told[place] = f"{name} [{numbers[name]}]"
     return told
+
+
+# --- The names of runs in every view: what differs between the configurations, then the number of the repeat.
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """What the name of a run follows from.
+
+    Attributes:
+        name: of the run: configuration and repeat.
+        configuration: its name; empty where there is none.
+        campaign: name of its campaign.
+        campaign_key: the same for runs of one campaign only.
+        warning: what stands beside its name wherever that is shown; empty for a safe one.
+    """
+
+    name: str
+    configuration: str
+    campaign: str
+    campaign_key: str
+    warning: str = ""
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """The same for the repeats of a configuration in one campaign."""
+        return self.campaign_key, self.configuration or self.name
+
+
+@dataclass(frozen=True, slots=True)
+class RunName:
+    """How a run is called beside the others that are shown.
+
+    Attributes:
+        configuration: shortest name that tells its configuration from the others.
+        repeat: what its own name adds, such as #2; empty where there are no repeats.
+        warning: what stands beside the name and is never cut.
+    """
+
+    configuration: str
+    repeat: str
+    warning: str = ""
+
+    @property
+    def run(self) -> str:
+        """Name of the run, without the warning."""
+        return f"{self.configuration} {self.repeat}".strip()
+
+
+def identity_of(run: RunData) -> RunIdentity:
+    """Return what the name of a run follows from, all of it in one line."""
+    told = run.metadata
+    return RunIdentity(
+        one_line(run.name) or run.path.name,
+        one_line(known(told.configuration, "")),
+        one_line(run.campaign),
+        known(told.campaign_folder, "") or str(run.path.parent),
+        safety_warning(unsafe=UNSAFE in run.marks, not_durable=NOT_DURABLE in run.marks),
+    )
+
+
+def name_runs(runs: Sequence[RunIdentity]) -> tuple[RunName, ...]:
+    """Return the shortest names that tell runs apart; the same for the same runs wherever they are shown."""
+    members: dict[tuple[str, str], list[int]] = {}
+    for place, run in enumerate(runs):
+        members.setdefault(run.group, []).append(place)
+    names = telling_names(
+        unique_names(
+            [name or tr("(no name)") for _, name in members],
+            [runs[places[0]].campaign for places in members.values()],
+        )
+    )
+    found = [RunName("", "")] * len(runs)
+    for name, places in zip(names, members.values(), strict=True):
+        added = [_added(runs[place]) for place in places]
+        if len(set(added)) < len(added):
+            added = [f"#{number}" for number in range(1, len(added) + 1)]
+        for place, repeat in zip(places, added, strict=True):
+            found[place] = RunName(name, repeat if len(places) > 1 else "", runs[place].warning)
+    return tuple(found)
+
+
+def _added(run: RunIdentity) -> str:
+    """Return what the name of a run adds to that of its configuration."""
+    return run.name.removeprefix(run.configuration).strip() if run.configuration else ""
+
+
+def cut_words(name: str, fits: Callable[[str], bool]) -> str:
+    """Return a name that fits: whole words from both ends, an ellipsis for those that are left out.
+
+    Configurations differ at the beginning, repeats at the end: words in the middle go first. A first
+    word that does not fit by itself is cut.
+    """
+    if fits(name):
+        return name
+    words = name.split(" ")
+    for kept in range(len(words) - 1, 0, -1):
+        head = (kept + 1) // 2
+        text = " ".join((*words[:head], "\N{HORIZONTAL ELLIPSIS}", *words[len(words) - (kept - head) :]))
+        if fits(text):
+            return text
+    word = words[0]
+    for length in range(len(word) - 1, 0, -1):
+        if fits(f"{word[:length]}\N{HORIZONTAL ELLIPSIS}"):
+            return f"{word[:length]}\N{HORIZONTAL ELLIPSIS}"
+    return "\N{HORIZONTAL ELLIPSIS}"

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -20,6 +20,7 @@ from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import METRICS
 from ui.charts.data.registry import CHARTS, PERCENTILE
+from ui.charts.painting.marks import mark_parts, paint_mark
 from ui.style import EdgedFusion, qt_palette
 from ui.theme import PALETTES, SERIES, Scheme, Theme, mix
 
@@ -82,10 +83,27 @@ def test_no_two_lines_look_alike_whatever_the_eyes(scheme: Scheme, eyes: str) ->
         )
 
 
-def test_the_ninth_line_differs_from_the_first_by_its_style(qtbot: QtBot) -> None:
+def test_no_pair_of_colour_and_mark_comes_twice(qtbot: QtBot) -> None:
     theme = Theme(Scheme.LIGHT)
     assert theme.series_colour(8) == theme.series_colour(0)
-    assert theme.series_style(8) is not theme.series_style(0)
+    marks = [theme.series_mark(number) for number in range(400)]
+    assert marks[:8] == [0] * 8, "the first eight need none"
+    looks = [
+        (theme.series_colour(number).rgb(), mark and mark_parts(mark)) for number, mark in enumerate(marks)
+    ]
+    assert len(set(looks)) == len(looks)
+
+
+def test_marks_look_different(qtbot: QtBot) -> None:
+    painted = set()
+    for mark in range(12):
+        image = QImage(40, 20, QImage.Format.Format_RGB32)
+        image.fill(QColor("#ffffff"))
+        painter = QPainter(image)
+        paint_mark(painter, QPointF(20, 10), mark, QColor("#0063b2"), QColor("#ffffff"), 1.0)
+        painter.end()
+        painted.add(bytes(image.constBits()))
+    assert len(painted) == 12
 
 
 def test_pale_colours_are_opaque_and_lie_between(qtbot: QtBot) -> None:

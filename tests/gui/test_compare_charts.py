@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.analysis.latency_distribution import Distribution
 from app.postgres.pgbench.histogram import Histogram
-from ui.charts.data.lines import envelope
+from ui.charts.data.curves import envelope
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, charts_along
 from ui.charts.data.x_axis import LATENCY, NINES, XQuantity, percent_of, swept_axis

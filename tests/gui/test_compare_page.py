@@ -258,7 +258,7 @@ def two_long(tmp_path: Path) -> list[Path]:
     ]
 
 
-def test_the_overlay_tells_runs_apart_by_colour_and_by_style(
+def test_the_overlay_tells_configurations_apart_by_colour_and_their_curves_by_dashes(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
     show(qtbot, page, two_long)
@@ -267,7 +267,15 @@ def test_the_overlay_tells_runs_apart_by_colour_and_by_style(
     assert isinstance(view, OverTimeView)
     first, second = view.stack.charts[0].lines
     assert first.colour != second.colour
-    assert first.style != second.style
+    assert first.style == second.style
+    curves = {(line.run_id, line.curve.id): line for line in view.stack.charts[1].lines}
+    for path in map(str, two_long):
+        assert len({curves[path, name].style for name in ("p50", "p95", "p99")}) == 3
+        assert len({curves[path, name].colour.rgb() for name in ("p50", "p95", "p99")}) == 1
+    styles = {
+        name: {line.style for (_, curve), line in curves.items() if curve == name} for _, name in curves
+    }
+    assert all(len(found) == 1 for found in styles.values()), "a dash means the same curve in every run"
 
 
 def test_an_envelope_holds_every_second_of_its_run(
@@ -285,7 +293,7 @@ def test_an_envelope_holds_every_second_of_its_run(
         assert (low.values <= values).all()
         assert (values <= high.values).all()
         assert line.seconds_colour is None
-    assert "band" in view.stack.charts[0].heading._note
+    assert "band" in view.stack.charts[0].heading.notes[0]
     view.around.choose(BandKind.NOTHING.value)
     assert all(line.data.band is None for line in view.stack.charts[0].lines)
 
@@ -642,7 +650,7 @@ def test_tool_tips_of_names_hold_no_markup(qtbot: QtBot, page: ComparePage, tmp_
     page.choose_view("over-time")
     view = page.view
     assert isinstance(view, OverTimeView)
-    tips = [item.toolTip(0) for _, item in view.lines._rows]
+    tips = [view.legend.cell(place, 1).toolTip() for place in range(view.legend.table.rowCount())]
     tips += [str(page.baseline.itemData(place, Qt.ItemDataRole.ToolTipRole)) for place in range(3)]
     assert sum("&lt;img src=x&gt;" in tip for tip in tips) == 2
     assert not any("<img" in tip for tip in tips)

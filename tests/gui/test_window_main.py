@@ -159,7 +159,7 @@ def test_chosen_runs_are_in_charts_and_facts_with_the_colour_of_their_row(
     choose(qtbot, window, *paths[:2])
     stack = window.runs_page.charts.stack
     assert stack is not None
-    assert [(trace.colour_index, trace.label) for trace in stack.runs] == [(0, "ext4 #1"), (1, "xfs #1")]
+    assert [(trace.colour_index, trace.label) for trace in stack.runs] == [(0, "ext4"), (1, "xfs")]
     assert window.runs_page.model.chosen == {str(paths[0]): 0, str(paths[1]): 1}
     assert "Target: filesystem" in window.runs_page.facts.text.toPlainText()
 
@@ -173,7 +173,7 @@ def test_runs_of_several_campaigns_are_told_apart_by_their_campaign(
     choose(qtbot, window, library / "one" / "00-ext4.footing", other)
     stack = window.runs_page.charts.stack
     assert stack is not None
-    assert [trace.label for trace in stack.runs] == ["Trial · ext4 #1", "Other · ext4 #1"]
+    assert [trace.label for trace in stack.runs] == ["ext4 (Trial)", "ext4 (Other)"]
 
 
 def test_the_whole_campaign_is_one_key_away_and_so_is_none(

@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from app.analysis.facts import RunFacts
-from app.analysis.labels import mark_words
 from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
-from app.comparison.label_shortening import short_names
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
 from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
-from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.series import RunData
-from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.plotted_run import RunTrace, named_traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +23,7 @@ class LoadedRun:
 
     Attributes:
         path: of its file: its identity.
-        colour: number of its colour, the same as in the library.
+        colour: number of its configuration, which is that of its colour: the same as in the library.
         name: as listed, in one line.
         data: its series; None where it cannot be read.
         facts: what its file says; None until they are read.
@@ -66,25 +63,13 @@ class Content:
     @property
     def traces(self) -> tuple[RunTrace, ...]:
         """The runs as charts draw them."""
-        names = self.names
-        return tuple(
-            RunTrace(run.path, run.data, run.colour, name)
-            for run, name in zip(self.runs, names, strict=True)
-            if run.data is not None
-        )
+        return named_traces([(run.path, run.data, run.colour) for run in self.runs if run.data is not None])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A short name for each run, unique once the facts are there: what all have in common is left out."""
-        if self.comparison is None:
-            return tuple(run.name for run in self.runs)
-        lost = {place for group in self.comparison.groups if group.not_durable for place in group.members}
-        names = short_names([run.name for run in self.comparison.runs])
-        warned = tr("{name} ({warning})")
-        return tuple(
-            warned.format(name=name, warning=mark_words(NOT_DURABLE)) if place in lost else name
-            for place, name in enumerate(names)
-        )
+        """A short name for each run, with its warning: what all have in common is left out."""
+        told = {trace.run_id: trace.label for trace in self.traces}
+        return tuple(told.get(run.path, run.name) for run in self.runs)
 
     def group_colour(self, group: ComparedGroup) -> int:
         """Return the number of a group's colour: that of its first run."""

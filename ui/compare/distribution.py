@@ -58,7 +58,6 @@ class DistributionView(View):
         self.nines.set_charts(["nines"])
         self.shares.set_charts(["shares"])
         for stack in (self.nines, self.shares):
-            stack.set_styled(True)
             stack.run_clicked.connect(self.focus_asked)
         self.lines = SeriesList(self.nines)
         self.nines.lines_changed.connect(self._follow_ticks)

@@ -96,7 +96,6 @@ class SweepView(View):
                     old.setParent(self)
             self.stack = ChartStack(self.theme, kind=swept_axis(over.name, levels, is_log=is_log))
             self.stack.set_charts(["sweep-tps", "sweep-p99"])
-            self.stack.set_styled(True)
             self._lines = SeriesList(self.stack)
             self._splitter.addWidget(self._lines)
             self._splitter.addWidget(self.stack)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QSplitter
+from PySide6.QtWidgets import QPushButton
 from typing_extensions import override
 
 from app.analysis.checkpoint_cycles import since_checkpoint
@@ -18,10 +17,10 @@ from ui.background import BackgroundOp
 from ui.charts.data.lines import BandKind
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.stack.chart_window import ChartWindow
-from ui.charts.stack.series_list import SeriesList
+from ui.charts.stack.legend_table import ChartsAndLegend, LegendTable
 from ui.charts.stack.stack import ChartStack, prefetch
 from ui.compare.content import NOT_YET, Content
-from ui.compare.parts import Choice, View, control_row, labelled, list_and_charts, sentence_label
+from ui.compare.parts import Choice, View, control_row, labelled, sentence_label
 from ui.theme import SMALL, Theme
 
 CHARTS: Final = ("tps", "latency")
@@ -29,19 +28,19 @@ ELAPSED: Final = "elapsed"
 CHECKPOINT: Final = "checkpoint"
 
 _AROUND: Final = (
-    (BandKind.AUTOMATIC, tr("seconds up to six runs")),
-    (BandKind.NOTHING, tr("means only")),
-    (BandKind.ENVELOPE, tr("means and envelope")),
-    (BandKind.SECONDS, tr("means and seconds")),
+    (BandKind.AUTOMATIC, tr("one per configuration")),
+    (BandKind.NOTHING, tr("each run: means")),
+    (BandKind.ENVELOPE, tr("each run: means, envelope")),
+    (BandKind.SECONDS, tr("each run: means, seconds")),
 )
 
 
 class OverTimeView(View):
-    """Charts on one time axis, with a list of what is drawn.
+    """Charts on one time axis, with a table of what is drawn below them.
 
     Attributes:
         stack: the charts.
-        lines: check list of runs and curves.
+        legend: names and figures of the lines, with ticks.
         axis: elapsed time or time since the last checkpoint.
         around: what is drawn around the means.
     """
@@ -53,9 +52,8 @@ class OverTimeView(View):
         self._chooser: ChartWindow | None = None
         self.stack = ChartStack(theme)
         self.stack.set_charts(CHARTS)
-        self.stack.set_styled(True)
         self.stack.run_clicked.connect(self.focus_asked)
-        self.lines = SeriesList(self.stack)
+        self.legend = LegendTable(self.stack)
         self.axis = Choice(tr("Time axis"))
         self.axis.offer([(ELAPSED, tr("elapsed time")), (CHECKPOINT, tr("since the last checkpoint"))])
         self.around = Choice(tr("Lines"))
@@ -72,13 +70,8 @@ class OverTimeView(View):
         self.message = sentence_label()
         self.message.setMargin(SMALL)
         self.message.hide()
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        self.splitter.addWidget(self.lines)
-        self.splitter.addWidget(self.stack)
-        self.splitter.setStretchFactor(1, 1)
-        self.splitter.setSizes(list_and_charts(self))
         self.rows.addWidget(self.message)
-        self.rows.addWidget(self.splitter, 1)
+        self.rows.addWidget(ChartsAndLegend(self.stack, self.legend), 1)
 
     @override
     def why_not(self, content: Content) -> str:

@@ -327,9 +327,8 @@ def load_data(
     runs: Sequence[ListedRun], colours: Mapping[str, int], charts: Sequence[str]
 ) -> list[LoadedRun]:
     """Read what these charts draw of runs; a file that cannot be read has its problem, never an exception."""
-    return [
-        _load(run, colours.get(run.entry.path, place), charts, len(runs)) for place, run in enumerate(runs)
-    ]
+    shown = len({colours.get(run.entry.path, place) for place, run in enumerate(runs)})
+    return [_load(run, colours.get(run.entry.path, place), charts, shown) for place, run in enumerate(runs)]
 
 
 def _load(run: ListedRun, colour: int, charts: Sequence[str], shown: int) -> LoadedRun:

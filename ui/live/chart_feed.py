@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from app.live.campaign_follower import EarlierRun, LiveState
 from app.runfile.metadata.typed_json import known
 from app.runfile.series import RunData
-from ui.charts.data.plotted_run import RunTrace
+from ui.charts.data.plotted_run import RunTrace, named_traces
 from ui.charts.stack.stack import ChartStack
 
 
@@ -20,21 +23,27 @@ def colour_of(watched: LiveState, configuration: str) -> int:
     return colours_of(watched).get(configuration, 0)
 
 
-def trace_of(watched: LiveState, earlier: EarlierRun) -> RunTrace:
-    """Return the line of an earlier run, pale behind the live one."""
-    status, data = earlier.status, earlier.data
-    colour = colour_of(watched, status.configuration)
-    return RunTrace(data.id or str(data.path), data, colour, data.name, pale=True)
+def traces_of(
+    watched: LiveState, earlier: Sequence[EarlierRun], live: RunData
+) -> tuple[tuple[RunTrace, ...], RunTrace]:
+    """Return the lines of earlier runs, pale behind the live one, and of the live one; named together."""
+    runs = [
+        (each.data.id or str(each.data.path), each.data, colour_of(watched, each.status.configuration))
+        for each in earlier
+    ]
+    number = colour_of(watched, known(live.metadata.configuration, ""))
+    *behind, last = named_traces([*runs, ("", live, number)])
+    return tuple(replace(trace, pale=True) for trace in behind), last
 
 
 class ChartFeed:
     """Tells the stack only what changed: painting is what costs.
 
     Attributes:
-        most_earlier: at most so many earlier runs are shown, the newest.
+        most_earlier: earlier runs of at most so many configurations are shown, the newest.
         behind: the earlier runs that are shown.
         live: the run that lasts, as it was given last.
-        colour: number of its colour.
+        colour: number of its configuration.
     """
 
     def __init__(self, stack: ChartStack, most_earlier: int = 24) -> None:
@@ -43,10 +52,11 @@ class ChartFeed:
         self.behind: tuple[RunTrace, ...] = ()
         self.live: RunData | None = None
         self.colour = 0
+        self._label = ""
 
     def clear(self) -> None:
         """Show nothing."""
-        self.live, self.behind, self.colour = None, (), 0
+        self.live, self.behind, self.colour, self._label = None, (), 0, ""
         self._stack.set_live(None)
         self._stack.set_runs(())
 
@@ -55,26 +65,33 @@ class ChartFeed:
         run = watched.run
         if run is None:
             return
-        self._show_earlier(watched)
         data = run.data
-        if self.live is None or self.live.path != data.path or data.last_ms < self.live.last_ms:
-            self.colour = colour_of(watched, known(data.metadata.configuration, ""))
-            self._stack.set_live(data, self.colour, data.name)
+        another = self.live is None or self.live.path != data.path or data.last_ms < self.live.last_ms
+        earlier = self._shown_of(watched)
+        others = [id(each.data) for each in earlier] != [id(trace.data) for trace in self.behind]
+        if another or others:
+            behind, live = traces_of(watched, earlier, data)
+            if others or behind != self.behind:
+                self.behind = behind
+                self._stack.set_runs(behind)
+            if another or live.label != self._label:
+                self.colour, self._label = live.colour_index, live.label
+                self._stack.set_live(data, live.colour_index, live.label, live.warning)
         elif _says_more(data, self.live):
             self._stack.update_live(data)
         else:
             return
         self.live = data
 
-    def _show_earlier(self, watched: LiveState) -> None:
-        earlier = watched.earlier[-self.most_earlier :] if self.most_earlier else ()
-        if [id(each.data) for each in earlier] != [id(trace.data) for trace in self.behind]:
-            self.behind = tuple(trace_of(watched, each) for each in earlier)
-            self._stack.set_runs(self.behind)
+    def _shown_of(self, watched: LiveState) -> list[EarlierRun]:
+        """Return the earlier runs of the newest configurations, in their order."""
+        names = list(dict.fromkeys(each.status.configuration for each in reversed(watched.earlier)))
+        shown = set(names[: self.most_earlier])
+        return [each for each in watched.earlier if each.status.configuration in shown]
 
 
-def _says_more(data: RunData, shown: RunData) -> bool:
+def _says_more(data: RunData, shown: RunData | None) -> bool:
     """Return whether a second has passed: a replay is looked at more often than it has news."""
-    if data.state is not shown.state or len(data.events) != len(shown.events):
+    if shown is None or data.state is not shown.state or len(data.events) != len(shown.events):
         return True
     return int(data.last_ms / 1000) != int(shown.last_ms / 1000)

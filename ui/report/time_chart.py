@@ -12,8 +12,8 @@ from PySide6.QtGui import QColor, QPen
 from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
 from app.runfile.series import RunData, running_mean
+from ui.charts.data.curves import curve_samples
 from ui.charts.data.limits import level, limit_of
-from ui.charts.data.lines import curve_samples
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import devices_words, load_words
 from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec

@@ -12,7 +12,8 @@ import numpy as np
 from PySide6.QtCore import Qt
 
 from app.domain.text import tr
-from ui.charts.data.lines import CurveData, Line
+from ui.charts.data.curves import CurveData
+from ui.charts.data.lines import Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range, format_value

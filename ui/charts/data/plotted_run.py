@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.analysis.labels import with_warning
+from app.comparison.label_shortening import identity_of, name_runs
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
-from app.runfile.series import PhaseRegion
+from app.runfile.series import PhaseRegion, RunData
 
 Array = NDArray[np.float64]
 
@@ -117,10 +119,13 @@ class RunTrace:
     Attributes:
         run_id: identity, for signals and focus.
         data: its series.
-        colour_index: number of its colour, the same everywhere; from 8 on the line style differs too.
+        colour_index: number of its configuration: decides colour and mark, the same everywhere.
         label: its name in lists and boxes.
         visible: whether it is drawn.
         pale: drawn behind, as the earlier runs of a campaign.
+        group: the same for repeats of one configuration; empty for a run that has none.
+        group_label: name of the configuration.
+        warning: what is part of its name and never cut, such as UNSAFE.
     """
 
     run_id: str
@@ -129,3 +134,28 @@ class RunTrace:
     label: str
     visible: bool = True
     pale: bool = False
+    group: str = ""
+    group_label: str = ""
+    warning: str = ""
+
+
+def named_traces(runs: Sequence[tuple[str, RunData, int]]) -> tuple[RunTrace, ...]:
+    """Return runs as charts draw them, each with the shortest name that tells it from the others.
+
+    Args:
+        runs: (identity, series, number of its configuration).
+    """
+    identities = [identity_of(data) for _, data, _ in runs]
+    names = name_runs(identities)
+    return tuple(
+        RunTrace(
+            run_id,
+            data,
+            number,
+            with_warning(name.run, name.warning),
+            group="\n".join(identity.group),
+            group_label=with_warning(name.configuration, name.warning),
+            warning=name.warning,
+        )
+        for (run_id, data, number), identity, name in zip(runs, identities, names, strict=True)
+    )

@@ -32,7 +32,8 @@ class CurveSpec:
         id: unique in the chart.
         label: what people read.
         parts: (metric, instance) pairs that are added up; the instance may be `EVERY` or `EACH`.
-        style: number of the line style, 0 solid; tells curves of one run apart.
+        style: number of the line style, 0 solid; tells curves of one run apart, and nothing else.
+        shade: number of the shade of the run's colour, 0 as it is; for curves of the same style.
         main: shown when many runs lie over each other.
         smooth: whether a running mean is drawn over the seconds.
     """
@@ -43,6 +44,7 @@ class CurveSpec:
     style: int = 0
     main: bool = True
     smooth: bool = True
+    shade: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,7 @@ _ALL: Final = (
             CurveSpec("pgbench", tr("pgbench"), _program("pgbench"), style=1, main=False),
             CurveSpec("user", tr("machine, user"), _one("cpu.user"), style=2, main=False),
             CurveSpec("system", tr("machine, system"), _one("cpu.system"), style=3, main=False),
-            CurveSpec("iowait", tr("I/O wait"), _one("cpu.iowait"), style=2, main=False),
+            CurveSpec("iowait", tr("I/O wait"), _one("cpu.iowait"), style=1, main=False, shade=1),
         ),
     ),
     ChartSpec(
@@ -335,4 +337,5 @@ def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
 def _of_instance(curve: CurveSpec, instance: str, place: int) -> CurveSpec:
     parts = tuple((metric, instance if each == EACH else each) for metric, each in curve.parts)
     label = f"{curve.label} {instance}".strip()
-    return replace(curve, id=f"{curve.id}:{instance}", label=label, parts=parts, style=place % _STYLES)
+    shade, style = divmod(place, _STYLES)
+    return replace(curve, id=f"{curve.id}:{instance}", label=label, parts=parts, style=style, shade=shade)

@@ -11,7 +11,8 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
 from app.domain.text import tr
-from ui.charts.data.lines import CurveData, Line, LineStyler, curve_data
+from ui.charts.data.curves import CurveData, curve_data, mean_width, width_words
+from ui.charts.data.lines import Line, LineStyler
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import ChartSpec
 from ui.charts.data.scale import (
@@ -77,7 +78,8 @@ class SmallMultiples:
     @cached_property
     def _curves(self) -> tuple[CurveData, ...]:
         main = next(curve for curve in self.spec.curves if curve.main)
-        return tuple(curve_data(trace.data, main, self.spec.factor) for trace in self.traces)
+        width_s = mean_width(self.times[1])
+        return tuple(curve_data(trace.data, main, self.spec.factor, width_s) for trace in self.traces)
 
     @cached_property
     def _grounds(self) -> tuple[ChartBackground, ...]:
@@ -108,7 +110,9 @@ class SmallMultiples:
             theme,
             size.width(),
             self.title,
-            tr("the same scales everywhere; thin: seconds, thick: 15 s mean"),
+            tr("the same scales everywhere; thin: seconds, thick: {width} mean").format(
+                width=width_words(mean_width(self.times[1]))
+            ),
         )
         for place, (head, body) in enumerate(self._cells(size, theme)):
             self._paint_cell(painter, theme, place, head, body)
@@ -180,7 +184,7 @@ class SmallMultiples:
     def _line(self, theme: Theme, place: int) -> Line:
         main = next(curve for curve in self.spec.curves if curve.main)
         wardrobe = LineStyler(theme, None, 2)
-        line = wardrobe.dress(self.traces[place], self.spec, main, self._curves[place])
+        line = wardrobe.dress(self.traces[place], main, self._curves[place])
         return replace(line, style=Qt.PenStyle.SolidLine)  # nothing else is in its cell
 
     def _frame(self, body: QRectF, ratio: float) -> Frame:
@@ -189,7 +193,8 @@ class SmallMultiples:
 
     def _paint_cell(self, painter: QPainter, theme: Theme, place: int, head: QRectF, body: QRectF) -> None:
         trace, line = self.traces[place], self._line(theme, place)
-        paint_sample(painter, QRectF(head.left(), head.top(), 18, head.height()), line.colour, line.style, 3)
+        sample = QRectF(head.left(), head.top(), 18, head.height())
+        paint_sample(painter, sample, line.colour, line.style, 3, line.mark)
         named = head.adjusted(18 + TINY, 0, -text_width(theme, "0,000,000"), 0)
         put_text(painter, theme, named, trace.label, Look(bold=trace.run_id == self.focus))
         ratio = painter.device().devicePixelRatioF()

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsObject, QStyleOptionGraphicsItem, QWidget
 from typing_extensions import override
 
+from app.comparison.label_shortening import cut_words
 from app.domain.text import tr
 from ui.charts.data.lines import Line
 from ui.charts.data.registry import CurveSpec
 from ui.charts.data.scale import format_value
+from ui.charts.painting.line_labels import name_and_warning
 from ui.charts.painting.painting import paint_sample
 from ui.theme import SMALL, TINY, Theme
 
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_LONGEST = 28
+_LONGEST = 34
+_MOST_SHARE = 0.45
 
 
 @dataclass(frozen=True)
@@ -32,33 +35,65 @@ class Reading:
         columns: names of the columns of values, empty where there is one.
         rows: (line that gives the sample, name, values).
         left_out: rows for which there was no room.
+        is_detailed: the columns behind the first one say what lies around it; left out in a small chart.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Line, str, tuple[str, ...]], ...]
     left_out: int = 0
+    is_detailed: bool = False
 
 
 def read_lines(lines: Sequence[Line], curves: Sequence[CurveSpec], t_s: float, title: str) -> Reading:
-    """Return the value of every line at a time: runs as rows, their curves as columns in the order given."""
+    """Return the value of every line at a time, as it is seen: runs as rows, curves as columns.
+
+    Where each run has one curve the seconds and the ends of bands stand in columns of their own.
+    """
     runs = list(dict.fromkeys(line.run_id for line in lines))
     drawn = {line.curve.id for line in lines}
     curves = [curve for curve in curves if curve.id in drawn]
-    values = {(line.run_id, line.curve.id): _value(line.read(t_s)) for line in lines}
     if len(runs) == 1:
-        rows = tuple((line, line.curve.label, (values[line.run_id, line.curve.id],)) for line in lines)
-        return Reading(title, (), rows)
+        return _with_details(title, [(line, line.curve.label) for line in lines], t_s)
     first = {line.run_id: line for line in sorted(lines, key=lambda line: line.curve.main)}
-    columns = tuple(curve.label for curve in curves) if len(curves) > 1 else ()
+    if len(curves) < 2:
+        return _with_details(title, [(first[run], first[run].label) for run in runs], t_s)
+    values = {(line.run_id, line.curve.id): _value(line.read(t_s)) for line in lines}
     return Reading(
         title,
-        columns,
+        tuple(curve.label for curve in curves),
         tuple(
             (first[run], first[run].label, tuple(values.get((run, curve.id), "") for curve in curves))
             for run in runs
         ),
     )
+
+
+def _with_details(title: str, named: Sequence[tuple[Line, str]], t_s: float) -> Reading:
+    """Return a reading of lines with what lies around each: its second, the ends of its band."""
+    means = [_value(line.read(t_s)) for line, _ in named]
+    seconds = [line.read_second(t_s) for line, _ in named]
+    bands = [line.read_band(t_s) for line, _ in named]
+    columns: list[tuple[str, list[str]]] = [("", means)]
+    if any(each is not None for each in seconds):
+        columns = [
+            (tr("mean"), means),
+            (tr("second"), ["" if each is None else _value(each) for each in seconds]),
+        ]
+    if any(each is not None for each in bands):
+        of_repeats = any(line.data.repeats > 1 for line, _ in named)
+        columns[0] = tr("mean"), means
+        columns.append((tr("repeats") if of_repeats else tr("band"), [_ends(each) for each in bands]))
+    headings = tuple(heading for heading, _ in columns) if len(columns) > 1 else ()
+    values = zip(*(column for _, column in columns), strict=True)
+    rows = tuple((line, name, row) for (line, name), row in zip(named, values, strict=True))
+    return Reading(title, headings, rows, is_detailed=len(columns) > 1)
+
+
+def _ends(band: tuple[float, float] | None) -> str:
+    if band is None:
+        return ""
+    return tr("{low} to {high}").format(low=format_value(band[0]), high=format_value(band[1]))
 
 
 def _value(value: float | None) -> str:
@@ -89,7 +124,7 @@ class Crosshair(QGraphicsObject):
     def show_at(self, x: float | None, reading: Reading | None) -> None:
         """Stand at a pixel from the left with a reading; None: nowhere."""
         self.update(self._area())
-        self._x, self._reading = x, self._fitting(reading)
+        self._x, self._reading = x, self._narrow(self._fitting(reading))
         self.update(self._area())
 
     @property
@@ -127,11 +162,20 @@ class Crosshair(QGraphicsObject):
         if len(reading.rows) <= max(1, lines):
             return reading
         kept = reading.rows[: max(1, lines - 1)]
-        return Reading(reading.title, reading.columns, kept, len(reading.rows) - len(kept))
+        return replace(reading, rows=kept, left_out=len(reading.rows) - len(kept))
+
+    def _narrow(self, reading: Reading | None) -> Reading | None:
+        """Leave out the columns behind the first where the box would cover more than half of the chart."""
+        if reading is None or not reading.rows or not reading.is_detailed:
+            return reading
+        if self._box(reading, 0.0).width() <= _MOST_SHARE * self._size[0]:
+            return reading
+        rows = tuple((line, name, values[:1]) for line, name, values in reading.rows)
+        return replace(reading, columns=(), rows=rows)
 
     def _widths(self, reading: Reading) -> tuple[float, list[float]]:
         metrics = self._metrics
-        names = max(metrics.horizontalAdvance(_short(name)) for _, name, _ in reading.rows)
+        names = max(metrics.horizontalAdvance(_short(line, name)) for line, name, _ in reading.rows)
         count = len(reading.rows[0][2])
         columns = []
         for place in range(count):
@@ -172,9 +216,10 @@ class Crosshair(QGraphicsObject):
             self._paint_values(painter, area.left() + names, y, columns, reading.columns)
             y += line
         for sample, name, values in reading.rows:
-            paint_sample(painter, QRectF(area.left(), y, 1.4 * line, line), sample.colour, sample.style, 2)
+            place = QRectF(area.left(), y, 1.4 * line, line)
+            paint_sample(painter, place, sample.colour, sample.style, 2, sample.mark)
             painter.setPen(self._theme.text)
-            painter.drawText(QRectF(area.left() + 1.8 * line, y, names, line), _LEFT, _short(name))
+            painter.drawText(QRectF(area.left() + 1.8 * line, y, names, line), _LEFT, _short(sample, name))
             self._paint_values(painter, area.left() + names, y, columns, values)
             y += line
         if reading.left_out:
@@ -190,9 +235,9 @@ class Crosshair(QGraphicsObject):
             x += width
 
 
-def _short(name: str) -> str:
-    """Return a name cut in the middle: configurations differ at the beginning, repeats at the end."""
-    if len(name) <= _LONGEST:
-        return name
-    half = (_LONGEST - 1) // 2
-    return f"{name[:half]}\N{HORIZONTAL ELLIPSIS}{name[-half:]}"
+def _short(line: Line, name: str) -> str:
+    """Return a name in whole words; the warning is never what is cut."""
+    ending = name_and_warning(line)[1]
+    bare = name.removesuffix(ending) if ending else name
+    ending = name[len(bare) :]
+    return cut_words(bare, lambda text: len(text + ending) <= _LONGEST) + ending

@@ -35,16 +35,22 @@ class Heading(QGraphicsWidget):
         super().__init__()
         self._theme, self._spec = theme, spec
         self._keys: Sequence[Key] = ()
-        self._note = self._of = self._load = ""
+        self._notes: Sequence[str] = ()
+        self._of = self._load = ""
         self._type_scale = 1.0
         self._indent = 0.0
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         self._fit()
 
-    def set_keys(self, keys: Sequence[Key], note: str) -> None:
-        """Explain these styles; the note says what is left out or how lines are made."""
-        self._keys, self._note = keys, note
+    def set_keys(self, keys: Sequence[Key], notes: Sequence[str]) -> None:
+        """Explain these styles; the first of the notes for which there is room says how lines are made."""
+        self._keys, self._notes = keys, notes
         self.update()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How the lines are made, the most there is to say first."""
+        return tuple(self._notes)
 
     def set_devices(self, words: str) -> None:
         """Say of which devices the chart is; empty for one that is of none."""
@@ -109,10 +115,12 @@ class Heading(QGraphicsWidget):
             place = QRectF(x, 0, sample - TINY, area.height())
             paint_sample(painter, place, key.colour, key.style, 2 * self._type_scale)
             x = self._text(painter, area, x + sample, key.label) + 2 * SMALL
-        if self._note and x + metrics.horizontalAdvance(self._note) < area.right():
+        note = next((note for note in self._notes if x + metrics.horizontalAdvance(note) < area.right()), "")
+        if note:
+            painter.setFont(self._theme.font(0.9 * self._type_scale))
             painter.setPen(self._theme.muted)
             right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-            painter.drawText(area, right, self._note)
+            painter.drawText(area, right, note)
 
     def _text(self, painter: QPainter, area: QRectF, x: float, text: str, *, bold: bool = False) -> float:
         font = self._theme.font((1.0 if bold else 0.9) * self._type_scale, bold=bold)

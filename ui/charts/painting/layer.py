@@ -29,9 +29,9 @@ from ui.charts.painting.painting import (
 )
 from ui.theme import Theme
 
-SETTLED_S: Final = 8.0
-"""A centred mean over 15 s is final after half of them."""
-_TAIL_S: Final = 48.0
+_ROUNDING_S: Final = 0.5
+_TAIL_S: Final = 40.0
+"""So much that has settled is painted anew every second, before it goes into the picture."""
 _MARGIN: Final = 4
 
 Ticks = Callable[[Frame], tuple[Sequence[float], Sequence[float]]]
@@ -113,6 +113,12 @@ class CurvesItem(QGraphicsObject):
         self._base = self._whole = None
         self.update()
 
+    @property
+    def _settles_s(self) -> float:
+        """After how many seconds a centred mean is final: half of its width."""
+        widths = (line.data.width_s for line in self._live if line.data.mean is not None)
+        return max(widths, default=0.0) / 2 + _ROUNDING_S
+
     @override
     def boundingRect(self) -> QRectF:
         return QRectF(0, 0, *self._size)
@@ -171,7 +177,7 @@ class CurvesItem(QGraphicsObject):
             self._whole = (frame, self._paint_whole(self._base[1], frame, ratio))
         if fresh:
             self.rendering_s = time.perf_counter() - began_s
-        if self._live and self._live_end_s - self._frozen_s > _TAIL_S:
+        if self._live and self._live_end_s - self._frozen_s > _TAIL_S + self._settles_s:
             self._freeze(self._whole[1], frame, ratio)
         painter.drawPixmap(QPointF(0, 0), self._whole[1])
         if self._live:
@@ -209,7 +215,7 @@ class CurvesItem(QGraphicsObject):
         paint_stalls(painter, frame, self._theme, self._live_ground)
         paint_checkpoints(painter, frame, self._theme, self._live_ground, ratio)
         paint_phases(painter, frame, self._theme, self._live_ground, ratio)
-        self._frozen_s = self._live_end_s - SETTLED_S
+        self._frozen_s = self._live_end_s - self._settles_s
         self._clip_settled(painter, frame)
         paint_lines(painter, frame, self._live, ratio)
         painter.end()
@@ -218,7 +224,7 @@ class CurvesItem(QGraphicsObject):
     def _freeze(self, picture: QPixmap, frame: Frame, ratio: float) -> None:
         """Paint what has settled since into the picture."""
         painter = QPainter(picture)
-        before_s, self._frozen_s = self._frozen_s, self._live_end_s - SETTLED_S
+        before_s, self._frozen_s = self._frozen_s, self._live_end_s - self._settles_s
         self._clip_settled(painter, frame)
         paint_lines(painter, frame, self._live, ratio, before_s)
         painter.end()

@@ -15,10 +15,11 @@ from pyqtgraph.functions import arrayToQPolygonF
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontInfo, QPainter, QPen, QPolygonF
 
-from app.runfile.series import MEAN_S, PhaseRegion
+from app.runfile.series import PhaseRegion
 from ui.charts.data.lines import Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.scale import Array, Frame
+from ui.charts.painting.marks import paint_mark
 from ui.theme import Theme
 
 _BESIDE: Final = (
@@ -35,6 +36,9 @@ _BESIDE: Final = (
 
 
 _BAND_OPACITY: Final = 0.16
+_PALE_BAND_OPACITY: Final = 0.3
+_MARKS_APART: Final = 110.0
+"""Pixels between the marks of a line."""
 _BAND_PIXELS: Final = 3
 _MOST_MARKED: Final = 40
 _PHASE_FONT: Final = 0.85
@@ -162,6 +166,7 @@ def paint_lines(
         beside = _BESIDE[: min(len(_BESIDE), 2 * weight - 2 or 1)]
         _paint(painter, _rows_of(line.main, frame, after_s, _columns_of(line, frame)), beside)
         _paint_points(painter, frame, line, unit)
+        _paint_marks(painter, frame, line, unit, after_s)
 
 
 def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> None:
@@ -172,6 +177,25 @@ def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> N
     for x, y in zip(frame.x(line.main.t_s).tolist(), frame.y(line.main.values).tolist(), strict=True):
         painter.drawEllipse(QPointF(x, y), 3 * unit, 3 * unit)
     painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _paint_marks(
+    painter: QPainter, frame: Frame, line: Line, unit: float, after_s: float | None = None
+) -> None:
+    """Draw the mark of a line along it; those of different lines stand at different places."""
+    if not line.mark or not len(line.main.t_s):
+        return
+    apart = _MARKS_APART * unit
+    first = apart * ((line.mark * 0.37) % 1.0)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
+    ground = QColor("#ffffff") if line.colour.lightness() < 128 else QColor("#000000")
+    for x in np.arange(first, frame.width, apart).tolist():
+        t_s = frame.start_s + x / frame.width * (frame.end_s - frame.start_s)
+        value = line.read(t_s) if after_s is None or t_s > after_s else None
+        if value is not None:
+            y = float(frame.y(value))
+            if 0 <= y <= frame.height:
+                paint_mark(painter, QPointF(x, y), line.mark, line.colour, ground, unit)
 
 
 def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
@@ -187,6 +211,7 @@ def draw_lines(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
         painter.setPen(QPen(line.colour, 0.4 + 0.5 * line.weight, line.style))
         _paint(painter, _rows_of(line.main, frame, None), _BESIDE[:1])
         _paint_points(painter, frame, line, 1.0)
+        _paint_marks(painter, frame, line, 1.0)
 
 
 def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
@@ -195,7 +220,7 @@ def paint_bands(painter: QPainter, frame: Frame, lines: Iterable[Line]) -> None:
         if line.data.band is None:
             continue
         colour = QColor(line.colour)
-        colour.setAlphaF(_BAND_OPACITY)
+        colour.setAlphaF(_PALE_BAND_OPACITY if line.is_pale else _BAND_OPACITY)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour)
         (t_s, low), (other_t_s, high) = _band_ends(line.data.band, frame)
@@ -239,7 +264,9 @@ def _columns_of(line: Line, frame: Frame) -> int:
     Painting costs by the points: a tick of one run repaints eleven others.
     """
     pixel_s = (frame.end_s - frame.start_s) / frame.width
-    return frame.width // 2 if line.data.mean is not None and 4 * pixel_s <= MEAN_S else frame.width
+    return (
+        frame.width // 2 if line.data.mean is not None and 4 * pixel_s <= line.data.width_s else frame.width
+    )
 
 
 def _piece(series: Pyramid, frame: Frame, after_s: float | None, columns: int) -> tuple[Array, Array]:
@@ -293,10 +320,14 @@ def _paint(painter: QPainter, rows: Sequence[QPolygonF], beside: Sequence[tuple[
         painter.translate(-right, -down)
 
 
-def paint_sample(painter: QPainter, area: QRectF, colour: QColor, style: Qt.PenStyle, weight: float) -> None:
-    """Draw a short piece of a line, for lists and headings."""
+def paint_sample(
+    painter: QPainter, area: QRectF, colour: QColor, style: Qt.PenStyle, weight: float, mark: int = 0
+) -> None:
+    """Draw a short piece of a line with its mark, for lists and headings."""
     pen = QPen(colour, weight, style, Qt.PenCapStyle.FlatCap)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
     painter.setPen(pen)
     y = area.center().y()
     painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+    ground = QColor("#ffffff") if colour.lightness() < 128 else QColor("#000000")
+    paint_mark(painter, area.center(), mark, colour, ground, 1.0)

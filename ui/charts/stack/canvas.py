@@ -18,6 +18,8 @@ from ui.charts.stack.chart import Chart
 from ui.theme import Theme
 
 _LOWEST_CHART = 110
+_NAMES_SHARE = 0.26
+"""Of the width that names at the ends of lines take at most."""
 _CACHE_KIB = 64 * 1024
 
 
@@ -80,9 +82,10 @@ class Canvas(QScrollArea):
         for chart in self._made.values():
             chart.set_shown(shown=chart in self.charts)
         for row, chart in enumerate(self.charts):
-            self._grid.addItem(chart.heading, 2 * row, 0, 1, 2)
+            self._grid.addItem(chart.heading, 2 * row, 0, 1, 3)
             self._grid.addItem(chart.axis, 2 * row + 1, 0)
             self._grid.addItem(chart.view, 2 * row + 1, 1)
+            self._grid.addItem(chart.labels, 2 * row + 1, 2)
         for row in range(self._grid.rowCount()):
             self._grid.setRowStretchFactor(row, row % 2 if row < 2 * len(self.charts) else 0)
         if self.charts:
@@ -98,7 +101,7 @@ class Canvas(QScrollArea):
         chart = Chart(charts_along(self.time_axis.kind.along)[chart_id], self._theme, self.time_axis)
         chart.set_type_scale(self._type_scale)
         chart.moved.connect(self.moved)
-        for item in (chart.heading, chart.axis, chart.view):
+        for item in (chart.heading, chart.axis, chart.view, chart.labels):
             item.setParentItem(self._central)
         return chart
 
@@ -108,15 +111,19 @@ class Canvas(QScrollArea):
         for chart in self._made.values():
             chart.set_type_scale(scale)
         self.time_axis.set_type_scale(scale)
-        self._grid.setContentsMargins(0, 0, self.time_axis.overhang, 0)
         self._view.setMinimumHeight(round(_LOWEST_CHART * scale) * len(self.charts) + 24)
 
     def align(self) -> None:
-        """Make all value axes as wide as the widest."""
+        """Make all value axes as wide as the widest, and the names of the lines at the right as well."""
         widths = [chart.wanted_axis_width() for chart in self.charts]
         width = math.ceil(max(self._caption.wanted_width(), *widths, 0.0))
         for chart in self.charts:
             chart.set_axis_width(width)
+        wanted = max((chart.wanted_label_width() for chart in self.charts), default=0.0)
+        names = math.ceil(min(wanted, _NAMES_SHARE * max(1.0, float(self.viewport().width()))))
+        for chart in self._made.values():
+            chart.labels.set_width(names)
+        self._grid.setContentsMargins(0, 0, max(0.0, self.time_axis.overhang - names), 0)
 
     def dress(self) -> None:
         """Take the theme's colours."""

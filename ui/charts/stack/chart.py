@@ -9,6 +9,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QObject, QPointF, Qt, Signal
 
 from app.domain.text import tr
+from ui.charts.data.curves import width_words
 from ui.charts.data.lines import Line
 from ui.charts.data.registry import ChartSpec
 from ui.charts.data.scale import Frame, Range, keep_range, value_range
@@ -16,6 +17,7 @@ from ui.charts.painting.axes import TimeAxis, ValueAxis
 from ui.charts.painting.crosshair import Crosshair, read_lines
 from ui.charts.painting.heading import Heading, Key
 from ui.charts.painting.layer import CurvesItem
+from ui.charts.painting.line_labels import LineLabels, labels_of
 from ui.charts.painting.painting import ChartBackground
 from ui.theme import Theme
 
@@ -23,7 +25,7 @@ _CLICK_REACH = 8.0
 
 
 class Chart(QObject):
-    """A chart in a graphics layout; three cells: heading above, axis left, view right.
+    """A chart in a graphics layout; four cells: heading above, axis left, view, names of the lines right.
 
     Signals:
         moved: the user moved or zoomed this chart's time; start and end in s.
@@ -36,6 +38,7 @@ class Chart(QObject):
         self.spec = spec
         self._theme, self.time_axis = theme, time_axis
         self.heading = Heading(theme, spec)
+        self.labels = LineLabels(theme)
         self.axis = ValueAxis(theme, is_log=spec.log_y)
         self.view = pg.ViewBox(enableMenu=False, defaultPadding=0)
         self.view.setMouseEnabled(x=True, y=False)
@@ -75,11 +78,12 @@ class Chart(QObject):
         self.view.setBackgroundColor(self._theme.background)
         self.axis.dress()
         self.heading.update()
+        self.labels.update()
         self.layer.invalidate()
 
     def set_shown(self, *, shown: bool) -> None:
         """Show or hide the chart; a hidden one holds no lines."""
-        for item in (self.heading, self.axis, self.view):
+        for item in (self.heading, self.axis, self.view, self.labels):
             item.setVisible(shown)
         if not shown:
             self.limits = ()
@@ -90,6 +94,7 @@ class Chart(QObject):
         """Use larger or smaller type."""
         self.heading.set_type_scale(scale)
         self.axis.set_type_scale(scale)
+        self.labels.set_type_scale(scale)
         self.crosshair.set_type_scale(scale)
 
     def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
@@ -117,6 +122,7 @@ class Chart(QObject):
             self.layer.set_live(lines, ground, end_s)
         else:
             self.layer.grow_live(lines, ground, end_s, changed_s)
+        self.labels.set_labels(labels_of(self.lines, self.spec))
 
     def fit_values(self, whole: Range, *, anew: bool) -> bool:
         """Make the value axis hold its lines in the whole time; one that holds them with room stays as it is.
@@ -155,6 +161,10 @@ class Chart(QObject):
         self.axis.setWidth(pixels)
         self.heading.set_indent(pixels)
 
+    def wanted_label_width(self) -> float:
+        """Return the pixels that the names of the lines need at their right; 0 for none."""
+        return self.labels.wanted_width()
+
     def explain(self, empty: str, devices: str, load: str) -> None:
         """Tell in the heading what the line styles stand for, and say `empty` where there is no line.
 
@@ -170,20 +180,10 @@ class Chart(QObject):
         full = {line.run_id for line in self.lines if line.rank}
         for line in sorted(self.lines, key=lambda line: -line.rank):
             colour = line.colour if len(full) <= 1 else self._theme.muted
-            # Where the style tells runs apart it says nothing about the curve.
-            styles = {each.style for each in self.lines if each.curve.id == line.curve.id}
-            style = line.style if len(styles) == 1 else Qt.PenStyle.SolidLine
-            keys.setdefault(line.curve.id, Key(line.curve.label, colour, style))
+            keys.setdefault(line.curve.id, Key(line.curve.label, colour, line.style))
         ordered = [keys[curve.id] for curve in self.spec.curves if curve.id in keys]
-        smooth = any(line.data.mean is not None for line in self.lines)
-        seconds = any(line.seconds_colour is not None for line in self.lines)
-        note = ""
-        if smooth:
-            note = tr("thin: seconds, thick: 15 s mean") if seconds else tr("15 s mean")
-            if any(line.data.band is not None for line in self.lines):
-                note = tr("15 s mean, band: lowest and highest second around it")
         known = [Key(line.label, line.colour, Qt.PenStyle.DashDotDotLine) for line in self.limits]
-        self.heading.set_keys((*(ordered if len(self.spec.curves) > 1 else ()), *known), note)
+        self.heading.set_keys((*(ordered if len(self.spec.curves) > 1 else ()), *known), notes_of(self.lines))
 
     def show_crosshair(self, t_s: float | None, title: str) -> None:
         """Read every line at a time; None: take the crosshair away."""
@@ -223,6 +223,7 @@ class Chart(QObject):
 
     def _on_view_resized(self, *_: object) -> None:
         self.layer.set_size(self.view.width(), self.view.height())
+        self._place_labels()
         self.crosshair.set_size(self.view.width(), self.view.height())
 
     def _on_view_moved(self, *_: object) -> None:
@@ -231,6 +232,35 @@ class Chart(QObject):
 
     def _update_layer(self) -> None:
         self.layer.set_ranges(self._times, self.values)
+        self._place_labels()
+
+    def _place_labels(self) -> None:
+        self.labels.set_ranges(self._times, self.values, self.view.height(), is_log=self.spec.log_y)
+
+
+def notes_of(lines: Sequence[Line]) -> tuple[str, ...]:
+    """Return how the lines are made, in words: the most there is to say first, then shorter."""
+    smooth = [line.data for line in lines if line.data.mean is not None]
+    if not smooth:
+        repeats = max((line.data.repeats for line in lines), default=1)
+        return (
+            (tr("mean of the repeats, band: lowest and highest"), tr("mean of the repeats"))
+            if repeats > 1
+            else ()
+        )
+    width = width_words(smooth[0].width_s)
+    if any(data.repeats > 1 for data in smooth):
+        return (
+            tr("{width} mean of the repeats, band: lowest and highest of them").format(width=width),
+            tr("{width} mean, band: repeats").format(width=width),
+            tr("{width} mean").format(width=width),
+        )
+    short = tr("{width} mean").format(width=width)
+    if any(data.band is not None for data in smooth):
+        return tr("{width} mean, band: lowest and highest second around it").format(width=width), short
+    if any(line.seconds_colour is not None for line in lines):
+        return tr("thin: seconds, thick: {width} mean").format(width=width), short
+    return (short,)
 
 
 def _drawn(limit: Line) -> tuple[str, str, Range]:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-from PySide6.QtCore import Qt
+from dataclasses import dataclass, replace
+from operator import is_not
 
 from app.domain.text import tr
 from app.runfile.reader import RunEvent
+from app.runfile.series import MEAN_S
+from ui.charts.data.curves import (
+    CurveData,
+    LiveCurves,
+    curve_data,
+    mean_of_repeats,
+    with_envelope,
+    with_width,
+)
 from ui.charts.data.limits import limit_lines
-from ui.charts.data.lines import BandKind, CurveData, Line, LineStyler, LiveCurves, curve_data, with_envelope
+from ui.charts.data.lines import BandKind, Line, LineStyler
 from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words, phases_of
 from ui.charts.data.registry import ChartSpec, CurveSpec
 from ui.charts.data.scale import Range
@@ -18,9 +26,42 @@ from ui.charts.data.x_axis import TIME, XAxisKind
 from ui.charts.painting.painting import ChartBackground
 from ui.theme import Theme
 
+_Key = tuple[str, str, str]
+"""Of what was computed: run or configuration, chart, curve."""
+
 LIVE = "live"
 _GROWTH = 1.25
 _MOST_WARM_UP = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What one line of each curve stands for.
+
+    Attributes:
+        trace: how it is drawn and called.
+        members: the runs; several where they are repeats of one configuration.
+    """
+
+    trace: RunTrace
+    members: tuple[RunTrace, ...]
+
+
+def bundled(traces: Sequence[RunTrace], focus: str | None) -> tuple[Bundle, ...]:
+    """Return runs by configuration, in the order of their first ones; the run in focus also by itself."""
+    groups: dict[str, list[RunTrace]] = {}
+    for trace in traces:
+        groups.setdefault(trace.group or trace.run_id, []).append(trace)
+    found = []
+    for key, members in groups.items():
+        first = members[0]
+        if len(members) == 1:
+            found.append(Bundle(first, (first,)))
+            continue
+        drawn = replace(first, run_id=key, label=first.group_label or first.label)
+        found.append(Bundle(drawn, tuple(members)))
+        found += [Bundle(trace, (trace,)) for trace in members if trace.run_id == focus]
+    return tuple(found)
 
 
 class ChartModel:
@@ -31,32 +72,59 @@ class ChartModel:
         live: the run that lasts.
         focus: run that is drawn thick.
         thick: lines for a projector.
-        around: what is drawn around the means.
-        styled: whether the line style tells runs apart.
+        around: what is drawn around the means; `AUTOMATIC` draws one line a configuration.
+        width_s: of the running means.
     """
 
     def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
         self._theme = theme
         self._kind = kind
         self.around = BandKind.AUTOMATIC
-        self.styled = False
         self.runs: tuple[RunTrace, ...] = ()
         self.live: RunTrace | None = None
         self.focus: str | None = None
         self.thick = False
+        self.width_s = MEAN_S
         self._live_curves = LiveCurves()
-        self._known: dict[tuple[str, str, str], tuple[PlotDataset, CurveData]] = {}
-        self._bands: dict[tuple[str, str, str], tuple[CurveData, CurveData]] = {}
+        self._known: dict[_Key, tuple[PlotDataset, CurveData]] = {}
+        self._bands: dict[_Key, tuple[CurveData, CurveData]] = {}
+        self._means: dict[_Key, tuple[tuple[CurveData, ...], CurveData]] = {}
         self._chosen: dict[tuple[str, str], bool] = {}
+        self._kept: tuple[tuple[object, ...], tuple[RunTrace, ...], tuple[Bundle, ...]] | None = None
+
+    @property
+    def _saved(self) -> tuple[tuple[RunTrace, ...], tuple[Bundle, ...]]:
+        """The saved runs that are drawn, and their bundles; made once, a live run asks every second."""
+        asked: tuple[object, ...] = (self.runs, self.live is None, self.focus, self.around)
+        if self._kept is None or any(new is not old for new, old in zip(asked, self._kept[0], strict=True)):
+            shown = tuple(trace for trace in self.runs if trace.visible)
+            if self.live is not None:
+                shown = tuple(replace(trace, pale=trace.run_id != self.focus) for trace in shown)
+            self._kept = asked, shown, self._bundles(shown)
+        return self._kept[1], self._kept[2]
+
+    def _bundles(self, traces: Sequence[RunTrace]) -> tuple[Bundle, ...]:
+        if self.around is BandKind.AUTOMATIC and self._kind is TIME:
+            return bundled(traces, self.focus)
+        return tuple(Bundle(trace, (trace,)) for trace in traces)
+
+    @property
+    def bundles(self) -> tuple[Bundle, ...]:
+        """What the lines of saved runs stand for, those that are drawn."""
+        return self._saved[1]
+
+    @property
+    def all_bundles(self) -> tuple[Bundle, ...]:
+        """The same, hidden ones included; the run in focus not by itself."""
+        if self.around is BandKind.AUTOMATIC and self._kind is TIME:
+            return bundled(self.runs, None)
+        return tuple(Bundle(trace, (trace,)) for trace in self.runs)
 
     @property
     def traces(self) -> tuple[RunTrace, ...]:
         """The runs that are drawn, the live one last; behind a live one the others are pale."""
-        shown = tuple(trace for trace in self.runs if trace.visible)
-        if self.live is None:
-            return shown
-        behind = (replace(trace, pale=trace.run_id != self.focus) for trace in shown)
-        return (*behind, self.live)
+        shown = self._saved[0]
+        return shown if self.live is None else (*shown, self.live)
 
     @property
     def told(self) -> PlotDataset | None:
@@ -88,12 +156,26 @@ class ChartModel:
         """What the latencies of the runs leave out, in words."""
         return load_words(trace.data for trace in self.traces)
 
+    @property
+    def name_of_told(self) -> str:
+        """What that run is called, where others are shown beside it."""
+        told = self.told
+        several = len(self.traces) > 1
+        return next((trace.label for trace in self.traces if several and trace.data is told), "")
+
     def set_runs(self, runs: Sequence[RunTrace]) -> None:
         """Show these saved runs; what was computed of those that were shown already is kept."""
         self.runs = tuple(runs)
         data = {trace.run_id: trace.data for trace in runs}
+        groups = {trace.group or trace.run_id for trace in runs}
         self._bands = {key: kept for key, kept in self._bands.items() if key[0] in data}
+        self._means = {key: kept for key, kept in self._means.items() if key[0] in groups}
         self._known = {key: kept for key, kept in self._known.items() if data.get(key[0]) is kept[0]}
+
+    def set_width(self, width_s: float) -> None:
+        """Make running means so many seconds wide."""
+        if width_s != self.width_s:
+            self.width_s, self._live_curves = width_s, LiveCurves(width_s)
 
     def set_run_visible(self, run_id: str, *, visible: bool) -> None:
         """Show or hide a saved run."""
@@ -103,7 +185,7 @@ class ChartModel:
 
     def set_live(self, live: RunTrace | None) -> None:
         """Show another run that lasts."""
-        self.live, self._live_curves = live, LiveCurves()
+        self.live, self._live_curves = live, LiveCurves(self.width_s)
 
     def choose_curve(self, chart_id: str, curve_id: str, *, visible: bool) -> None:
         """Show or hide a curve, however many runs there are."""
@@ -134,11 +216,10 @@ class ChartModel:
         """Return the lines of the saved runs on a chart; none for curves without samples."""
         wardrobe = self._wardrobe()
         lines = [
-            wardrobe.dress(trace, chart, curve, self._curve_data(trace, chart, curve))
-            for trace in self.traces
-            if trace is not self.live
+            wardrobe.dress(bundle.trace, curve, self._bundle_data(bundle, chart, curve))
+            for bundle in self.bundles
             for curve in chart.curves
-            if self._wants(wardrobe, chart, curve, trace)
+            if self._wants(wardrobe, chart, curve, bundle.trace)
         ]
         return [line for line in lines if len(line.main.t_s)]
 
@@ -154,33 +235,54 @@ class ChartModel:
                 data, since_s = self._live_curves.update(self.live.data, chart, curve)
                 changed_s = min(changed_s, since_s)
                 if len(data.seconds.t_s):
-                    lines.append(wardrobe.dress(self.live, chart, curve, data))
+                    lines.append(wardrobe.dress(self.live, curve, data))
         return lines, changed_s
 
     def limit_lines(self, chart: ChartSpec, lines: Sequence[Line], whole: Range) -> list[Line]:
         """Return level lines for what the storage of the runs can do, where that is known and near."""
-        data = {trace.run_id: trace.data for trace in self.traces if not trace.pale}
+        data = {bundle.trace.run_id: bundle.trace.data for bundle in self.bundles if not bundle.trace.pale}
+        if self.live is not None:
+            data[self.live.run_id] = self.live.data
         known = [(data[line.run_id], line) for line in lines if line.run_id in data]
         return limit_lines(chart, known, whole)
 
-    def style_of(self, trace: RunTrace) -> Qt.PenStyle:
-        """Return the line style of a run's main curve."""
-        return self._wardrobe().style_of(trace)
-
     def _wardrobe(self) -> LineStyler:
-        count = sum(not trace.pale for trace in self.traces)
+        grouped = self.around is BandKind.AUTOMATIC and self._kind is TIME
+        drawn = [*self._saved[0], *(() if self.live is None else (self.live,))]
+        names = {(grouped and trace.group) or trace.run_id for trace in drawn if not trace.pale}
+        offered = {(grouped and trace.group) or trace.run_id for trace in self.runs}
         return LineStyler(
-            self._theme, self.focus, count, self.thick, self.around, self.styled, gap=self._kind.gap
+            self._theme,
+            self.focus,
+            len(names),
+            self.thick,
+            self.around,
+            gap=self._kind.gap,
+            offered=0 if self.live is not None else len(offered),
         )
 
     def _wants(self, wardrobe: LineStyler, chart: ChartSpec, curve: CurveSpec, trace: RunTrace) -> bool:
         return self._chosen.get((chart.id, curve.id), wardrobe.is_shown(curve, trace))
 
-    def _curve_data(self, trace: RunTrace, chart: ChartSpec, curve: CurveSpec) -> CurveData:
+    def _bundle_data(self, bundle: Bundle, chart: ChartSpec, curve: CurveSpec) -> CurveData:
+        members = tuple(self.curve_of(trace, chart, curve) for trace in bundle.members)
+        if len(members) == 1:
+            return members[0]
+        key = (bundle.trace.run_id, chart.id, curve.id)
+        known = self._means.get(key)
+        if known is None or len(known[0]) != len(members) or any(map(is_not, known[0], members)):
+            known = self._means[key] = members, mean_of_repeats(members)
+        return known[1]
+
+    def curve_of(self, trace: RunTrace, chart: ChartSpec, curve: CurveSpec) -> CurveData:
+        """Return what is drawn of a curve of a saved run; computed once for each width of the means."""
         key = (trace.run_id, chart.id, curve.id)
-        if key not in self._known:
-            self._known[key] = trace.data, curve_data(trace.data, curve, chart.factor)
-        data = self._known[key][1]
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = trace.data, curve_data(trace.data, curve, chart.factor, self.width_s)
+        data = with_width(known[1], self.width_s)
+        if data is not known[1]:
+            self._known[key] = trace.data, data
         if self.around is not BandKind.ENVELOPE or trace.run_id == self.focus:
             return data
         if key not in self._bands or self._bands[key][0] is not data:

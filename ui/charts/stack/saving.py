@@ -107,7 +107,7 @@ class Picture:
             y = top + number * self._row
             for line, x in row:
                 sample = QRectF(x, y, 2 * self._row, self._row)
-                paint_sample(painter, sample, line.colour, line.style, 2)
+                paint_sample(painter, sample, line.colour, line.style, 2, line.mark)
                 painter.setPen(self._theme.text)
                 place = QRectF(sample.right() + SMALL, y, self._width, self._row)
                 painter.drawText(place, _LEFT, line.label)

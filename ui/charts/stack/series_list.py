@@ -31,7 +31,7 @@ class SeriesList(QTreeWidget):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.setAccessibleName(tr("Lines shown in the charts"))
         self._rows: list[tuple[tuple[str, ...], QTreeWidgetItem]] = []
-        self._samples: dict[tuple[int, Qt.PenStyle, float], QIcon] = {}
+        self._samples: dict[tuple[int, Qt.PenStyle, int, float], QIcon] = {}
         stack.lines_changed.connect(self._update)
         self.itemChanged.connect(self._on_item_changed)
         self._update()
@@ -86,34 +86,37 @@ class SeriesList(QTreeWidget):
             trace = next(trace for trace in self._stack.runs if trace.run_id == key[1])
             text, shown = trace.label, trace.visible
             index = trace.colour_index
-            item.setIcon(0, self._sample(theme.series_colour(index), self._stack.shown.style_of(trace)))
+            colour, mark = theme.series_colour(index), theme.series_mark(index)
+            item.setIcon(0, self._sample(colour, Qt.PenStyle.SolidLine, mark))
         else:
             chart = next(chart for chart in self._stack.charts if chart.spec.id == key[1])
             text = next(curve.label for curve in chart.spec.curves if curve.id == key[2])
             lines = [line for line in chart.lines if line.curve.id == key[2]]
             shown = bool(lines)
             full = [line for line in lines if line.rank]
-            item.setIcon(0, self._sample(full[0].colour, full[0].style) if len(full) == 1 else QIcon())
+            styles = {line.style for line in full}
+            colour = full[0].colour if len(full) == 1 else theme.muted
+            item.setIcon(0, self._sample(colour, full[0].style) if len(styles) == 1 else QIcon())
         if item.text(0) != text:
             item.setText(0, text)
             item.setToolTip(0, tooltip(text))  # a name is never markup
         item.setCheckState(0, Qt.CheckState.Checked if shown else Qt.CheckState.Unchecked)
 
-    def _sample(self, colour: QColor, style: Qt.PenStyle) -> QIcon:
+    def _sample(self, colour: QColor, style: Qt.PenStyle, mark: int = 0) -> QIcon:
         """Return a piece of a line; made once, because a tick shows all rows anew."""
         ratio = self.devicePixelRatioF()
-        key = (colour.rgb(), style, ratio)
+        key = (colour.rgb(), style, mark, ratio)
         if key not in self._samples:
-            self._samples[key] = self._make_sample(colour, style, ratio)
+            self._samples[key] = self._make_sample(colour, style, mark, ratio)
         return self._samples[key]
 
     @staticmethod
-    def _make_sample(colour: QColor, style: Qt.PenStyle, ratio: float) -> QIcon:
+    def _make_sample(colour: QColor, style: Qt.PenStyle, mark: int, ratio: float) -> QIcon:
         picture = QPixmap(_SAMPLE * ratio)
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
-        paint_sample(painter, QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height()), colour, style, 3)
+        paint_sample(painter, QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height()), colour, style, 3, mark)
         painter.end()
         return QIcon(picture)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QPointF, Qt, QTimer, Signal
@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from app.domain.text import tr
 from app.runfile.series import RunData
-from ui.charts.data.lines import BandKind, needed
+from ui.charts.data.curves import mean_width, needed
+from ui.charts.data.lines import BandKind
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, charts_along, expanded
 from ui.charts.data.scale import Range
@@ -52,12 +53,14 @@ class ChartStack(QWidget):
         run_clicked: id of the run whose line was clicked.
         charts_changed: the user chose or reordered charts; ids.
         lines_changed: other lines are shown.
+        times_settled: another time is shown, and the gesture that asked for it has ended.
     """
 
     hovered = Signal(float)
     run_clicked = Signal(str)
     charts_changed = Signal(list)
     lines_changed = Signal()
+    times_settled = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None, kind: XAxisKind = TIME) -> None:
         super().__init__(parent)
@@ -120,7 +123,18 @@ class ChartStack(QWidget):
 
     def set_run_visible(self, run_id: str, *, visible: bool) -> None:
         """Show or hide a saved run."""
-        self.shown.set_run_visible(run_id, visible=visible)
+        self.set_runs_visible([run_id], visible=visible)
+
+    def set_runs_visible(self, run_ids: Collection[str], *, visible: bool) -> None:
+        """Show or hide saved runs."""
+        for run_id in run_ids:
+            self.shown.set_run_visible(run_id, visible=visible)
+        self._update_lines()
+
+    def show_only(self, run_ids: Collection[str] | None) -> None:
+        """Show these saved runs and hide the others; None: show all."""
+        for trace in self.runs:
+            self.shown.set_run_visible(trace.run_id, visible=run_ids is None or trace.run_id in run_ids)
         self._update_lines()
 
     def set_curve_visible(self, chart_id: str, curve_id: str, *, visible: bool) -> None:
@@ -145,15 +159,13 @@ class ChartStack(QWidget):
             self.shown.around = around
             self._update_lines()
 
-    def set_styled(self, styled: bool) -> None:  # noqa: FBT001 - a setter
-        """Tell runs apart by line style as well as colour, where each has one line only."""
-        if styled != self.shown.styled:
-            self.shown.styled = styled
-            self._update_lines()
-
-    def set_live(self, data: RunData | None, colour_index: int = 0, label: str = "") -> None:
+    def set_live(
+        self, data: RunData | None, colour_index: int = 0, label: str = "", warning: str = ""
+    ) -> None:
         """Show a run that lasts, or none; the time shown is the planned one unless it was set."""
-        live = None if data is None else RunTrace(LIVE, data, colour_index, label or data.name)
+        live = (
+            None if data is None else RunTrace(LIVE, data, colour_index, label or data.name, warning=warning)
+        )
         self.shown.set_live(live)
         self._update_lines()
 
@@ -164,7 +176,10 @@ class ChartStack(QWidget):
             return
         self.shown.live = replace(self.shown.live, data=data)
         self._update_times()
-        self._show_live(anew=False)
+        if not self._gesture.isActive() and self._wants_other_width():
+            self._update_lines()
+        else:
+            self._show_live(anew=False)
         if self._crosshair_s is not None:
             self.show_crosshair(self._crosshair_s)
 
@@ -194,6 +209,7 @@ class ChartStack(QWidget):
     def show_everything(self) -> None:
         """Show the whole time."""
         self._zoom = None
+        self._begin_gesture()
         self._update_times()
 
     def _update_times(self) -> None:
@@ -215,11 +231,18 @@ class ChartStack(QWidget):
         for chart in self.charts:
             chart.layer.sketching = False
             chart.layer.update()
+        if self._wants_other_width():
+            self._update_lines()
+        self.times_settled.emit()
+
+    def _wants_other_width(self) -> bool:
+        return mean_width(self._times[1] - self._times[0]) != self.shown.width_s
 
     # Lines
 
     def _update_lines(self) -> None:
         self._update_times()
+        self.shown.set_width(mean_width(self._times[1] - self._times[0]))
         self._expand_charts()
         ground = ChartBackground() if self.shown.live is not None else ground_of(self.shown.told)
         for chart in self.charts:
@@ -271,7 +294,9 @@ class ChartStack(QWidget):
         """Return the time, and what happened there to the run whose events are shown."""
         words = [self.kind.moment(t_s, self._times[1])]
         if self.shown.told is not None:
-            words += describe_events(self.shown.told, t_s, (self._times[1] - self._times[0]) / 300)
+            told = describe_events(self.shown.told, t_s, (self._times[1] - self._times[0]) / 300)
+            name = self.shown.name_of_told
+            words += [tr("{what} of {run}").format(what=each, run=name) if name else each for each in told]
         return " \N{MIDDLE DOT} ".join(words)
 
     def _on_pointed(self, scene: QPointF) -> None:

@@ -21,6 +21,7 @@ from typing_extensions import override
 from app.analysis.labels import DISK_MARKS, format_tps
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.writer import RunState
+from ui.charts.painting.marks import paint_mark
 from ui.theme import Theme, mix
 from ui.widgets.formatting import SEPARATOR, mark_words, run_name, second_line, state_words
 from ui.window.library.model import COLOUR_ROLE, ROW_ROLE
@@ -158,9 +159,11 @@ class LibraryDelegate(QStyledItemDelegate):
         sample = round(metrics.height() * 1.5)
         if colour_number >= 0:
             y = area.center().y() + 0.5
-            style = self._theme.series_style(colour_number)
-            painter.setPen(QPen(self._theme.series_colour(colour_number), 3.0, style))
+            colour = self._theme.series_colour(colour_number)
+            painter.setPen(QPen(colour, 3.0))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.left() + sample * 0.8, y))
+            middle, mark = QPointF(area.left() + sample * 0.4, y), self._theme.series_mark(colour_number)
+            paint_mark(painter, middle, mark, colour, self._theme.background, 1.0)
             area = area.adjusted(sample, 0, 0, 0)
         tps = format_tps(row.run.entry.tps)
         painter.setFont(look.font)

@@ -26,7 +26,7 @@ Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole + 1
 """The `Row` itself."""
 COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 2
-"""Number of the colour of a chosen run; -1 where it is not chosen."""
+"""Number of the colour of a chosen run's configuration; -1 where it is not chosen."""
 MIME_TYPE: Final = "application/x-pgfooting-runs"
 
 _NOTE_LINES: Final = 6
@@ -34,6 +34,15 @@ _NOTE_LINES: Final = 6
 _MOST_CHANGES: Final = 60
 """From so many rows that come and go on, one reset of the list costs less."""
 _NO_PARENT: Final = QModelIndex()
+
+
+Group = tuple[str, str]
+"""What tells configurations apart: campaign and name."""
+
+
+def group_of(run: ListedRun) -> Group:
+    """Return what tells the configuration of a run from every other one."""
+    return folder_of(run), run.entry.configuration or run_name(run)
 
 
 class LibraryModel(QAbstractListModel):
@@ -51,7 +60,7 @@ class LibraryModel(QAbstractListModel):
         self._numbers: dict[str, int] = {}
         self._runs: dict[str, ListedRun] = {}
         self._colours: dict[str, int] = {}
-        self._remembered: dict[str, int] = {}
+        self._remembered: dict[Group, int] = {}
 
     # What others ask
 
@@ -75,7 +84,7 @@ class LibraryModel(QAbstractListModel):
 
     @property
     def chosen(self) -> dict[str, int]:
-        """Paths of the chosen runs and the number of each one's colour, in the order of choosing."""
+        """Paths of the chosen runs, each with the number of its configuration, in the order of choosing."""
         return dict(self._colours)
 
     def newest_campaign(self) -> tuple[str, ...]:
@@ -107,15 +116,20 @@ class LibraryModel(QAbstractListModel):
             self.choose([key for key in self._colours if key not in gone])
 
     def choose(self, keys: Iterable[str]) -> None:
-        """Choose exactly these runs; a run keeps the colour that it had, if that is free."""
+        """Choose exactly these runs; repeats of a configuration share a colour.
+
+        A configuration keeps the colour that it had, if that is free; new ones are numbered in the order in
+        which they were first measured, as on the live page.
+        """
         wanted = [key for key in dict.fromkeys(keys) if self.is_readable(key)]
         before = self._colours
-        colours = {key: before[key] for key in wanted if key in before}
-        for key in wanted:
-            if key not in colours:
-                colours[key] = self._free_colour(key, set(colours.values()))
-        self._colours = {key: colours[key] for key in wanted}
-        self._remembered |= self._colours
+        groups = {key: self._group_of(key) for key in wanted}
+        colours = {groups[key]: before[key] for key in wanted if key in before}
+        for key in sorted(wanted, key=self._when_measured):
+            if groups[key] not in colours:
+                colours[groups[key]] = self._free_colour(groups[key], set(colours.values()))
+        self._colours = {key: colours[groups[key]] for key in wanted}
+        self._remembered |= colours
         if before != self._colours:
             self._repaint()
             self.chosen_changed.emit()
@@ -137,8 +151,14 @@ class LibraryModel(QAbstractListModel):
     def _count(self) -> None:
         self._numbers = {row.key: number for number, row in enumerate(self._rows)}
 
-    def _free_colour(self, key: str, taken: set[int]) -> int:
-        remembered = self._remembered.get(key)
+    def _group_of(self, key: str) -> Group:
+        return group_of(self._runs[key])
+
+    def _when_measured(self, key: str) -> float:
+        return self._runs[key].entry.started or 0.0
+
+    def _free_colour(self, group: Group, taken: set[int]) -> int:
+        remembered = self._remembered.get(group)
         if remembered is not None and remembered not in taken:
             return remembered
         return next(number for number in range(len(taken) + 1) if number not in taken)

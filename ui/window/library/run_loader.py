@@ -13,7 +13,7 @@ from app.domain.errors import FootingError
 from app.library.scan import ListedRun
 from app.runfile.series import RunData, load_run_data
 from ui.background import BackgroundOp
-from ui.charts.data.lines import needed
+from ui.charts.data.curves import needed
 from ui.charts.data.registry import CHARTS
 
 
@@ -33,7 +33,7 @@ def load_run(listed: ListedRun, charts: Iterable[str], shown: int) -> LoadedRun:
     Args:
         listed: the run.
         charts: ids of the charts in which it will be.
-        shown: how many runs will be in them.
+        shown: how many configurations will be in them.
     """
     path = Path(listed.entry.path)
     try:
@@ -57,8 +57,8 @@ class RunLoader(QObject):
         self._kept: dict[str, LoadedRun] = {}
         self._op: BackgroundOp[list[LoadedRun]] | None = None
 
-    def load(self, wanted: Mapping[str, ListedRun], charts: tuple[str, ...]) -> None:
-        """Load these runs; those that did not change are not read again."""
+    def load(self, wanted: Mapping[str, ListedRun], charts: tuple[str, ...], shown: int) -> None:
+        """Load these runs of so many configurations; those that did not change are not read again."""
         if self._op is not None:
             self._op.cancel()
         self._kept = {path: run for path, run in self._kept.items() if wanted.get(path) == run.listed}
@@ -67,7 +67,7 @@ class RunLoader(QObject):
             self.loaded.emit(dict(self._kept))
             return
         self._op = BackgroundOp(
-            lambda: [load_run(listed, charts, len(wanted)) for listed in missing],
+            lambda: [load_run(listed, charts, shown) for listed in missing],
             self._take,
             lambda error: self._fail(missing, error),
         )

@@ -17,7 +17,7 @@ from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.charts.data.registry import DEFAULT_CHARTS
 from ui.theme import LARGE, Theme
-from ui.widgets.formatting import one_line, run_name
+from ui.widgets.formatting import one_line
 from ui.widgets.plain_label import plain_label
 from ui.window.facts.panel import FactsPanel
 from ui.window.library.model import MIME_TYPE, LibraryModel
@@ -25,6 +25,7 @@ from ui.window.library.panel import LibraryPanel
 from ui.window.library.run_loader import LoadedRun, RunLoader
 
 if TYPE_CHECKING:
+    from ui.charts.stack.legend_table import LegendTable
     from ui.charts.stack.stack import ChartStack
 
 
@@ -52,36 +53,39 @@ class ChartArea(QWidget):
         self._layout = QStackedLayout(self)
         self._layout.addWidget(self.empty)
         self.stack: ChartStack | None = None
+        self.legend: LegendTable | None = None
+        self._shown: QSplitter | None = None
 
     @property
     def chart_ids(self) -> tuple[str, ...]:
         """The charts that are shown; empty before there are any."""
         return self.stack.chart_ids if self.stack is not None else ()
 
-    def show_runs(self, runs: Sequence[tuple[LoadedRun, int, str]], charts: tuple[str, ...]) -> None:
-        """Show these runs with the numbers of their colours and their labels."""
+    def show_runs(self, runs: Sequence[tuple[LoadedRun, int]], charts: tuple[str, ...]) -> None:
+        """Show these runs with the numbers of their configurations."""
         if not runs and self.stack is None:
             return
-        from ui.charts.data.plotted_run import RunTrace  # noqa: PLC0415 - see the module's docstring
+        from ui.charts.data.plotted_run import named_traces  # noqa: PLC0415 - see the module's docstring
 
-        traces = [
-            RunTrace(run.listed.entry.path, run.data, colour, label)
-            for run, colour, label in runs
-            if run.data is not None
-        ]
+        traces = named_traces(
+            [(run.listed.entry.path, run.data, number) for run, number in runs if run.data is not None]
+        )
         stack = self._make_stack(charts)
         stack.set_runs(traces)
-        self._layout.setCurrentWidget(stack if traces else self.empty)
+        self._layout.setCurrentWidget(self._shown if traces and self._shown is not None else self.empty)
 
     def _make_stack(self, charts: tuple[str, ...]) -> ChartStack:
         if self.stack is None:
+            from ui.charts.stack.legend_table import ChartsAndLegend, LegendTable  # noqa: PLC0415
             from ui.charts.stack.stack import ChartStack  # noqa: PLC0415 - see the module's docstring
 
             self.stack = ChartStack(self._theme, self)
             self.stack.setAccessibleName(tr("Charts of the chosen runs"))
             self.stack.set_charts(charts)
             self.stack.run_clicked.connect(self.run_clicked)
-            self._layout.addWidget(self.stack)
+            self.legend = LegendTable(self.stack, self)
+            self._shown = ChartsAndLegend(self.stack, self.legend)
+            self._layout.addWidget(self._shown)
         return self.stack
 
     def open_chooser(self, charts: tuple[str, ...]) -> None:
@@ -267,7 +271,8 @@ class RunsPage(QWidget):
 
     def _load(self) -> None:
         wanted = {path: run for path in self.model.chosen if (run := self.model.run(path)) is not None}
-        self._loader.load(wanted, self.charts.chart_ids or self._charts_wanted)
+        lines = len(set(self.model.chosen.values()))
+        self._loader.load(wanted, self.charts.chart_ids or self._charts_wanted, lines)
 
     def _show(self, loaded: dict[str, LoadedRun]) -> None:
         chosen = self.model.chosen
@@ -276,11 +281,7 @@ class RunsPage(QWidget):
         if problems:
             self.told.emit(" ".join(map(one_line, problems)))
         good = [(run, colour) for run, colour in shown if run.data is not None and run.facts is not None]
-        campaigns = {run.listed.entry.campaign for run, _ in good}
-        self.charts.show_runs(
-            [(run, colour, _label(run.listed, with_campaign=len(campaigns) > 1)) for run, colour in good],
-            self._charts_wanted,
-        )
+        self.charts.show_runs(good, self._charts_wanted)
         self.charts.set_focus(self._focus)
         self._shown = [(run.facts, colour) for run, colour in good if run.facts is not None]
         self._problems = problems
@@ -321,8 +322,3 @@ class RunsPage(QWidget):
 def _holds_focus(panel: QWidget) -> bool:
     having = QApplication.focusWidget()
     return having is not None and (having is panel or panel.isAncestorOf(having))
-
-
-def _label(run: ListedRun, *, with_campaign: bool) -> str:
-    name = run_name(run)
-    return f"{one_line(run.entry.campaign or '')} · {name}" if with_campaign else name

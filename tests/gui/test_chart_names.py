@@ -1,0 +1,324 @@
+"""Names and colours of lines, one rule for all charts: repeats as one line with a band, names at ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.runfile.series import RunData, load_run_data
+from tests.fix_runs import Shape, write_run
+from ui.charts.data.curves import CurveData, mean_of_repeats, mean_width, with_width
+from ui.charts.data.lines import BandKind
+from ui.charts.data.min_max_pyramid import Pyramid
+from ui.charts.data.plotted_run import RunTrace, named_traces
+from ui.charts.data.registry import CHARTS, expanded
+from ui.charts.stack.legend_table import LegendTable
+from ui.charts.stack.stack import ChartStack
+from ui.theme import Scheme, Theme
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.fixture
+def stack(qtbot: QtBot) -> ChartStack:
+    stack = ChartStack(Theme(Scheme.LIGHT))
+    qtbot.addWidget(stack)
+    stack.resize(900, 600)
+    stack.show()
+    return stack
+
+
+def repeats(tmp_path: Path, configurations: int = 2, count: int = 3, seconds: int = 60) -> list[RunTrace]:
+    """Runs of several configurations, interleaved."""
+    traces = []
+    for repeat in range(count):
+        for number in range(configurations):
+            path = tmp_path / f"{repeat}-{number}.footing"
+            shape = Shape(seconds=seconds, tps=1000.0 * (number + 1), seed=10 * number + repeat)
+            name = f"configuration {number} #{repeat + 1}"
+            data = load_run_data(write_run(path, shape, name))
+            traces.append(
+                RunTrace(
+                    str(path), data, number, name, group=str(number), group_label=f"configuration {number}"
+                )
+            )
+    return traces
+
+
+def pyramid(values: list[float], begin: float = 1.0) -> Pyramid:
+    t_s = np.arange(len(values)) + begin
+    return Pyramid(t_s.astype(np.float64), np.asarray(values, dtype=np.float64))
+
+
+def test_repeats_are_one_line_with_their_lowest_and_highest_around_it() -> None:
+    members = [
+        CurveData(pyramid([1, 2, 3]), pyramid([1, 2, 3])),
+        CurveData(pyramid([3, 4, 9]), pyramid([3, 4, 9])),
+    ]
+    found = mean_of_repeats(members)
+    inside = (found.main.t_s >= 1) & (found.main.t_s <= 3)
+    assert found.main.values[inside].tolist() == [2, 3, 6]
+    assert found.band is not None
+    low, high = found.band
+    assert low.values[inside].tolist() == [1, 2, 3]
+    assert high.values[inside].tolist() == [3, 4, 9]
+    assert found.repeats == 2
+
+
+def test_a_repeat_that_ended_early_does_not_bend_the_mean_and_one_without_samples_is_none() -> None:
+    long, short, none = pyramid([5.0] * 100), pyramid([1.0] * 10), pyramid([])
+    of_three = mean_of_repeats([CurveData(each, each) for each in (long, long, short)])
+    assert of_three.main.values[-1] == 5
+    assert of_three.main.t_s[-1] >= 99
+    assert mean_of_repeats([CurveData(each, each) for each in (long, none)]).repeats == 1
+    assert not len(mean_of_repeats([CurveData(none, none)] * 2).main.t_s)
+
+
+def test_a_line_of_a_day_in_minutes_has_no_gaps_and_one_of_ages_does_not_take_all_memory() -> None:
+    minutes = Pyramid((np.arange(1, 1441) * 60).astype(np.float64), np.ones(1440))
+    found = mean_of_repeats([CurveData(minutes, minutes)] * 2)
+    assert float(np.diff(found.main.t_s).max()) == 60
+    ages = Pyramid(np.array([0.0, 1e9]), np.ones(2))
+    assert len(mean_of_repeats([CurveData(ages, ages)] * 2).main.t_s) < 1000
+
+
+@pytest.mark.parametrize(("span_s", "width_s"), [(10, 5), (300, 5), (900, 15), (3600, 60), (86400, 300)])
+def test_the_width_of_means_follows_the_time_that_is_shown(span_s: float, width_s: float) -> None:
+    assert mean_width(span_s) == width_s
+
+
+def test_another_width_changes_means_and_keeps_seconds() -> None:
+    seconds = pyramid([0, 10] * 50)
+    data = CurveData(seconds, pyramid([5.0] * 100), width_s=15)
+    wider = with_width(data, 60)
+    assert wider.seconds is seconds
+    assert wider.width_s == 60
+    assert with_width(wider, 60) is wider
+    assert with_width(replace(data, mean=None), 60).width_s == 15
+
+
+def test_zooming_changes_the_width_and_the_chart_says_which(
+    qtbot: QtBot, stack: ChartStack, tmp_path: Path
+) -> None:
+    stack.set_runs(repeats(tmp_path, seconds=900)[:2])
+    assert "30 s mean" in stack.charts[0].heading.notes[0]  # warm-up and all
+    stack.show_times(100, 200)
+    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "5 s mean", timeout=5000)
+    assert {line.data.width_s for line in stack.charts[0].lines} == {5.0}
+    stack.show_everything()
+    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "30 s mean", timeout=5000)
+
+
+def test_a_configuration_is_one_line_by_default_and_single_runs_are_shown_on_demand(
+    stack: ChartStack, tmp_path: Path
+) -> None:
+    traces = repeats(tmp_path)
+    stack.set_runs(traces)
+    lines = stack.charts[0].lines
+    assert [line.label for line in lines] == ["configuration 0", "configuration 1"]
+    assert all(line.data.band is not None and line.seconds_colour is None for line in lines)
+    assert any("repeats" in note for note in stack.charts[0].heading.notes)
+    stack.set_focus(traces[2].run_id)
+    assert [line.label for line in stack.charts[0].lines if line.rank == 2] == ["configuration 0 #2"]
+    stack.set_focus(None)
+    stack.set_around(BandKind.NOTHING)
+    assert len(stack.charts[0].lines) == 6
+    assert {line.colour.name() for line in stack.charts[0].lines} == {line.colour.name() for line in lines}
+
+
+def test_a_hidden_repeat_is_not_part_of_the_mean(stack: ChartStack, tmp_path: Path) -> None:
+    traces = repeats(tmp_path, configurations=1)
+    stack.set_runs(traces)
+    assert stack.charts[0].lines[0].data.repeats == 3
+    stack.set_run_visible(traces[0].run_id, visible=False)
+    assert stack.charts[0].lines[0].data.repeats == 2
+
+
+def test_names_stand_at_the_ends_of_lines_apart_from_each_other(stack: ChartStack, tmp_path: Path) -> None:
+    stack.set_runs(repeats(tmp_path, configurations=12, count=1))
+    chart = stack.charts[0]
+    assert set(chart.labels.shown) == {f"configuration {number} #1" for number in range(12)}
+    heights = [y for y, _ in chart.labels._drawn]
+    assert all(below - above >= 8 for above, below in pairwise(heights))
+    assert chart.labels.maximumWidth() > 50
+
+
+def test_curves_of_a_single_run_are_named_and_a_single_line_is_not(stack: ChartStack, tmp_path: Path) -> None:
+    stack.set_runs(repeats(tmp_path, configurations=1, count=1))
+    tps, latency = stack.charts[0], stack.charts[1]
+    assert tps.labels.shown == ()
+    assert set(latency.labels.shown) == {"p50", "p95", "p99"}
+
+
+def test_the_warning_is_never_what_is_cut_of_a_name(stack: ChartStack, tmp_path: Path) -> None:
+    one, other = repeats(tmp_path, configurations=2, count=1)
+    long = "ext4 " + "with many words " * 20 + "at the end (NOT DURABLE)"
+    stack.set_runs([replace(one, label=long, group_label=long, warning="NOT DURABLE"), other])
+    shown = next(name for name in stack.charts[0].labels.shown if name.startswith("ext4"))
+    assert shown.endswith(" (NOT DURABLE)")
+    assert "\N{HORIZONTAL ELLIPSIS}" in shown
+    stack.show_crosshair(30.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert stack.charts[0].labels.maximumWidth() <= 0.27 * stack.width()
+
+
+def test_the_crosshair_reads_the_mean_that_is_seen_and_says_the_second_beside_it(
+    stack: ChartStack, tmp_path: Path
+) -> None:
+    stack.set_runs(repeats(tmp_path, configurations=2, count=1))
+    stack.show_crosshair(30.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.columns == ("mean", "second")
+    line = stack.charts[0].lines[0]
+    mean, second = reading.rows[0][2]
+    assert mean != second
+    assert line.read(30.0) == pytest.approx(float(np.interp(30.0, line.main.t_s, line.main.values)), rel=0.02)
+
+
+def test_the_crosshair_reads_the_ends_of_a_band(stack: ChartStack, tmp_path: Path) -> None:
+    stack.set_runs(repeats(tmp_path))
+    stack.show_crosshair(30.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.columns == ("mean", "repeats")
+    assert all(" to " in values[1] for _, _, values in reading.rows)
+
+
+def test_no_two_curves_of_a_chart_look_alike() -> None:
+    disks = [
+        (metric, disk)
+        for metric in ("device.reads", "device.flush_await")
+        for disk in ("sda", "sdb", "sdc", "sdd")
+    ]
+    for chart in (expanded(chart, disks) for chart in CHARTS.values()):
+        looks = [(curve.style, curve.shade) for curve in chart.curves]
+        assert len(set(looks)) == len(looks), chart.id
+
+
+def named(tmp_path: Path, *told: tuple[str, str]) -> list[RunData]:
+    found = []
+    for number, (name, configuration) in enumerate(told):
+        data = load_run_data(write_run(tmp_path / f"n{number}.footing", Shape(seconds=5), name))
+        found.append(replace(data, metadata=replace(data.metadata, configuration=configuration)))
+    return found
+
+
+def test_runs_are_called_by_what_differs_and_repeats_share_a_group(tmp_path: Path) -> None:
+    data = named(
+        tmp_path,
+        ("ext4 stripe scale 1000 #1", "ext4 stripe scale 1000"),
+        ("xfs stripe scale 1000 #1", "xfs stripe scale 1000"),
+        ("ext4 stripe scale 1000 #2", "ext4 stripe scale 1000"),
+    )
+    data[1] = replace(data[1], marks=("not-durable",))
+    traces = named_traces([(str(number), each, number % 2) for number, each in enumerate(data)])
+    assert [trace.label for trace in traces] == ["ext4 #1", "xfs (NOT DURABLE)", "ext4 #2"]
+    assert [trace.group_label for trace in traces] == ["ext4", "xfs (NOT DURABLE)", "ext4"]
+    assert traces[0].group == traces[2].group != traces[1].group
+
+
+# --- The table below the charts.
+
+
+@pytest.fixture
+def legend(qtbot: QtBot, stack: ChartStack) -> LegendTable:
+    legend = LegendTable(stack)
+    qtbot.addWidget(legend)
+    legend.resize(700, 300)
+    legend.show()
+    return legend
+
+
+def texts(legend: LegendTable, column: int) -> list[str]:
+    return [legend.cell(place, column).text() for place in range(legend.table.rowCount())]
+
+
+def test_the_table_has_a_row_for_each_configuration_with_figures_of_the_time_shown(
+    qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
+) -> None:
+    stack.set_runs(repeats(tmp_path))
+    assert texts(legend, 1) == ["configuration 0", "configuration 1"]
+    assert texts(legend, 2) == ["3", "3"]
+    first, second = legend.rows
+    assert first.mean == pytest.approx(1000, rel=0.05)
+    assert second.mean == pytest.approx(2000, rel=0.05)
+    assert first.high is not None
+    assert first.mean is not None
+    assert first.high > first.mean
+    before = first.last
+    stack.show_times(10, 30)
+    qtbot.waitUntil(lambda: legend.rows[0].last != before, timeout=5000)
+    legend.chart.setCurrentIndex(1)
+    legend.chart.activated.emit(1)
+    assert legend.rows[0].mean == pytest.approx(4, abs=2)  # the latency, in ms
+
+
+def test_a_click_shows_a_configuration_alone_and_another_shows_all(
+    stack: ChartStack, legend: LegendTable, tmp_path: Path
+) -> None:
+    traces = repeats(tmp_path)
+    stack.set_runs(traces)
+    legend.table.cellClicked.emit(1, 1)
+    assert [trace.visible for trace in stack.runs] == [trace.colour_index == 1 for trace in traces]
+    assert {line.label for line in stack.charts[0].lines} == {"configuration 1"}
+    assert legend.everything.isEnabled()
+    legend.table.cellClicked.emit(1, 1)
+    assert all(trace.visible for trace in stack.runs)
+    assert not legend.everything.isEnabled()
+
+
+def test_a_tick_hides_all_repeats_and_show_all_brings_them_back(
+    stack: ChartStack, legend: LegendTable, tmp_path: Path
+) -> None:
+    stack.set_runs(repeats(tmp_path))
+    legend.cell(0, 0).setCheckState(Qt.CheckState.Unchecked)
+    assert {line.label for line in stack.charts[0].lines} == {"configuration 1"}
+    assert legend.rows[0].visible == 0
+    legend.everything.click()
+    assert len(stack.charts[0].lines) == 2
+
+
+def test_rows_are_sorted_by_their_numbers_and_ticks_still_hide_what_they_stand_beside(
+    qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
+) -> None:
+    stack.set_runs(repeats(tmp_path, configurations=11, count=1))
+    legend.table.sortByColumn(3, Qt.SortOrder.DescendingOrder)
+    assert texts(legend, 1) == [f"configuration {number} #1" for number in range(10, -1, -1)]
+    legend.cell(0, 0).setCheckState(Qt.CheckState.Unchecked)
+    assert [trace.visible for trace in stack.runs] == [True] * 10 + [False]
+    legend.table.setCurrentCell(1, 1)
+    QTest.keyClick(legend.table, Qt.Key.Key_Return)
+    assert [trace.colour_index for trace in stack.runs if trace.visible] == [9]
+    QTest.keyClick(legend.table, Qt.Key.Key_Space)
+    assert not any(trace.visible for trace in stack.runs)
+
+
+def test_the_table_of_no_runs_and_of_runs_without_samples_says_so(
+    stack: ChartStack, legend: LegendTable, tmp_path: Path
+) -> None:
+    assert legend.table.rowCount() == 0
+    trace = repeats(tmp_path, configurations=1, count=1)[0]
+    stack.set_charts(["array-missing"])
+    stack.set_runs([trace])
+    assert texts(legend, 3) == ["\N{EN DASH}"]
+    stack.set_runs([])
+    assert legend.table.rowCount() == 0
+
+
+def test_the_name_in_the_table_keeps_its_warning(
+    stack: ChartStack, legend: LegendTable, tmp_path: Path
+) -> None:
+    one, other = repeats(tmp_path, configurations=2, count=1)
+    long = "ext4 " + "with many words " * 20 + "(UNSAFE)"
+    stack.set_runs([replace(one, label=long, warning="UNSAFE"), other])
+    assert texts(legend, 1)[0].endswith(" (UNSAFE)")
+    assert len(texts(legend, 1)[0]) < len(long)

@@ -1,0 +1,370 @@
+"""The table below the charts: what each line is called, and its figures in the time that is shown."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QIcon, QKeyEvent, QPainter, QPixmap, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QSplitter,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.analysis.labels import with_warning
+from app.comparison.label_shortening import cut_words
+from app.domain.text import tr
+from ui.charts.data.scale import format_value
+from ui.charts.painting.painting import paint_sample
+from ui.charts.stack.legend import LegendRow, legend_rows, main_curve
+from ui.charts.stack.stack import ChartStack
+from ui.theme import SMALL, TINY
+from ui.widgets.formatting import tooltip
+from ui.widgets.plain_label import plain_label
+
+_KEY: Final = Qt.ItemDataRole.UserRole
+_NUMBER: Final = Qt.ItemDataRole.UserRole + 1
+_SAMPLE: Final = QSize(28, 14)
+_TICK, _NAME, _RUNS, _MEAN, _HIGH, _LAST, _MARKS = range(7)
+_MOST_ROWS: Final = 8
+"""More rows than these are scrolled to: the charts are what is looked at."""
+_MOST_SHARE: Final = 0.3
+"""Of the height that the table takes by itself."""
+
+
+class _Cell(QTableWidgetItem):
+    """Sorts by its number where it has one; what has none stands last."""
+
+    @override
+    def __lt__(self, other: QTableWidgetItem) -> bool:
+        mine, theirs = self.data(_NUMBER), other.data(_NUMBER)
+        if mine is None and theirs is None:
+            return self.text().casefold() < other.text().casefold()
+        if mine is None or theirs is None:
+            return theirs is None
+        return bool(mine < theirs)
+
+
+class _Table(QTableWidget):
+    """Enter shows the current row alone, as a click does."""
+
+    def __init__(self, legend: LegendTable) -> None:
+        super().__init__(0, 7)
+        self._legend = legend
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and self.currentRow() >= 0:
+            self._legend.isolate(self.currentRow())
+        elif event.key() == Qt.Key.Key_Space and self.currentRow() >= 0:
+            self._legend.toggle(self.currentRow())
+        else:
+            super().keyPressEvent(event)
+
+
+class LegendTable(QWidget):
+    """A row for every line: tick to hide or show it, click to see it alone, click a heading to sort.
+
+    Attributes:
+        table: the rows.
+        chart: of which chart the figures are.
+        everything: shows all lines again.
+
+    Signals:
+        fitted: it has another number of rows.
+    """
+
+    fitted = Signal()
+
+    def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._stack = stack
+        self._rows: tuple[LegendRow, ...] = ()
+        self._wanted = 0
+        self.table = _Table(self)
+        self.chart = QComboBox()
+        self.everything = QPushButton(tr("Show all"))
+        self._lay_out()
+        stack.lines_changed.connect(self._update)
+        stack.times_settled.connect(self._update)
+        stack.charts_changed.connect(self._update)
+        self.chart.activated.connect(self._update)
+        self.everything.clicked.connect(lambda _checked: stack.show_only(None))
+        self.table.itemChanged.connect(self._on_ticked)
+        self.table.cellClicked.connect(self._on_clicked)
+        self.table.horizontalHeader().sectionResized.connect(self._on_resized)
+        self._update()
+
+    def _lay_out(self) -> None:
+        table = self.table
+        table.setAccessibleName(tr("Names and figures of the lines"))
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        table.setShowGrid(False)
+        table.setWordWrap(False)
+        table.setIconSize(_SAMPLE)
+        table.setFrameShape(QTableWidget.Shape.NoFrame)
+        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        table.setTabKeyNavigation(False)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + TINY)
+        table.verticalHeader().setMinimumSectionSize(self.fontMetrics().height())
+        heading = table.horizontalHeader()
+        heading.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        heading.setSectionResizeMode(_NAME, QHeaderView.ResizeMode.Stretch)
+        heading.setHighlightSections(False)
+        heading.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        table.setSortingEnabled(True)
+        self.chart.setAccessibleName(tr("Figures of"))
+        self.chart.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        label = plain_label(tr("Figures of"))
+        self.everything.setToolTip(tr("Show every line again"))
+        row = QHBoxLayout()
+        row.setContentsMargins(SMALL, 0, SMALL, 0)
+        row.addWidget(label)
+        row.addWidget(self.chart)
+        row.addStretch(1)
+        row.addWidget(self.everything)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, TINY, 0, 0)
+        layout.setSpacing(TINY)
+        layout.addLayout(row)
+        layout.addWidget(table, 1)
+
+    @property
+    def rows(self) -> tuple[LegendRow, ...]:
+        """What the rows say, in the order of the runs."""
+        return self._rows
+
+    def cell(self, place: int, column: int) -> QTableWidgetItem:
+        """Return a cell as it is sorted now.
+
+        Raises:
+            LookupError: there is none.
+        """
+        item = self.table.item(place, column)
+        if item is None:
+            raise LookupError(place, column)
+        return item
+
+    # What is shown
+
+    def _update(self) -> None:
+        if not self.isVisible() and self.table.rowCount():
+            return  # shown anew when somebody looks
+        self._offer_charts()
+        specs = {chart.spec.id: chart.spec for chart in self._stack.charts}
+        spec = specs.get(str(self.chart.currentData() or ""))
+        self._rows = () if spec is None else legend_rows(self._stack.shown, spec, self._stack.times)
+        self.everything.setEnabled(any(row.visible < len(row.run_ids) for row in self._rows))
+        blocker = QSignalBlocker(self.table)
+        self.table.setSortingEnabled(False)
+        known = {self._key(place): place for place in range(self.table.rowCount())}
+        if known.keys() != {row.key for row in self._rows} or len(known) != len(self._rows):
+            self._make_rows()
+            known = {self._key(place): place for place in range(self.table.rowCount())}
+        unit = "" if spec is None else spec.unit
+        curve = "" if spec is None or len(spec.curves) == 1 else main_curve(spec).label
+        self._write_headings(curve, unit)
+        for row in self._rows:
+            self._write(known[row.key], row)
+        self.table.setSortingEnabled(True)
+        blocker.unblock()
+        self._fit()
+
+    def _offer_charts(self) -> None:
+        wanted = [(chart.spec.id, chart.spec.title) for chart in self._stack.charts]
+        places = range(self.chart.count())
+        if [(self.chart.itemData(place), self.chart.itemText(place)) for place in places] == wanted:
+            return
+        before = self.chart.currentData()
+        self.chart.clear()
+        for chart_id, title in wanted:
+            self.chart.addItem(title, chart_id)
+        self.chart.setCurrentIndex(max(0, self.chart.findData(before)))
+
+    def _make_rows(self) -> None:
+        self.table.setRowCount(len(self._rows))
+        for place, row in enumerate(self._rows):
+            for column in range(self.table.columnCount()):
+                item = _Cell()
+                right = (
+                    Qt.AlignmentFlag.AlignRight if _RUNS <= column <= _LAST else Qt.AlignmentFlag.AlignLeft
+                )
+                item.setTextAlignment(right | Qt.AlignmentFlag.AlignVCenter)
+                item.setData(_KEY, row.key)
+                self.table.setItem(place, column, item)
+
+    def _write_headings(self, curve: str, unit: str) -> None:
+        name = f"{curve} " if curve else ""
+        told = ("", tr("Name"), tr("Runs"), f"{name}{tr('mean')}", "p95", tr("last"), tr("Marks"))
+        tips = (
+            tr("Ticked lines are drawn"),
+            tr("Click a name to see it alone, and again to see all"),
+            tr("Repeats of the configuration"),
+            tr("Mean of the seconds shown, in {unit}").format(unit=unit),
+            tr("95 of 100 seconds shown are at most this, in {unit}").format(unit=unit),
+            tr("Value of the line at the right edge, in {unit}").format(unit=unit),
+            tr("What was noticed about the runs"),
+        )
+        for column, (text, tip) in enumerate(zip(told, tips, strict=True)):
+            item = self.table.horizontalHeaderItem(column) or QTableWidgetItem()
+            item.setText(text)
+            item.setToolTip(tooltip(tip))
+            self.table.setHorizontalHeaderItem(column, item)
+
+    def _write(self, place: int, row: LegendRow) -> None:
+        theme = self._stack.theme
+        colour = theme.series_colour(row.trace.colour_index)
+        shown = row.visible > 0
+        tick = self.cell(place, _TICK)
+        tick.setFlags(
+            Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
+        )
+        states = {0: Qt.CheckState.Unchecked, len(row.run_ids): Qt.CheckState.Checked}
+        tick.setCheckState(states.get(row.visible, Qt.CheckState.PartiallyChecked))
+        tick.setIcon(_sample(colour, theme.series_mark(row.trace.colour_index), self.devicePixelRatioF()))
+        tick.setData(_NUMBER, row.visible)
+        tick.setData(Qt.ItemDataRole.AccessibleTextRole, row.trace.label)
+        marks = ", ".join(row.marks)
+        texts = (
+            (_NAME, self._name(row), None),
+            (_RUNS, str(len(row.run_ids)), float(len(row.run_ids))),
+            (_MEAN, _number(row.mean), row.mean),
+            (_HIGH, _number(row.high), row.high),
+            (_LAST, _number(row.last), row.last),
+            (_MARKS, marks, None),
+        )
+        font = QFont(self.table.font())
+        for column, text, number in texts:
+            item = self.cell(place, column)
+            item.setText(text)
+            item.setData(_NUMBER, number)
+            item.setFont(theme.number_font() if number is not None else font)
+            item.setForeground(theme.text if shown else theme.muted)
+        self.cell(place, _NAME).setToolTip(tooltip(row.trace.label))
+        self.cell(place, _MARKS).setToolTip(tooltip(marks) if marks else "")
+
+    def _name(self, row: LegendRow) -> str:
+        """Return the name in whole words as long as the column; the warning is never what is cut."""
+        ending = with_warning("", row.trace.warning)
+        room = self.table.columnWidth(_NAME) - 2 * SMALL
+        metrics = self.table.fontMetrics()
+        name = row.trace.label.removesuffix(ending)
+        return cut_words(name, lambda text: metrics.horizontalAdvance(text + ending) <= room) + ending
+
+    def _key(self, place: int) -> str:
+        return str(self.cell(place, _NAME).data(_KEY))
+
+    def _fit(self) -> None:
+        """Be as high as the rows, and not much higher than the charts can spare."""
+        row = self.table.verticalHeader().defaultSectionSize()
+        least, most = min(3, len(self._rows)), min(_MOST_ROWS, len(self._rows))
+        heading = self.table.horizontalHeader().sizeHint().height()
+        self.table.setMinimumHeight(heading + least * row + 2)
+        self.table.setMaximumHeight(heading + len(self._rows) * row + 2)
+        above = self.chart.sizeHint().height() + 3 * TINY
+        self.setMaximumHeight(heading + len(self._rows) * row + 2 + above)
+        wanted = heading + most * row + 2 + above
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.fitted.emit()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(400, self._wanted)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._update()
+
+    # What a person does
+
+    def _row(self, place: int) -> LegendRow | None:
+        key = self._key(place)
+        return next((row for row in self._rows if row.key == key), None)
+
+    def _on_ticked(self, item: QTableWidgetItem) -> None:
+        if item.column() == _TICK and (row := self._row(item.row())) is not None:
+            self._stack.set_runs_visible(row.run_ids, visible=item.checkState() is Qt.CheckState.Checked)
+
+    def _on_resized(self, column: int, _old: int, _new: int) -> None:
+        """Cut the names anew, to the words for which there is room now."""
+        if column == _NAME:
+            blocker = QSignalBlocker(self.table)
+            for place in range(self.table.rowCount()):
+                if (row := self._row(place)) is not None:
+                    self.cell(place, _NAME).setText(self._name(row))
+            blocker.unblock()
+
+    def _on_clicked(self, place: int, column: int) -> None:
+        if column != _TICK:
+            self.isolate(place)
+
+    def toggle(self, place: int) -> None:
+        """Hide the line of a row, or show it."""
+        if (row := self._row(place)) is not None:
+            self._stack.set_runs_visible(row.run_ids, visible=not row.visible)
+
+    def isolate(self, place: int) -> None:
+        """Show the line of a row alone; all of them where it is alone already."""
+        row = self._row(place)
+        if row is not None:
+            alone = row.visible and not any(other.visible for other in self._rows if other is not row)
+            self._stack.show_only(None if alone else row.run_ids)
+
+
+class ChartsAndLegend(QSplitter):
+    """Charts above their legend, which is as high as its rows until somebody makes it higher or lower."""
+
+    def __init__(self, stack: ChartStack, legend: LegendTable) -> None:
+        super().__init__(Qt.Orientation.Vertical)
+        self._legend = legend
+        self._moved = False
+        self.setChildrenCollapsible(False)
+        self.addWidget(stack)
+        self.addWidget(legend)
+        self.setStretchFactor(0, 1)
+        self.setStretchFactor(1, 0)
+        self.splitterMoved.connect(self._on_moved)
+        legend.fitted.connect(self._fit)
+
+    def _on_moved(self) -> None:
+        self._moved = True
+
+    def _fit(self) -> None:
+        whole = sum(self.sizes())
+        if not self._moved and whole:
+            wanted = min(self._legend.sizeHint().height(), round(_MOST_SHARE * whole))
+            self.setSizes([whole - wanted, wanted])
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+
+def _number(value: float | None) -> str:
+    return "\N{EN DASH}" if value is None else format_value(value)
+
+
+def _sample(colour: QColor, mark: int, ratio: float) -> QIcon:
+    picture = QPixmap(_SAMPLE * ratio)
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    area = QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height())
+    paint_sample(painter, area, colour, Qt.PenStyle.SolidLine, 3, mark)
+    painter.end()
+    return QIcon(picture)
