@@ -143,7 +143,13 @@ def _told(found: Findings, chosen: ReportedConfiguration) -> Iterator[str]:
     if found.fastest:
         yield found.fastest
     yield from (f"{describe_factor(each)}." for each in found.factors.verdicts)
-    yield tr("It won with this workload on this machine; another one may want another configuration.")
+    sentence = tr("The fastest of those measured with this workload on this machine; others may want others.")
+    if not chosen.warning:
+        sentence = tr(
+            "The fastest of those measured that trade no safety for speed, with this workload on this "
+            "machine; others may want others."
+        )
+    yield sentence
 
 
 # --- What was measured beside each line: runs that differ from the winner in one thing only.

@@ -76,12 +76,14 @@ def test_it_is_the_fastest_that_trades_no_safety_and_says_which_was_faster(tmp_p
     faster = [sentence for sentence in one.told if "was faster and is not taken" in sentence]
     assert [sentence.split()[1] for sentence in faster] == ["nobarrier", "memory"]
     assert not one.warnings
+    assert "that trade no safety for speed" in one.told[-1]
 
 
 def test_where_nothing_is_safe_it_says_what_that_costs(tmp_path: Path) -> None:
     cases = three_times(Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)))
     one = taken(read_findings(write_cases(tmp_path, cases)))
     assert one.warnings == (UNSAFE[1],)
+    assert not [sentence for sentence in one.told if "trade no safety" in sentence]
     assert UNSAFE[1] in one.as_text()
 
 
