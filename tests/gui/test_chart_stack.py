@@ -45,10 +45,15 @@ def theme(qtbot: QtBot) -> Theme:
     return Theme(Scheme.LIGHT)
 
 
+CHARTS_HERE = ("tps", "latency", "iops")
+"""One of each kind: a line with a mean, percentiles, several curves."""
+
+
 @pytest.fixture
 def stack(qtbot: QtBot, theme: Theme) -> ChartStack:
     widget = ChartStack(theme)
     qtbot.addWidget(widget)
+    widget.set_charts(CHARTS_HERE)
     widget.resize(900, 600)
     widget.show()
     qtbot.waitExposed(widget)
@@ -88,8 +93,14 @@ def point_in(stack: ChartStack, chart: int, t_s: float, value: float) -> QPointF
     return QPointF(shown.view.mapToScene(QPointF(x, y)))
 
 
+def test_what_people_ask_for_first_is_shown_where_nobody_chose(qtbot: QtBot, theme: Theme) -> None:
+    widget = ChartStack(theme)
+    qtbot.addWidget(widget)
+    assert widget.chart_ids == DEFAULT_CHARTS == ("tps", "iops", "cpu")
+
+
 def test_an_empty_stack_shows_axes_and_says_nothing_wrong(stack: ChartStack) -> None:
-    assert stack.chart_ids == DEFAULT_CHARTS
+    assert stack.chart_ids == CHARTS_HERE
     assert stack.times == (0.0, 60.0)
     assert pixels(stack).std() > 0
 
@@ -247,6 +258,7 @@ def test_a_run_that_grows_looks_as_if_it_were_drawn_at_once(
         stack.update_live(runs[3].until(float(t_s)))
         stack.grab()
     at_once = ChartStack(theme)
+    at_once.set_charts(CHARTS_HERE)
     qtbot.addWidget(at_once)
     at_once.resize(stack.size())
     at_once.show()
@@ -496,9 +508,9 @@ def test_the_chooser_ticks_and_moves_charts(qtbot: QtBot, stack: ChartStack) -> 
     chooser.down.click()
     assert list(stack.chart_ids) == ["latency", "tps", "iops"]
     QTest.keyClick(chooser.list, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
-    assert list(stack.chart_ids) == list(DEFAULT_CHARTS)
+    assert list(stack.chart_ids) == list(CHARTS_HERE)
     chooser.list.item(3).setCheckState(Qt.CheckState.Checked)
-    assert list(stack.chart_ids) == [*DEFAULT_CHARTS, "throughput"]
+    assert list(stack.chart_ids) == [*CHARTS_HERE, "throughput"]
     stack.set_charts(["wal"])
     assert chooser.list.item(0).text() == CHARTS["wal"].title
     assert chooser.list.item(0).checkState() is Qt.CheckState.Checked

@@ -308,7 +308,7 @@ def charts_along(along: XQuantity) -> Mapping[str, ChartSpec]:
     return {chart.id: chart for chart in _ALL if chart.along is along}
 
 
-DEFAULT_CHARTS: Final = ("tps", "latency", "iops")
+DEFAULT_CHARTS: Final = ("tps", "iops", "cpu")
 
 
 def expanded(chart: ChartSpec, keys: Iterable[tuple[str, str]]) -> ChartSpec:
