@@ -21,6 +21,8 @@ from ui.charts.painting.painting import paint_sample
 from ui.theme import TINY, Theme
 
 _SCALE = 0.85
+_STAYS = 4.0
+"""Pixels by which the end of a line may move before its name does: a name that trembles cannot be read."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -124,9 +126,13 @@ class LineLabels(QGraphicsWidget):
     def place(self) -> None:
         """Find the places anew; painted only where one is another."""
         found = self._places()
-        if [(round(y), label.line.run_id, label.name) for y, label in found] != [
-            (round(y), label.line.run_id, label.name) for y, label in self._drawn
-        ]:
+        same = [(label.line.run_id, label.name) for _, label in found] == [
+            (label.line.run_id, label.name) for _, label in self._drawn
+        ]
+        moved = zip(found, self._drawn, strict=False)
+        if same and all(abs(new[0] - old[0]) < _STAYS for new, old in moved):
+            found = [(old[0], new[1]) for new, old in zip(found, self._drawn, strict=True)]
+        else:
             self.update()
         self._drawn = found
 

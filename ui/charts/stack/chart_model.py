@@ -35,6 +35,20 @@ _MOST_WARM_UP = 0.15
 
 
 @dataclass(frozen=True, slots=True)
+class _Span:
+    """When a run begins and ends, and its phases begin."""
+
+    begin_s: float
+    end_s: float
+    phases_s: tuple[float, ...]
+
+
+def _span_of(trace: RunTrace) -> _Span:
+    data = trace.data
+    return _Span(data.begin_s, data.end_s, tuple(region.start_s for region in phases_of(data)))
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
     """What one line of each curve stands for.
 
@@ -90,6 +104,7 @@ class ChartModel:
         self._bands: dict[_Key, tuple[CurveData, CurveData]] = {}
         self._means: dict[_Key, tuple[tuple[CurveData, ...], CurveData]] = {}
         self._chosen: dict[tuple[str, str], bool] = {}
+        self._spans: tuple[tuple[RunTrace, ...], tuple[_Span, ...]] | None = None
         self._kept: tuple[tuple[object, ...], tuple[RunTrace, ...], tuple[Bundle, ...]] | None = None
 
     @property
@@ -125,6 +140,14 @@ class ChartModel:
         """The runs that are drawn, the live one last; behind a live one the others are pale."""
         shown = self._saved[0]
         return shown if self.live is None else (*shown, self.live)
+
+    @property
+    def _saved_spans(self) -> tuple[_Span, ...]:
+        """When the saved runs begin and end; asked every second, and with many of them not for nothing."""
+        shown = self._saved[0]
+        if self._spans is None or self._spans[0] is not shown:
+            self._spans = shown, tuple(map(_span_of, shown))
+        return self._spans[1]
 
     @property
     def told(self) -> PlotDataset | None:
@@ -196,17 +219,17 @@ class ChartModel:
 
         A run that lasts longer than planned makes it longer in steps: the axis must not move every second.
         """
-        traces = self.traces
-        ends = [trace.data.end_s for trace in traces if trace is not self.live]
+        spans = self._saved_spans
+        ends = [span.end_s for span in spans]
         if self.live is not None:
+            spans = (*spans, _span_of(self.live))
             ends.append(self.live.data.planned_s or 0.0)
         start_s, end_s = self._kind.empty
-        if traces:
-            start_s = min(trace.data.begin_s for trace in traces)
+        if spans:
+            start_s = min(span.begin_s for span in spans)
             end_s = max([*ends, start_s + self._kind.shortest])
         if self._kind is TIME:
-            starts = (region.start_s for trace in traces for region in phases_of(trace.data))
-            first_s = min(starts, default=0.0)
+            first_s = min((first for span in spans for first in span.phases_s), default=0.0)
             start_s = max(start_s, first_s - _MOST_WARM_UP * (end_s - first_s))
         while self.live is not None and self.live.data.end_s > end_s:
             end_s = start_s + (end_s - start_s) * _GROWTH
