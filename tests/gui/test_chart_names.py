@@ -31,6 +31,7 @@ def stack(qtbot: QtBot) -> ChartStack:
     stack = ChartStack(Theme(Scheme.LIGHT))
     qtbot.addWidget(stack)
     stack.resize(900, 600)
+    stack.set_charts(("tps", "latency", "iops"))
     stack.show()
     return stack
 
