@@ -156,8 +156,10 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
     triples = zip(range(len(comparison.rows)), comparison.groups, comparison.rows, strict=True)
     ordered = sorted(triples, key=lambda triple: (triple[1].not_durable, -(triple[2].mean.mean or 0.0)))
     ending = common_ending([group.name for _, group, _ in ordered])
+    looks = _looks(comparison)
     found, count = [], 0
-    for look, (place, group, row) in enumerate(ordered):
+    for place, group, row in ordered:
+        look = looks[place]
         tag, name = letters(look), group.name.removesuffix(ending).rstrip(_JOINTS)
         members = sorted(group.members, key=lambda place: _order(comparison.runs[place].facts))
         runs = tuple(
@@ -172,6 +174,19 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
         count += len(runs)
         found.append(ReportedConfiguration(look, tag, name, group.name, runs, place, row))
     return tuple(found)
+
+
+def _looks(comparison: RunComparison) -> dict[int, int]:
+    """Return the number of each configuration, which its colour and tag follow from.
+
+    They are counted in the order in which they were first measured, as in the window: that a run was added or
+    that another one was faster, does not change a colour.
+    """
+    begun = {
+        place: min(comparison.runs[member].facts.started_epoch_s or 0.0 for member in group.members)
+        for place, group in enumerate(comparison.groups)
+    }
+    return {place: look for look, place in enumerate(sorted(begun, key=lambda place: begun[place]))}
 
 
 def _order(facts: RunFacts) -> tuple[int, float]:

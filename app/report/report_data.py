@@ -60,7 +60,7 @@ class ReportedConfiguration:
     """A configuration with its runs.
 
     Attributes:
-        look: 0-based, its place in the report; decides colour and line style.
+        look: 0-based, its place in the order of measuring; decides tag, colour and line style.
         tag: one or two letters that stand for it in charts and tables.
         name: unique in the report, without what all names end with.
         full_name: the whole of it.

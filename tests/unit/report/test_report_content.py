@@ -12,6 +12,7 @@ import pytest
 
 from app.comparison.overall.factor_wording import EXPLANATION
 from app.domain.errors import FootingError
+from app.export.anonymize import Anonymizer
 from app.library.entries import CampaignLock
 from app.report.blocks import (
     BarFigure,
@@ -27,13 +28,14 @@ from app.report.blocks import (
     Together,
     letters,
 )
-from app.report.findings import common_ending
+from app.report.findings import common_ending, find
 from app.report.report import read_picture, read_report
+from app.report.report_data import read_runs
 from app.report.wishes import ReportWishes, Section
 from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
-from tests.fix_window import LONG_NAME, Trial, begin_trial, write_matrix
+from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_matrix
 
 SHORT = Shape(30, 5000)
 
@@ -491,3 +493,12 @@ def test_verdicts_over_cells_that_do_not_fit_the_first_page_are_counted_there(tm
     first = [text for text in texts(report, TextRole.ANSWER) if " cells (" in text]
     assert first
     assert count == len(over_cells) - len(first) > 0
+
+
+def test_a_configuration_has_the_colour_of_the_window_whichever_was_faster(tmp_path: Path) -> None:
+    facts, data = read_runs(write_campaign(tmp_path), Anonymizer.none())
+    found = find(facts, data).configurations
+    assert [each.name for each in found] == ["xfs", "ext4"], "the fastest first"
+    assert [each.look for each in found] == [1, 0], "ext4 was measured first"
+    again = find(facts[::-1], data[::-1]).configurations
+    assert {each.name: each.look for each in again} == {"xfs": 1, "ext4": 0}
