@@ -255,7 +255,7 @@ def mean_so_far(spec: NumberSpec, data: RunData) -> str:
     measured = values[(t_s > 0) & np.isfinite(values)]
     if len(measured) < 2:
         return ""
-    return tr("mean so far {value}").format(value=spec.mean(float(measured.mean())))
+    return tr("mean {value}").format(value=spec.mean(float(measured.mean())))
 
 
 def _mean_words(number: str, numbers: LiveNumbers, data: RunData) -> str:
