@@ -105,4 +105,8 @@ def test_the_report_has_a_table_of_storages_and_one_of_jobs_for_each_configurati
     words = [each.text for each in report.blocks if isinstance(each, Text)]
     assert sum("These disks flush 9,900 times a second; the run used" in each for each in words) == 2
     silent = read_report(cases(tmp_path / "silent", asked=()))
-    assert not [each for each in silent.blocks if isinstance(each, Text) and "storage" in each.text and "by itself" in each.text]
+    assert not [
+        each
+        for each in silent.blocks
+        if isinstance(each, Text) and "storage" in each.text and "by itself" in each.text
+    ]
