@@ -13,7 +13,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu, QMessageBox, QTreeWidgetItem
+from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
@@ -339,16 +339,35 @@ def test_hidden_runs_and_curves_are_not_drawn(stack: ChartStack, runs: list[RunD
     assert not stack.is_curve_visible("latency", "p95")
 
 
-def test_a_chart_without_samples_says_so(stack: ChartStack, runs: list[RunData], tmp_path: Path) -> None:
+def test_a_chart_without_samples_takes_no_room_and_is_named(
+    stack: ChartStack, runs: list[RunData], tmp_path: Path
+) -> None:
     path = write_run(tmp_path / "memory.footing", SHAPE)
     connection = sqlite3.connect(path)
     connection.execute("DELETE FROM series WHERE metric LIKE 'storage.%'")
     connection.commit()
     connection.close()
-    stack.set_runs([RunTrace("r", load_run_data(path), 0, "memory")])
-    assert "no samples" in stack.charts[2].layer._message
     stack.set_runs(traces(runs)[:1])
-    assert stack.charts[2].layer._message == ""
+    QApplication.processEvents()
+    with_three = stack.charts[0].view.height()
+    stack.set_runs([RunTrace("r", load_run_data(path), 0, "memory")])
+    QApplication.processEvents()
+    assert stack.left_out.text() == "No samples: Device operations."
+    assert stack.left_out.isVisible()
+    assert not stack.charts[2].view.isVisible()
+    assert stack.charts[0].view.height() > 1.2 * with_three
+    assert stack.charts[1].view.isVisible()
+    stack.set_runs(traces(runs)[:1])
+    QApplication.processEvents()
+    assert stack.charts[2].view.isVisible()
+    assert not stack.left_out.isVisible()
+    assert stack.charts[0].view.height() == pytest.approx(with_three, abs=2)
+
+
+def test_where_nothing_has_samples_every_chart_has_its_room_and_says_so(stack: ChartStack) -> None:
+    assert all(chart.view.isVisible() for chart in stack.charts)
+    assert all("No run is shown" in chart.layer._message for chart in stack.charts)
+    assert not stack.left_out.isVisible()
 
 
 def test_charts_are_chosen_ordered_and_unknown_ones_left_out(stack: ChartStack, runs: list[RunData]) -> None:

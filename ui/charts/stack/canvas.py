@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, Qt, Signal
@@ -26,6 +26,10 @@ _CACHE_KIB = 64 * 1024
 class Canvas(QScrollArea):
     """Lays out charts below each other, their value axes equally wide, with one time axis.
 
+    Attributes:
+        charts: that are wanted, top first.
+        shown: those of them that have room.
+
     Signals:
         pointed: the pointer is at this point of the scene.
         left: the pointer has gone.
@@ -46,6 +50,7 @@ class Canvas(QScrollArea):
         self._type_scale = 1.0
         self._made: dict[str, Chart] = {}
         self.charts: list[Chart] = []
+        self.shown: list[Chart] = []
         self._central = QGraphicsWidget()
         self._grid = QGraphicsGridLayout(self._central)
         self._grid.setSpacing(0)
@@ -77,23 +82,33 @@ class Canvas(QScrollArea):
             if chart_id not in self._made:
                 self._made[chart_id] = self._make(chart_id)
         self.charts = [self._made[chart_id] for chart_id in ids]
+        self._place(self.charts)
+
+    def leave_out(self, empty: Collection[Chart]) -> None:
+        """Give these charts no room; where all would have none, all have theirs."""
+        shown = [chart for chart in self.charts if chart not in empty] or self.charts
+        if shown != self.shown:
+            self._place(shown)
+
+    def _place(self, shown: Sequence[Chart]) -> None:
+        self.shown = list(shown)
         for place in reversed(range(self._grid.count())):
             self._grid.removeAt(place)
         for chart in self._made.values():
-            chart.set_shown(shown=chart in self.charts)
-        for row, chart in enumerate(self.charts):
+            chart.set_shown(shown=chart in self.shown)
+        for row, chart in enumerate(self.shown):
             self._grid.addItem(chart.heading, 2 * row, 0, 1, 3)
             self._grid.addItem(chart.axis, 2 * row + 1, 0)
             self._grid.addItem(chart.view, 2 * row + 1, 1)
             self._grid.addItem(chart.labels, 2 * row + 1, 2)
         for row in range(self._grid.rowCount()):
-            self._grid.setRowStretchFactor(row, row % 2 if row < 2 * len(self.charts) else 0)
-        if self.charts:
-            self._grid.addItem(self._caption, 2 * len(self.charts), 0)
-            self._grid.addItem(self.time_axis, 2 * len(self.charts), 1)
-            self.time_axis.linkToView(self.charts[-1].view)
+            self._grid.setRowStretchFactor(row, row % 2 if row < 2 * len(self.shown) else 0)
+        if self.shown:
+            self._grid.addItem(self._caption, 2 * len(self.shown), 0)
+            self._grid.addItem(self.time_axis, 2 * len(self.shown), 1)
+            self.time_axis.linkToView(self.shown[-1].view)
         for item in (self._caption, self.time_axis):
-            item.setVisible(bool(self.charts))
+            item.setVisible(bool(self.shown))
         self.set_type_scale(self._type_scale)
         self._central.setGeometry(QRectF(self._view.rect()))
 
@@ -111,15 +126,15 @@ class Canvas(QScrollArea):
         for chart in self._made.values():
             chart.set_type_scale(scale)
         self.time_axis.set_type_scale(scale)
-        self._view.setMinimumHeight(round(_LOWEST_CHART * scale) * len(self.charts) + 24)
+        self._view.setMinimumHeight(round(_LOWEST_CHART * scale) * len(self.shown) + 24)
 
     def align(self) -> None:
         """Make all value axes as wide as the widest, and the names of the lines at the right as well."""
-        widths = [chart.wanted_axis_width() for chart in self.charts]
+        widths = [chart.wanted_axis_width() for chart in self.shown]
         width = math.ceil(max(self._caption.wanted_width(), *widths, 0.0))
-        for chart in self.charts:
+        for chart in self.shown:
             chart.set_axis_width(width)
-        wanted = max((chart.wanted_label_width() for chart in self.charts), default=0.0)
+        wanted = max((chart.wanted_label_width() for chart in self.shown), default=0.0)
         names = math.ceil(min(wanted, _NAMES_SHARE * max(1.0, float(self.viewport().width()))))
         for chart in self._made.values():
             chart.labels.set_width(names)
@@ -134,7 +149,7 @@ class Canvas(QScrollArea):
 
     def chart_at(self, scene: QPointF) -> Chart | None:
         """Return the chart whose content is at a point of the scene."""
-        return next((chart for chart in self.charts if chart.holds(scene)), None)
+        return next((chart for chart in self.shown if chart.holds(scene)), None)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

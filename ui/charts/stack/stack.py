@@ -25,6 +25,7 @@ from ui.charts.stack.chart import Chart
 from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
 from ui.charts.stack.menu import ChartMenu
 from ui.theme import Theme
+from ui.widgets.plain_label import plain_label
 
 _SKETCH_ABOVE_S = 0.008
 """Where painting the charts takes longer, a gesture moves the old pictures."""
@@ -47,6 +48,9 @@ class ChartStack(QWidget):
     The mouse: drag moves the time, the wheel zooms it, a double click shows everything, a click on a line
     chooses its run. Keys: Left and Right move the crosshair, with Shift the time, + and - zoom, Home shows
     everything, Esc takes the crosshair away.
+
+    Attributes:
+        left_out: names the charts that have no samples, and no room.
 
     Signals:
         hovered: time under the crosshair in s; NaN when the pointer has left.
@@ -81,6 +85,10 @@ class ChartStack(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._canvas)
+        self.left_out = plain_label(parent=self)
+        self.left_out.setWordWrap(True)
+        self.left_out.hide()
+        layout.addWidget(self.left_out)
         self._gesture = QTimer(self, singleShot=True, interval=_GESTURE_ENDS_MS)
         self._gesture.timeout.connect(self._on_gesture_ended)
         theme.changed.connect(self._on_theme_changed)
@@ -271,8 +279,23 @@ class ChartStack(QWidget):
             moved = chart.fit_values(whole, anew=anew) or moved
             if others or limited:
                 chart.explain(self.shown.words_for_nothing, self.shown.devices, self.shown.load)
-        if moved or anew:
+        changed = self._leave_out_empty()
+        if moved or anew or changed:
             self._canvas.align()
+
+    def _leave_out_empty(self) -> bool:
+        """Let charts without a line take no room, and name them; returns whether they are others now."""
+        having = [chart for chart in self.charts if chart.lines]
+        empty = [chart for chart in self.charts if not chart.lines] if having else []
+        names = ", ".join(chart.spec.title for chart in empty)
+        told = tr("No samples yet: {charts}.") if self.shown.live is not None else tr("No samples: {charts}.")
+        words = told.format(charts=names) if names else ""
+        if words == self.left_out.text() and len(self._canvas.shown) == len(having or self.charts):
+            return False
+        self.left_out.setText(words)
+        self.left_out.setVisible(bool(words))
+        self._canvas.leave_out(empty)
+        return True
 
     def _on_theme_changed(self) -> None:
         self._canvas.dress()
