@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from app import COMMAND
-from app.domain.campaign.configuration import DataSet, MemoryTarget
+from app.domain.campaign.configuration import Campaign, DataSet, MemoryTarget
+from app.domain.campaign.design import Design
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.planning import roughly
@@ -49,6 +50,25 @@ class TemplatesFound:
     folder: str
     obstacle: str
     kept: frozenset[DataSetOrder]
+
+
+def as_it_will_be(resolved: ResolvedCampaign, found: TemplatesFound | None) -> ResolvedCampaign:
+    """Return the campaign as it will bring its data sets to the storage: loaded, where none can be kept.
+
+    For what it costs only: what was chosen stays what the campaign says.
+    """
+    if found is None or not found.obstacle:
+        return resolved
+    return replace(
+        resolved,
+        configurations={name: _loaded(each) for name, each in resolved.configurations.items()},
+    )
+
+
+def _loaded(resolved: ResolvedConfiguration) -> ResolvedConfiguration:
+    configuration = resolved.configuration
+    workload = replace(configuration.workload, data_set=DataSet.LOADED)
+    return replace(resolved, configuration=replace(configuration, workload=workload))
 
 
 def is_copied(resolved: ResolvedCampaign) -> bool:
@@ -100,6 +120,18 @@ def data_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None = No
         resolved: the campaign.
         found: None where that is not known, or nothing is copied.
     """
+    return (*_bringing_sentences(resolved, found), *at_most_sentences(resolved.campaign))
+
+
+def at_most_sentences(campaign: Campaign) -> tuple[str, ...]:
+    """Return what a campaign that may end early adds to figures of all its rounds; none where it cannot."""
+    if campaign.design is not Design.SEQUENTIAL:
+        return ()
+    told = tr("That is for all {rounds} rounds: what is left out, or a campaign that ends earlier, has less.")
+    return (told.format(rounds=campaign.repeats),)
+
+
+def _bringing_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None) -> tuple[str, ...]:
     runs = resolved.campaign.total_runs
     orders = [order_of(each) for each in resolved.configurations.values()]
     loading_s = sum(map(load_seconds, orders)) * resolved.campaign.repeats

@@ -26,7 +26,15 @@ from app.domain.storage_plan.words import place_words
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
-from app.draft.data_sets import data_seconds, data_sentences, data_writes, loading_sentence
+from app.draft.data_sets import (
+    TemplatesFound,
+    as_it_will_be,
+    at_most_sentences,
+    data_seconds,
+    data_sentences,
+    data_writes,
+    loading_sentence,
+)
 from app.draft.disks.commands import all_lines
 from app.draft.disks.wear import WrittenVolume, synchronised_bytes, wear_sentences
 from app.draft.planning import effect_sentences, roughly
@@ -88,7 +96,7 @@ class Review:
         baseline: what is asked of the storage before the first run, in a sentence; empty for nothing.
         about_s: estimated time of everything; None where a number of transactions decides.
         time: the same in a sentence.
-        data: what the data sets cost, in sentences; where copies come from is not known here.
+        data: what the data sets cost, in sentences, and where copies come from if that is known.
         written: what is written to disks, in sentences.
         effect: what so many runs can show, in sentences.
     """
@@ -110,6 +118,7 @@ def make_review(
     described: Described | None = None,
     disks: Sequence[Disk] = (),
     spreads: Mapping[str, KnownSpread] | None = None,
+    templates: TemplatesFound | None = None,
 ) -> Review:
     """Return the review of a campaign that this machine can run.
 
@@ -119,9 +128,11 @@ def make_review(
         described: what the root helper will execute, in its own words, by plan.
         disks: of this machine, where spare ones are used.
         spreads: of runs of the library, by kind of target.
+        templates: of data sets, once they were looked at: where none can be kept, what that costs is told.
     """
     campaign = resolved.campaign
-    about_s = estimated_seconds(resolved)
+    costing = as_it_will_be(resolved, templates)
+    about_s = estimated_seconds(costing)
     return Review(
         campaign.name,
         _turns_sentence(campaign),
@@ -132,8 +143,8 @@ def make_review(
         _baseline_sentence(resolved),
         about_s,
         _with_repeated(time_sentence(campaign, about_s), campaign.repeat_disturbed),
-        data_sentences(resolved),
-        (*written_sentences(resolved), *filter(None, [_arc_sentence(resolved)])),
+        data_sentences(resolved, templates),
+        (*written_sentences(costing), *filter(None, [_arc_sentence(resolved)])),
         effect_sentences(campaign, about_s, spreads),
     )
 
@@ -298,7 +309,8 @@ def written_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
         sentences.append(sentence.format(size=format_size(per_minute)))
     else:
         sentences.append(tr("The transactions only read."))
-    return (*sentences, *wear_sentences(resolved, _written(resolved)))
+    at_most = at_most_sentences(resolved.campaign)
+    return (*sentences, *at_most, *wear_sentences(resolved, _written(resolved)))
 
 
 def _written(resolved: ResolvedCampaign) -> dict[str, WrittenVolume]:

@@ -25,7 +25,7 @@ from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.hosts.server_under_test import ServerSetup
 from app.hosts.zfs_cache import check_arc_max
-from app.postgres.base_backup import PROGRAM
+from app.postgres.base_backup import PROGRAM, TARGETS_MAJOR
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.installations.installation import Installation
 from app.postgres.known_settings import check_settings
@@ -290,12 +290,24 @@ def _check_backups(item: Configuration, installation: Installation) -> None:
     """Make sure that base backups can be made.
 
     Raises:
-        CampaignError: this installation has no such program.
+        CampaignError: this installation has no such program, or none that goes with tablespaces.
     """
+    if not wants_backup(item.workload):
+        return
     program = installation.program(PROGRAM)
-    if wants_backup(item.workload) and not os.access(program, os.X_OK):
+    if not os.access(program, os.X_OK):
         message = tr("{name}: base backups beside a phase need {program}, which is not installed.")
         raise CampaignError(message.format(name=item.name, program=program), field="workload.phase")
+    has_tablespaces = isinstance(item.target, DiskTarget) and len(item.target.of_relations) > 1
+    if has_tablespaces and installation.major < TARGETS_MAJOR:
+        message = tr(
+            "{name}: with tables or indexes on disks of their own, base backups can be made beside a phase "
+            "from PostgreSQL {major} on; this one is {version}."
+        )
+        raise CampaignError(
+            message.format(name=item.name, major=TARGETS_MAJOR, version=installation.version),
+            field="workload.phase",
+        )
 
 
 def _check_cold(item: Configuration, target: CheckedTarget) -> None:

@@ -17,6 +17,7 @@ from app.domain.campaign.configuration import (
     Target,
     Workload,
 )
+from app.domain.campaign.design import Design
 from app.domain.units import GIB, TIB
 from app.draft.commands import PlannedFolders, run_commands
 from app.draft.data_sets import (
@@ -109,6 +110,29 @@ def test_the_estimate_of_all_has_the_copies_and_what_is_made_once_in_it() -> Non
     assert [each.about_s is not None for each in reviews] == [True, True]
     assert (reviews[0].about_s or 0) < (reviews[1].about_s or 0)
     assert reviews[0].data == data_sentences(resolved(DataSet.COPIED))
+
+
+def test_where_no_template_can_be_kept_time_and_bytes_are_those_of_loading() -> None:
+    copied, loaded = resolved(DataSet.COPIED), resolved(DataSet.LOADED)
+    full = TemplatesFound("/srv/t", "/srv/t has too little room.", frozenset())
+    review = make_review(copied, current_account(), templates=full)
+    meant = make_review(loaded, current_account())
+    assert (review.about_s, review.time, review.written) == (meant.about_s, meant.time, meant.written)
+    assert "/srv/t has too little room." in review.data[0]
+    room = TemplatesFound("/srv/t", "", frozenset())
+    usual = make_review(copied, current_account(), templates=room)
+    assert usual.about_s == make_review(copied, current_account()).about_s
+    assert "kept in /srv/t" in " ".join(usual.data)
+
+
+def test_figures_of_a_campaign_that_may_end_early_are_told_to_be_those_of_all_rounds() -> None:
+    told_once = "That is for all 5 rounds: what is left out, or a campaign that ends earlier, has less."
+    for data_set in DataSet:
+        whole = resolved(data_set)
+        early = replace(whole, campaign=replace(whole.campaign, design=Design.SEQUENTIAL))
+        for sentences in (data_sentences, written_sentences):
+            assert told_once in sentences(early)
+            assert told_once not in sentences(whole)
 
 
 def test_a_copy_is_written_once_and_what_is_loaded_twice() -> None:

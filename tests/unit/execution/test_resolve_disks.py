@@ -17,6 +17,8 @@ from app.domain.campaign.configuration import (
     MemoryTarget,
     PlannedRun,
     PostgresChoice,
+    Workload,
+    WorkloadPhase,
 )
 from app.domain.disk import DiskIdentity
 from app.domain.errors import CampaignError, TargetError
@@ -28,6 +30,7 @@ from app.execution import preflight as disturbances
 from app.execution.resolve import (
     ResolvedCampaign,
     ResolvedConfiguration,
+    _check_backups,
     _check_cache,
     _check_pages,
     _TargetChecks,
@@ -215,6 +218,26 @@ def test_full_page_writes_may_be_off_where_a_record_holds_a_page_of_this_build(
     with pytest.raises(CampaignError, match=f"pages of {page_bytes // 1024} KiB") as caught:
         _check_pages(item, installation)
     assert caught.value.field == "target.disks.options.full_page_writes"
+
+
+@pytest.mark.parametrize(
+    ("major", "apart", "refused"), [(14, True, True), (15, True, False), (14, False, False)]
+)
+def test_base_backups_of_tablespaces_are_refused_before_anything_where_the_server_cannot_make_them(
+    tmp_path: Path, major: int, *, apart: bool, refused: bool
+) -> None:
+    program = tmp_path / "pg_basebackup"
+    program.touch(0o755)
+    workload = Workload(phases=(WorkloadPhase("beside", background="pg_basebackup"),))
+    target = DiskTarget(ONE, tables=replace(ONE, disks=("sdx",))) if apart else DiskTarget(ONE)
+    item = replace(configuration(target), workload=workload)
+    installation = Installation(str(tmp_path), f"{major}.9", major)
+    if not refused:
+        _check_backups(item, installation)
+        return
+    with pytest.raises(CampaignError, match=r"from PostgreSQL 15 on; this one is 14\.9") as caught:
+        _check_backups(item, installation)
+    assert caught.value.field == "workload.phase"
 
 
 def test_a_run_of_a_server_newer_than_tested_is_marked() -> None:

@@ -27,7 +27,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction
-from app.draft.data_sets import TemplatesFound, data_sentences, look_for_templates
+from app.draft.data_sets import TemplatesFound, look_for_templates
 from app.draft.disks.confirmation import FIELD, confirm, confirmations, looking_words
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
@@ -178,6 +178,7 @@ class ReviewPage(Page):
         self._review: Review | None = None
         self._spreads: dict[str, KnownSpread] = {}
         self._spreads_op: BackgroundOp[dict[str, KnownSpread]] | None = None
+        self._templates: TemplatesFound | None = None
         self._templates_op: BackgroundOp[TemplatesFound | None] | None = None
         self._shown_words: object = None
         self.configuration.currentIndexChanged.connect(self._show_commands)
@@ -227,11 +228,9 @@ class ReviewPage(Page):
         if resolved is not None and environment is not None and environment.account is not None:
             described = self.draft.described()
             if resolved is not self._shown or described != self._shown_words:
-                self._show(
-                    make_review(
-                        resolved, environment.account, described, self.draft.storage.disks, self._spreads
-                    )
-                )
+                if resolved is not self._shown:
+                    self._templates = None
+                self._show(self._make_review(resolved, environment.account))
             if resolved is not self._shown:
                 self.disturbances.look(resolved)
                 self._look_at_spreads()
@@ -240,6 +239,10 @@ class ReviewPage(Page):
         self._show_disks()
         self._show_trust()
         super().refresh()
+
+    def _make_review(self, resolved: ResolvedCampaign, account: Account) -> Review:
+        disks = self.draft.storage.disks
+        return make_review(resolved, account, self.draft.described(), disks, self._spreads, self._templates)
 
     def stop(self) -> None:
         """Want no answers any more."""
@@ -256,11 +259,13 @@ class ReviewPage(Page):
         self._spreads_op.start()
 
     def _look_for_templates(self, resolved: ResolvedCampaign, account: Account) -> None:
-        """Say where copied data sets come from, once that is known."""
+        """Say where copied data sets come from, and what they cost then, once that is known."""
 
         def tell(found: TemplatesFound | None) -> None:
             self._templates_op = None
-            self.data_set.setText(" ".join(data_sentences(resolved, found)))
+            self._templates = found
+            if found is not None:
+                self._show(self._make_review(resolved, account))
 
         if self._templates_op is not None:
             self._templates_op.cancel()
