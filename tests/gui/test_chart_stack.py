@@ -221,20 +221,11 @@ def test_keys_zoom_move_and_read(qtbot: QtBot, stack: ChartStack, runs: list[Run
     assert stack.times[1] - stack.times[0] == 130.0
 
 
-def test_dragging_one_chart_moves_all_and_the_wheel_zooms(
-    qtbot: QtBot, stack: ChartStack, runs: list[RunData]
-) -> None:
-    stack.set_runs(traces(runs)[:1])
-    stack.show_times(20, 60)
-    stack.charts[1].view.setXRange(30, 70, padding=0)
-    stack.charts[1].view.sigRangeChangedManually.emit([True, False])
-    assert {chart.times for chart in stack.charts} == {(30.0, 70.0)}
-
-
 def test_after_a_gesture_the_picture_is_as_sharp_as_one_painted_anew(
     qtbot: QtBot, stack: ChartStack, runs: list[RunData]
 ) -> None:
     stack.set_runs(traces(runs))
+    stack.show_times(10, 50)  # the line that says so makes the charts lower
     stack.grab()
     for chart in stack.charts:
         chart.layer.rendering_s = 1.0

@@ -7,7 +7,13 @@ import math
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter
-from PySide6.QtWidgets import QGraphicsItem, QGraphicsWidget, QStyleOptionGraphicsItem, QWidget
+from PySide6.QtWidgets import (
+    QGraphicsItem,
+    QGraphicsSceneWheelEvent,
+    QGraphicsWidget,
+    QStyleOptionGraphicsItem,
+    QWidget,
+)
 from typing_extensions import override
 
 from ui.charts.data.scale import (
@@ -44,6 +50,14 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
         """Use larger or smaller type."""
         self._type_scale = scale
         self.dress()
+
+    @override
+    def wheelEvent(self, event: QGraphicsSceneWheelEvent) -> None:
+        """Leave the wheel by itself to the page, which scrolls; with a key the chart takes it."""
+        if event.modifiers() == Qt.KeyboardModifier.NoModifier:
+            event.ignore()
+        else:
+            super().wheelEvent(event)
 
     def draw(self, painter: QPainter) -> None:
         """Paint the axis at the painter's origin, without the picture that is kept of it."""

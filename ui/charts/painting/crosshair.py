@@ -23,6 +23,7 @@ from ui.theme import SMALL, TINY, Theme
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _LONGEST = 34
+_CHOOSING_OPACITY = 0.18
 _MOST_SHARE = 0.45
 
 
@@ -108,6 +109,7 @@ class Crosshair(QGraphicsObject):
         self._theme = theme
         self._size = (0.0, 0.0)
         self._x: float | None = None
+        self._choosing: tuple[float, float] | None = None
         self._reading: Reading | None = None
         self._type_scale = 1.0
         self.setZValue(100)
@@ -127,6 +129,17 @@ class Crosshair(QGraphicsObject):
         self._x, self._reading = x, self._narrow(self._fitting(reading))
         self.update(self._area())
 
+    def show_choosing(self, ends: tuple[float, float] | None) -> None:
+        """Shade what is being chosen, between two pixels from the left; None: nothing."""
+        if ends != self._choosing:
+            self._choosing = ends
+            self.update()
+
+    @property
+    def choosing(self) -> tuple[float, float] | None:
+        """The pixels between which something is being chosen; None where nothing is."""
+        return self._choosing
+
     @property
     def reading(self) -> Reading | None:
         """What is shown."""
@@ -140,6 +153,8 @@ class Crosshair(QGraphicsObject):
     def paint(
         self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
     ) -> None:
+        if self._choosing is not None:
+            self._paint_choosing(painter, *self._choosing)
         if self._x is None:
             return
         x = round(self._x) + 0.5
@@ -147,6 +162,14 @@ class Crosshair(QGraphicsObject):
         painter.drawLine(QPointF(x, 0), QPointF(x, self._size[1]))
         if self._reading is not None and self._reading.rows:
             self._paint_box(painter, self._reading, self._box(self._reading, self._x))
+
+    def _paint_choosing(self, painter: QPainter, left: float, right: float) -> None:
+        colour = self._theme.colour("accent")
+        painter.setPen(QPen(colour, 0))
+        colour.setAlphaF(_CHOOSING_OPACITY)
+        painter.fillRect(QRectF(left, 0, right - left, self._size[1]), colour)
+        for x in (round(left) + 0.5, round(right) + 0.5):
+            painter.drawLine(QPointF(x, 0), QPointF(x, self._size[1]))
 
     @property
     def _metrics(self) -> QFontMetricsF:

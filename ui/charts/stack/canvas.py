@@ -34,12 +34,16 @@ class Canvas(QScrollArea):
         pointed: the pointer is at this point of the scene.
         left: the pointer has gone.
         moved: the user moved or zoomed the time; start and end in s.
+        choosing: a range is being dragged; both ends in s.
+        chosen: a range was dragged; both ends in s, equal for none.
         clicked: a button of the mouse was clicked at this point of the scene; twice or once.
     """
 
     pointed = Signal(QPointF)
     left = Signal()
     moved = Signal(float, float)
+    choosing = Signal(float, float)
+    chosen = Signal(float, float)
     clicked = Signal(QPointF, Qt.MouseButton, bool)
 
     def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
@@ -115,7 +119,9 @@ class Canvas(QScrollArea):
     def _make(self, chart_id: str) -> Chart:
         chart = Chart(charts_along(self.time_axis.kind.along)[chart_id], self._theme, self.time_axis)
         chart.set_type_scale(self._type_scale)
-        chart.moved.connect(self.moved)
+        chart.view.moved.connect(self.moved)
+        chart.view.choosing.connect(self.choosing)
+        chart.view.chosen.connect(self.chosen)
         for item in (chart.heading, chart.axis, chart.view, chart.labels):
             item.setParentItem(self._central)
         return chart

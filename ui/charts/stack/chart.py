@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import pyqtgraph as pg
-from PySide6.QtCore import QObject, QPointF, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, Qt
 
 from app.domain.text import tr
 from ui.charts.data.curves import width_words
@@ -19,19 +18,14 @@ from ui.charts.painting.heading import Heading, Key
 from ui.charts.painting.layer import CurvesItem
 from ui.charts.painting.line_labels import LineLabels, labels_of
 from ui.charts.painting.painting import ChartBackground
+from ui.charts.stack.time_view import TimeView
 from ui.theme import Theme
 
 _CLICK_REACH = 8.0
 
 
 class Chart(QObject):
-    """A chart in a graphics layout; four cells: heading above, axis left, view, names of the lines right.
-
-    Signals:
-        moved: the user moved or zoomed this chart's time; start and end in s.
-    """
-
-    moved = Signal(float, float)
+    """A chart in a graphics layout; four cells: heading above, axis left, view, names of the lines right."""
 
     def __init__(self, spec: ChartSpec, theme: Theme, time_axis: TimeAxis) -> None:
         super().__init__()
@@ -40,15 +34,11 @@ class Chart(QObject):
         self.heading = Heading(theme, spec)
         self.labels = LineLabels(theme)
         self.axis = ValueAxis(theme, is_log=spec.log_y)
-        self.view = pg.ViewBox(enableMenu=False, defaultPadding=0)
-        self.view.setMouseEnabled(x=True, y=False)
-        self.view.disableAutoRange()
-        self.view.setMenuEnabled(False)
+        self.view = TimeView()
         self.axis.linkToView(self.view)
         self.layer = CurvesItem(theme, self.view, self._ticks, is_log=spec.log_y, gap=time_axis.kind.gap)
         self.crosshair = Crosshair(theme, self.view)
         self.view.sigResized.connect(self._on_view_resized)
-        self.view.sigRangeChangedManually.connect(self._on_view_moved)
         self.saved: Sequence[Line] = ()
         self.live: Sequence[Line] = ()
         self.limits: Sequence[Line] = ()
@@ -193,6 +183,12 @@ class Chart(QObject):
         x = (t_s - self._times[0]) / (self._times[1] - self._times[0]) * self.view.width()
         self.crosshair.show_at(x, read_lines(self.lines, self.spec.curves, t_s, title))
 
+    def show_choosing(self, times: Range | None) -> None:
+        """Shade a time that is being chosen; None: none is."""
+        frame = Frame(*self._times, *self.values, max(1, int(self.view.width())), 1, self.spec.log_y)
+        ends = None if times is None else (float(frame.x(times[0])), float(frame.x(times[1])))
+        self.crosshair.show_choosing(ends)
+
     def time_at(self, scene: QPointF) -> float:
         """Return the time under a point of the scene."""
         x: float = self.view.mapFromScene(scene).x()
@@ -225,10 +221,6 @@ class Chart(QObject):
         self.layer.set_size(self.view.width(), self.view.height())
         self._place_labels()
         self.crosshair.set_size(self.view.width(), self.view.height())
-
-    def _on_view_moved(self, *_: object) -> None:
-        start_s, end_s = self.view.viewRange()[0]
-        self.moved.emit(start_s, end_s)
 
     def _update_layer(self) -> None:
         self.layer.set_ranges(self._times, self.values)

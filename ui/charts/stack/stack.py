@@ -24,6 +24,7 @@ from ui.charts.stack.canvas import Canvas
 from ui.charts.stack.chart import Chart
 from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
 from ui.charts.stack.menu import ChartMenu
+from ui.charts.stack.zoom_bar import ZoomBar
 from ui.theme import Theme
 from ui.widgets.plain_label import plain_label
 
@@ -45,12 +46,14 @@ def prefetch(data: RunData, chart_ids: Iterable[str], shown: int = 1) -> RunData
 class ChartStack(QWidget):
     """Charts of saved runs and of one that lasts.
 
-    The mouse: drag moves the time, the wheel zooms it, a double click shows everything, a click on a line
-    chooses its run. Keys: Left and Right move the crosshair, with Shift the time, + and - zoom, Home shows
-    everything, Esc takes the crosshair away.
+    The mouse: drag chooses a range, with Shift or the middle button it moves the time; the wheel scrolls,
+    and zooms with Ctrl; a double click shows everything, a click on a line chooses its run. Keys: Left and
+    Right move the crosshair, with Shift the time, + and - zoom, Home shows everything, Esc takes the
+    crosshair away.
 
     Attributes:
         left_out: names the charts that have no samples, and no room.
+        zoom_bar: says which part is shown, and leads back; hidden where everything is.
 
     Signals:
         hovered: time under the crosshair in s; NaN when the pointer has left.
@@ -81,6 +84,8 @@ class ChartStack(QWidget):
         self._canvas.pointed.connect(self._on_pointed)
         self._canvas.left.connect(lambda: self.show_crosshair(None))
         self._canvas.moved.connect(self.show_times)
+        self._canvas.choosing.connect(self._on_choosing)
+        self._canvas.chosen.connect(self._on_chosen)
         self._canvas.clicked.connect(self._on_clicked)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -89,6 +94,9 @@ class ChartStack(QWidget):
         self.left_out.setWordWrap(True)
         self.left_out.hide()
         layout.addWidget(self.left_out)
+        self.zoom_bar = ZoomBar(kind, self)
+        self.zoom_bar.whole.clicked.connect(self._leave_zoom)
+        layout.addWidget(self.zoom_bar)
         self._gesture = QTimer(self, singleShot=True, interval=_GESTURE_ENDS_MS)
         self._gesture.timeout.connect(self._on_gesture_ended)
         theme.changed.connect(self._on_theme_changed)
@@ -205,12 +213,11 @@ class ChartStack(QWidget):
         return self._times
 
     def show_times(self, start_s: float, end_s: float) -> None:
-        """Zoom to a time: at least 5 s of it, half of it at most beyond what there is."""
+        """Zoom to a time: at least 5 s of it, and nothing beyond what there is."""
         whole = self.shown.whole_times()
         span = max(self.kind.shortest, min(end_s - start_s, whole[1] - whole[0]))
-        start_s = min(max(start_s, whole[0] - span / 2), whole[1] - span / 2)
-        times = (start_s, start_s + span)
-        self._zoom = None if times == whole else times
+        start_s = max(min(start_s, whole[1] - span), whole[0])
+        self._zoom = None if span >= whole[1] - whole[0] else (start_s, start_s + span)
         self._begin_gesture()
         self._update_times()
 
@@ -220,8 +227,25 @@ class ChartStack(QWidget):
         self._begin_gesture()
         self._update_times()
 
+    def _on_choosing(self, start_s: float, end_s: float) -> None:
+        self.show_crosshair(None)
+        for chart in self.charts:
+            chart.show_choosing((start_s, end_s))
+
+    def _on_chosen(self, start_s: float, end_s: float) -> None:
+        for chart in self.charts:
+            chart.show_choosing(None)
+        if end_s > start_s:
+            self.show_times(start_s, end_s)
+
+    def _leave_zoom(self) -> None:
+        self.setFocus()  # the button goes away
+        self.show_everything()
+
     def _update_times(self) -> None:
-        times = self._zoom or self.shown.whole_times()
+        whole = self.shown.whole_times()
+        times = self._zoom or whole
+        self.zoom_bar.show_part(None if self.shown.thick else self._zoom, whole)
         if times != self._times or any(chart.times != times for chart in self.charts):
             self._times = times
             for chart in self.charts:
