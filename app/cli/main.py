@@ -126,7 +126,7 @@ def _speed(text: str) -> float:
 
 
 def _percent(text: str) -> float:
-    value = float(text)
+    value = float(text.removesuffix("%"))
     if not 0 < value <= 100:
         raise argparse.ArgumentTypeError(tr("a difference is above 0 and at most 100 %%"))
     return value
@@ -294,7 +294,8 @@ def build_parser() -> argparse.ArgumentParser:
         description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?"),
         epilog=tr(
             "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
-            " 3 refused for safety or authorisation; 130 cancelled. "
+            " 3 refused for safety or authorisation; 130 cancelled; of compare --worse-than: 10 worse,"
+            " 11 cannot be told. "
             "PGFOOTING_LOG=debug, or =storage,execution:debug, tells on standard error what it does."
         ),
     )
@@ -363,6 +364,16 @@ def build_parser() -> argparse.ArgumentParser:
         help=tr(
             "write a campaign file that runs them again at 70 percent of the slowest one's TPS: then"
             " latencies can be compared"
+        ),
+    )
+    compare.add_argument(
+        "--worse-than",
+        type=_percent,
+        default=None,
+        metavar="PERCENT",
+        help=tr(
+            "a gate: two folders, each with the runs of three campaigns or more; exit status 0: the second is"
+            " not worse than the first by more than this, 10: it is, 11: it cannot be told"
         ),
     )
     compare.add_argument("--details", action="store_true", help=tr("tell about every run, however many"))

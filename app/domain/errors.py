@@ -45,6 +45,10 @@ class ExitStatus(IntEnum):
     FAILED = 1
     USAGE = 2
     REFUSED = 3
+    WORSE = 10
+    """`compare --worse-than`: the new side is worse."""
+    UNTOLD = 11
+    """`compare --worse-than`: it cannot be told."""
     CANCELLED = 130
 
 

@@ -14,6 +14,7 @@ from app import COMMAND
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
+from app.cli.commands.gate import check_gate, print_gate
 from app.cli.commands.show import library_of, print_json, tell_left_out, tell_left_over
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
@@ -76,7 +77,10 @@ def compare_command(arguments: argparse.Namespace) -> int:
     """
     tell_left_over(sweep_abandoned())
     library = library_of(arguments)
-    paths = list(dict.fromkeys(path for name in arguments.runs for path in runs_named(name, library)))
+    sides = [runs_named(name, library) for name in arguments.runs]
+    if arguments.worse_than is not None:
+        check_gate(arguments, sides)
+    paths = list(dict.fromkeys(path for side in sides for path in side))
     if len(paths) < 2:
         message = tr("A comparison takes two runs or more; this is one.")
         raise UsageError(message, hint=tr("A folder stands for all runs in it."))
@@ -97,6 +101,8 @@ def compare_command(arguments: argparse.Namespace) -> int:
         spreads=read_spreads(library),
         as_given=not any(Path(name).is_dir() for name in arguments.runs),
     )
+    if arguments.worse_than is not None:
+        return print_gate(comparison, sides[0], arguments.worse_than / 100, as_json=arguments.json)
     _check_baseline(comparison, arguments.baseline)
     if arguments.again is not None:
         _write_again(comparison, arguments.again)

@@ -27,7 +27,7 @@ def test_every_error_stands_in_the_tree_of_the_docstring() -> None:
 
 def test_exit_statuses_are_those_promised() -> None:
     assert {item.exit_status for item in error_classes()} <= set(ExitStatus)
-    assert [int(status) for status in ExitStatus] == [0, 1, 2, 3, 130]
+    assert [int(status) for status in ExitStatus] == [0, 1, 2, 3, 10, 11, 130]
 
 
 def test_the_text_of_an_error_is_message_and_hint() -> None:

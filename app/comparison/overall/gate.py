@@ -1,0 +1,291 @@
+"""A gate for upgrades: whether each configuration of the new side is worse than that of the base by a limit.
+
+What is before and after a reboot cannot be measured in turns. So campaigns are compared by their means with
+the spread between campaigns (`app.statistics.gate`); no common reference is needed, and none is used. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line
+from app.analysis.properties import WORKLOAD
+from app.comparison.comparison import ComparedRun, RunComparison
+from app.comparison.differences import PropertyDifference, find_differences
+from app.domain.campaign.design import Design
+from app.domain.columns import CellKind, Column
+from app.domain.errors import ExitStatus, UsageError
+from app.domain.text import tr
+from app.statistics.gate import FEWEST_CAMPAIGNS, GateEstimate, GateVerdict, judge_gate
+
+_MOST_CHANGES: Final = 12
+"""Of what changed, in a sentence; all are in the JSON."""
+
+GATE_STATUS: Final = {
+    GateVerdict.NOT_WORSE: ExitStatus.DONE,
+    GateVerdict.WORSE: ExitStatus.WORSE,
+    GateVerdict.UNTOLD: ExitStatus.UNTOLD,
+}
+
+GATE_WORDS: Final = {
+    GateVerdict.NOT_WORSE: tr("not worse"),
+    GateVerdict.WORSE: tr("worse"),
+    GateVerdict.UNTOLD: tr("cannot be told"),
+}
+
+GATE_EXPLANATION: Final = tr(
+    "Each campaign counts once, by the mean of its runs, because what a reboot or a month changes is the "
+    "same for all of them. Worse: with 95 % certainty the difference lies beyond the limit. Not worse: with "
+    "95 % certainty it does not. Anything else cannot be told."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GatedConfiguration:
+    """A configuration that ran on both sides.
+
+    Attributes:
+        name: of the configuration, in one line.
+        estimate: what its campaigns show.
+        runs: that take part, of the base and of the new side.
+        changed: properties that no run of the new side shares with one of the base: the upgrade.
+        varied: properties that differ within a side.
+    """
+
+    name: str
+    estimate: GateEstimate
+    runs: tuple[int, int]
+    changed: tuple[PropertyDifference, ...]
+    varied: tuple[PropertyDifference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeGate:
+    """What a gate found.
+
+    Attributes:
+        worse_by: its limit, a share.
+        configurations: those that ran on both sides, in the order of the base.
+        left_out: sentences about runs and configurations that take no part.
+    """
+
+    worse_by: float
+    configurations: tuple[GatedConfiguration, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """Worse where any configuration is; not worse where none is and all were told."""
+        found = {each.estimate.verdict for each in self.configurations}
+        if GateVerdict.WORSE in found:
+            return GateVerdict.WORSE
+        return GateVerdict.UNTOLD if GateVerdict.UNTOLD in found else GateVerdict.NOT_WORSE
+
+
+def judge_sides(comparison: RunComparison, base: Collection[str], worse_by: float) -> UpgradeGate:
+    """Judge each configuration of which runs of both sides take part.
+
+    Args:
+        comparison: of all runs of both sides.
+        base: paths of the run files of the base.
+        worse_by: the limit, a share.
+
+    Raises:
+        UsageError: a campaign is on both sides, no configuration is, or workloads differ.
+    """
+    used, left_out = [], []
+    for run in comparison.runs:
+        reason = _why_left_out(run)
+        if reason:
+            left_out.append(tr("{run} takes no part: {reason}.").format(run=run.name, reason=reason))
+        else:
+            used.append(run)
+    sides = [[run for run in used if (run.facts.path in base) is wanted] for wanted in (True, False)]
+    _check_campaigns(sides)
+    names = [dict.fromkeys(run.facts.configuration for run in side) for side in sides]
+    common = [name for name in names[0] if name in names[1]]
+    for name in (*names[0], *names[1]):
+        if name not in common:
+            told = tr("{name} ran on one side only, and takes no part.").format(name=one_line(name))
+            left_out.append(told)
+    if not common:
+        raise UsageError(
+            tr("No configuration has runs on both sides that take part."),
+            hint=tr("A configuration is known by its name: use the same campaign file on both sides."),
+        )
+    judged = []
+    for name in common:
+        both = [[run for run in side if run.facts.configuration == name] for side in sides]
+        judged.append(_judge(name, both, worse_by, len(common)))
+    return UpgradeGate(worse_by, tuple(judged), tuple(left_out))
+
+
+def _why_left_out(run: ComparedRun) -> str:
+    if run.left_out:
+        return run.left_out
+    if not run.tps:
+        return tr("it has no transactions")
+    if run.facts.design == Design.SEQUENTIAL:
+        return tr("its campaign ended when a winner was found, so its mean is no fair one")
+    return ""
+
+
+def _check_campaigns(sides: Sequence[Sequence[ComparedRun]]) -> None:
+    """Make sure that no campaign is on both sides: nothing changed within it.
+
+    Raises:
+        UsageError: one is.
+    """
+    keys = [{run.facts.campaign_key for run in side} for side in sides]
+    for run in sides[0]:
+        if run.facts.campaign_key in keys[1]:
+            message = tr("The campaign “{name}” is on both sides.").format(name=one_line(run.facts.campaign))
+            raise UsageError(message, hint=tr("Each campaign was made before what changed, or after it."))
+
+
+def _judge(
+    name: str, sides: Sequence[Sequence[ComparedRun]], worse_by: float, among: int
+) -> GatedConfiguration:
+    facts = [[run.facts for run in side] for side in sides]
+    changed: list[PropertyDifference] = []
+    varied: list[PropertyDifference] = []
+    for difference in find_differences([*facts[0], *facts[1]]):
+        if difference.topic == WORKLOAD:
+            raise UsageError(
+                tr("{name}: the workloads differ in “{what}” ({values}).").format(
+                    name=one_line(name),
+                    what=difference.name,
+                    values=", ".join(each.value for each in difference.variants),
+                ),
+                hint=tr("What is compared is the same load: use the same campaign file on both sides."),
+            )
+        (changed if _is_between(difference, len(facts[0])) else varied).append(difference)
+    means = [_by_campaign(side) for side in sides]
+    return GatedConfiguration(
+        one_line(name),
+        judge_gate(means[0], means[1], worse_by, among),
+        (len(sides[0]), len(sides[1])),
+        tuple(changed),
+        tuple(varied),
+    )
+
+
+def _is_between(difference: PropertyDifference, base_runs: int) -> bool:
+    """Whether no value of it is on both sides; the first so many runs are those of the base."""
+    return all(len({place < base_runs for place in each.runs}) == 1 for each in difference.variants)
+
+
+def _by_campaign(runs: Sequence[ComparedRun]) -> list[list[float]]:
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        assert run.tps is not None  # noqa: S101 - those without take no part
+        found.setdefault(_campaign(run.facts), []).append(run.tps)
+    return list(found.values())
+
+
+def _campaign(run: RunFacts) -> str:
+    """Return what is the same for runs of one campaign; a run of none is one by itself."""
+    return run.campaign_key or run.path
+
+
+def _percent(ratio: float | None) -> str:
+    return "" if ratio is None else f"{round((ratio - 1) * 100, 1) + 0.0:+.1f} %".replace("+0.0", "0.0")
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value * 100:.1f} %"
+
+
+def describe_gate(gate: UpgradeGate) -> Iterator[str]:
+    """Yield what was found as sentences: of each configuration, of what changed, of what takes no part."""
+    for each in gate.configurations:
+        yield _sentence(each, gate.worse_by)
+    changed = dict.fromkeys(_change(item) for each in gate.configurations for item in each.changed)
+    if changed:
+        yield tr("What changed between the sides: {changes}.").format(changes=_some(list(changed)))
+    else:
+        yield tr("Nothing known changed between the sides.")
+    varied = dict.fromkeys(
+        f"{item.topic}: {item.name}" for each in gate.configurations for item in each.varied
+    )
+    if varied:
+        yield tr("Within a side this differs, and is part of the spread: {names}.").format(
+            names=_some(list(varied))
+        )
+    yield from gate.left_out
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_CHANGES])
+    if len(names) <= _MOST_CHANGES:
+        return shown
+    return tr("{names} and {count} more").format(names=shown, count=len(names) - _MOST_CHANGES)
+
+
+def _change(difference: PropertyDifference) -> str:
+    values = " → ".join(one_line(variant.value) for variant in difference.variants)
+    return f"{difference.topic}: {difference.name} {values}"
+
+
+def _sentence(each: GatedConfiguration, worse_by: float) -> str:
+    estimate, limit = each.estimate, f"{worse_by * 100:g} %"
+    base, new = estimate.campaigns
+    values = {
+        "name": each.name,
+        "limit": limit,
+        "difference": _percent(estimate.ratio),
+        "low": _percent(estimate.low),
+        "high": _percent(estimate.high),
+        "base": base,
+        "new": new,
+        "fewest": FEWEST_CAMPAIGNS,
+    }
+    if estimate.verdict is GateVerdict.WORSE:
+        return tr(
+            "{name} is worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the new "
+            "side). With 95 % certainty that is {high} or below, and a loss of {limit} is allowed."
+        ).format(**values)
+    if estimate.verdict is GateVerdict.NOT_WORSE:
+        return tr(
+            "{name} is not worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the "
+            "new side). With 95 % certainty that is {low} or above, and a loss of {limit} is allowed."
+        ).format(**values)
+    if estimate.low is None:
+        return tr(
+            "{name}: it cannot be told whether it is worse. There are {base} campaigns of the base and {new} "
+            "of the new side, and a verdict takes {fewest} of each; TPS changed by {difference}."
+        ).format(**values)
+    told = tr(
+        "{name}: it cannot be told whether it is worse. TPS changed by {difference} ({base} campaigns of the "
+        "base, {new} of the new side). With 95 % certainty that is {low} or above, likewise {high} or below, "
+        "and a loss of {limit} is allowed."
+    ).format(**values)
+    if estimate.more is None:
+        more = tr("So near the limit more than a hundred campaigns more would not tell.")
+    else:
+        more = tr("With about {more} campaigns more of each side it could be told.").format(
+            more=estimate.more
+        )
+    return f"{told} {more}"
+
+
+GATE_COLUMNS: Final = (
+    Column[GatedConfiguration]("configuration", tr("configuration"), lambda row: row.name, CellKind.WORDS),
+    Column[GatedConfiguration](
+        "verdict", tr("verdict"), lambda row: GATE_WORDS[row.estimate.verdict], CellKind.LABEL
+    ),
+    Column[GatedConfiguration]("difference", tr("TPS"), lambda row: _percent(row.estimate.ratio)),
+    Column[GatedConfiguration]("low", tr("at least"), lambda row: _percent(row.estimate.low)),
+    Column[GatedConfiguration]("high", tr("at most"), lambda row: _percent(row.estimate.high)),
+    Column[GatedConfiguration](
+        "campaigns", tr("campaigns"), lambda row: " / ".join(map(str, row.estimate.campaigns))
+    ),
+    Column[GatedConfiguration]("runs", tr("runs"), lambda row: " / ".join(map(str, row.runs))),
+    Column[GatedConfiguration](
+        "spread", tr("between campaigns"), lambda row: " / ".join(map(_share, row.estimate.spreads))
+    ),
+)
+"""One row a configuration; two values in a cell are of the base and of the new side."""

@@ -1,0 +1,149 @@
+"""Whether something got worse between two sides that cannot take turns: before and after an upgrade.
+
+What changed at a reboot, a reformatting or a month is part of every run after it. So the unit is the
+campaign: each is its mean, and the yardstick is what campaigns of one side scatter by. No repeat within a
+campaign can tell that (`app.comparison.anchor`). All on logarithms, as in `app.statistics.verdict`.
+
+The error allowed is one-sided, at a limit: where the truth lies exactly on it, at most one of twenty says
+that it is beyond, and one of twenty that it is within. Simulated by tests/bench/bench_gate.py. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from app.statistics.sample_size import POWER
+from app.statistics.student_t import student_t_quantile
+
+FEWEST_CAMPAIGNS: Final = 3
+"""Of each side: with two, the spread between them is one number, and nothing but huge changes is told."""
+
+ALPHA: Final = 0.05
+_ROUNDING: Final = 1e-12
+_MOST_ADVISED: Final = 100
+"""Campaigns of a side: more than this nobody makes for a gate."""
+
+
+class GateVerdict(StrEnum):
+    """What the campaigns allow to be said about the new side."""
+
+    WORSE = "worse"
+    NOT_WORSE = "not-worse"
+    UNTOLD = "cannot-be-told"
+
+
+@dataclass(frozen=True, slots=True)
+class GateEstimate:
+    """The new side against the base.
+
+    Attributes:
+        verdict: at the limit.
+        ratio: of the geometric means of their campaigns, new by base; None where a side has none.
+        low: with 95 % certainty the ratio is above this; None below `FEWEST_CAMPAIGNS` of a side.
+        high: with 95 % certainty it is below this; of several configurations with what makes 5 % of all.
+        campaigns: of the base and of the new side.
+        spreads: standard deviations between campaigns, as shares, of both; None for fewer than two.
+        more: campaigns of each side beside those that there are with which a difference of this size would
+            be told in four of five times; 0 where it is told; None for more than a hundred, or unknown.
+    """
+
+    verdict: GateVerdict
+    ratio: float | None
+    low: float | None
+    high: float | None
+    campaigns: tuple[int, int]
+    spreads: tuple[float | None, float | None]
+    more: int | None
+
+
+def judge_gate(
+    base: Sequence[Sequence[float]], new: Sequence[Sequence[float]], worse_by: float, among: int = 1
+) -> GateEstimate:
+    """Judge whether the new side is worse than the base by more than a limit.
+
+    Worse: the whole one-sided 95 % interval lies beyond the limit. Not worse: it lies on this side of it.
+
+    Args:
+        base: run means of each campaign, all above 0, at least one each.
+        new: likewise.
+        worse_by: the limit, as a share above 0 and below 1.
+        among: how many configurations are judged: the error of 5 % is that of calling any of them worse.
+
+    Raises:
+        ValueError: a campaign has no run, or a mean is not above 0, or the limit is out of range.
+    """
+    if not 0 < worse_by < 1 or among < 1:
+        raise ValueError(worse_by, among)
+    sides = [np.array([_log_mean(campaign) for campaign in side]) for side in (base, new)]
+    counts = (len(base), len(new))
+    spreads = tuple(float(side.std(ddof=1)) if len(side) > 1 else None for side in sides)
+    told_spreads = (_as_share(spreads[0]), _as_share(spreads[1]))
+    if not all(counts):
+        return GateEstimate(GateVerdict.UNTOLD, None, None, None, counts, told_spreads, None)
+    difference, limit = float(sides[1].mean() - sides[0].mean()), math.log1p(-worse_by)
+    variances = [0.0 if spread is None else spread**2 for spread in spreads]
+    if min(counts) < FEWEST_CAMPAIGNS:
+        ratio = math.exp(difference)
+        known = None not in spreads
+        more = _more_needed(variances, counts, difference - limit) if known else None
+        missing = FEWEST_CAMPAIGNS - min(counts)
+        more = max(more, missing) if more is not None else (None if known else missing)
+        return GateEstimate(GateVerdict.UNTOLD, ratio, None, None, counts, told_spreads, more)
+    low = difference - _half(variances, counts, ALPHA)
+    high = difference + _half(variances, counts, ALPHA / among)
+    verdict, more = GateVerdict.UNTOLD, None
+    if high < limit - _ROUNDING:
+        verdict, more = GateVerdict.WORSE, 0
+    elif low > limit + _ROUNDING:
+        verdict, more = GateVerdict.NOT_WORSE, 0
+    else:
+        more = _more_needed(variances, counts, difference - limit)
+    return GateEstimate(
+        verdict, math.exp(difference), math.exp(low), math.exp(high), counts, told_spreads, more
+    )
+
+
+def _log_mean(campaign: Sequence[float]) -> float:
+    values = np.asarray(campaign, dtype=np.float64)
+    if not len(values) or not np.isfinite(values).all() or not (values > 0).all():
+        raise ValueError(campaign)
+    return float(np.log(values).mean())
+
+
+def _as_share(spread: float | None) -> float | None:
+    return None if spread is None else math.expm1(spread)
+
+
+def _half(variances: Sequence[float], counts: tuple[int, int], alpha: float) -> float:
+    """Return half of the interval: Student's quantile times the standard error of the difference.
+
+    Degrees of freedom after Welch and Satterthwaite, but at most those of two sides as small as the smaller
+    one, weighted by how unequal they are: with 12 campaigns against 3 Welch's alone call up to 6.3 of 100
+    wrong that may be 5; with this bound at most 5.2, most of them fewer (tests/bench/bench_gate.py).
+    """
+    parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
+    if not sum(parts):
+        return 0.0
+    df = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+    most = (min(counts) - 1) * (1 + min(counts) / max(counts))
+    return student_t_quantile(1 - alpha, min(df, most)) * math.sqrt(sum(parts))
+
+
+def _more_needed(variances: Sequence[float], counts: tuple[int, int], distance: float) -> int | None:
+    """Return how many campaigns more of each side would tell, if difference and spreads stay as they are."""
+
+    def would_tell(more: int) -> bool:
+        many = (counts[0] + more, counts[1] + more)
+        return _half(variances, many, ALPHA) + _half(variances, many, 1 - POWER) <= abs(distance)
+
+    least = max(1, FEWEST_CAMPAIGNS - min(counts))
+    wanted = range(least, _MOST_ADVISED + 1)
+    place = bisect_left(wanted, 1, key=lambda more: int(would_tell(more)))
+    return wanted[place] if place < len(wanted) else None

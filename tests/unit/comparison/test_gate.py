@@ -1,0 +1,217 @@
+"""A gate over run files: which runs take part, what changed is told, and the exit status says the verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import RunFacts
+from app.analysis.properties import MACHINE, WORKLOAD, Property
+from app.cli.main import main
+from app.comparison.comparison import compare_runs
+from app.comparison.overall.gate import UpgradeGate, describe_gate, judge_sides
+from app.domain.campaign.design import Design
+from app.domain.errors import ExitStatus, UsageError
+from app.statistics.gate import GateVerdict
+from tests.known_runs import FACTS, WHOLE, write_known
+from tests.unit.comparison.test_anchor import campaign, put, recorded
+
+__all__ = ["recorded"]
+
+SPEEDS = (1000.0, 1004.0, 998.0)
+BOOTS = (1.0, 1.006, 0.995)
+
+
+def side(
+    recorded: RunFacts, name: str, kernel: str, factor: float, boots: Sequence[float] = BOOTS
+) -> list[RunFacts]:
+    """Return the runs of a side: one campaign a boot, ext4 and xfs in each."""
+    found = []
+    for number, boot in enumerate(boots):
+        speeds = tuple(factor * boot * speed for speed in SPEEDS)
+        runs = campaign(recorded, f"{name}{number}", ext4=speeds, xfs=[1.1 * each for each in speeds])
+        found += [
+            replace(put(run, Property(MACHINE, "kernel", kernel)), path=f"/{name}/{run.id}") for run in runs
+        ]
+    return found
+
+
+def judge(base: Sequence[RunFacts], new: Sequence[RunFacts], worse_by: float = 0.03) -> UpgradeGate:
+    return judge_sides(compare_runs([*base, *new]), {run.path for run in base}, worse_by)
+
+
+def told(gate: UpgradeGate) -> str:
+    return " ".join(describe_gate(gate))
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [
+        (1.0, GateVerdict.NOT_WORSE),
+        (0.9, GateVerdict.WORSE),
+        (0.975, GateVerdict.UNTOLD),
+        (1.2, GateVerdict.NOT_WORSE),
+    ],
+)
+def test_each_configuration_is_judged_and_the_verdict_of_all_is_theirs(
+    recorded: RunFacts, factor: float, verdict: GateVerdict
+) -> None:
+    gate = judge(side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", factor))
+    assert gate.verdict is verdict
+    assert [each.name for each in gate.configurations] == ["ext4", "xfs"]
+    assert {each.estimate.verdict for each in gate.configurations} == {verdict}
+    assert {each.estimate.campaigns for each in gate.configurations} == {(3, 3)}
+    assert {each.runs for each in gate.configurations} == {(9, 9)}
+
+
+def test_one_that_is_worse_makes_all_worse_and_one_that_cannot_be_told_makes_all_untold(
+    recorded: RunFacts,
+) -> None:
+    old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
+    for factor, verdict in ((0.8, GateVerdict.WORSE), (0.975, GateVerdict.UNTOLD)):
+        changed = [
+            replace(run, summary=run.summary | {"tps": factor * (run.summary["tps"] or 0)})
+            if run.configuration == "xfs"
+            else run
+            for run in new
+        ]
+        gate = judge(old, changed)
+        assert [each.estimate.verdict for each in gate.configurations] == [GateVerdict.NOT_WORSE, verdict]
+        assert gate.verdict is verdict
+
+
+def test_what_changed_between_the_sides_is_told_and_what_differs_within_one_beside_it(
+    recorded: RunFacts,
+) -> None:
+    old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
+    old, moved = (
+        [put(run, Property(MACHINE, "governor", str(number % 2))) for number, run in enumerate(runs)]
+        for runs in (old, new)
+    )
+    words = told(judge(old, moved))
+    assert "What changed between the sides: Machine: kernel 6.1 → 6.12." in words
+    assert "Within a side this differs, and is part of the spread: Machine: governor." in words
+    assert "Nothing known changed between the sides." in told(
+        judge(side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.1", 1.0))
+    )
+
+
+def test_too_few_campaigns_are_no_verdict_and_the_sentence_says_how_many_it_takes(recorded: RunFacts) -> None:
+    gate = judge(side(recorded, "old", "6.1", 1.0, BOOTS[:2]), side(recorded, "new", "6.12", 0.5))
+    assert gate.verdict is GateVerdict.UNTOLD
+    assert (
+        "ext4: it cannot be told whether it is worse. There are 2 campaigns of the base and 3 of the "
+        "new side, and a verdict takes 3 of each" in told(gate)
+    )
+
+
+def test_runs_that_take_no_part_and_configurations_of_one_side_are_told(recorded: RunFacts) -> None:
+    old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
+    new[0] = replace(new[0], state="failed")
+    new[1] = replace(new[1], summary=new[1].summary | {"tps": 0.0})
+    old += [replace(old[0], id="z", path="/old/z", configuration="zfs", name="zfs #1")]
+    gate = judge(old, new)
+    words = " ".join(gate.left_out)
+    assert "it is failed" in words
+    assert "it has no transactions" in words
+    assert "zfs ran on one side only, and takes no part." in words
+    assert [each.name for each in gate.configurations] == ["ext4", "xfs"]
+
+
+def test_sequential_campaigns_take_no_part_because_their_means_depend_on_when_they_ended(
+    recorded: RunFacts,
+) -> None:
+    old = [
+        replace(run, design=Design.SEQUENTIAL.value, rivals=("ext4", "xfs"))
+        for run in side(recorded, "old", "6.1", 1.0)
+    ]
+    with pytest.raises(UsageError, match="No configuration has runs on both sides"):
+        judge(old, side(recorded, "new", "6.12", 1.0))
+
+
+def test_other_workloads_and_a_campaign_on_both_sides_are_refused(recorded: RunFacts) -> None:
+    old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
+    with pytest.raises(UsageError, match="ext4: the workloads differ in “clients” \\(7, 8\\)"):
+        judge(
+            [put(run, Property(WORKLOAD, "clients", "7")) for run in old],
+            [put(run, Property(WORKLOAD, "clients", "8")) for run in new],
+        )
+    with pytest.raises(UsageError, match="The campaign “old0” is on both sides"):
+        judge(old[:3], old[3:])
+
+
+# --- the command --------------------------------------------------------------------------------------
+
+
+def write_side(folder: Path, kernel: str, factor: float, boots: Sequence[float] = BOOTS) -> Path:
+    closed = replace(WHOLE.workload, rate_tps=None, latency_limit_ms=None)
+    for number, boot in enumerate(boots):
+        for repeat, tps in enumerate(SPEEDS):
+            key = f"{folder.name}{number}"
+            run = replace(
+                WHOLE,
+                id=f"{key}{repeat}".encode().hex().rjust(16, "0"),
+                name=f"xfs #{repeat + 1}",
+                configuration="xfs",
+                repeat=repeat,
+                campaign=key,
+                campaign_folder=key,
+                workload=closed,
+            )
+            path = folder / key / f"{repeat}.footing"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_known(path, run, FACTS | {"kernel": {"release": kernel}}, tps=factor * boot * tps)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("factor", "status", "word"),
+    [
+        (1.0, ExitStatus.DONE, "not worse"),
+        (0.9, ExitStatus.WORSE, "worse"),
+        (0.975, ExitStatus.UNTOLD, "cannot be told"),
+    ],
+)
+def test_the_exit_status_says_the_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], factor: float, status: int, word: str
+) -> None:
+    base, new = write_side(tmp_path / "base", "6.1", 1.0), write_side(tmp_path / "new", "6.12", factor)
+    assert main(["compare", str(base), str(new), "--worse-than", "3%"]) == status
+    printed = capsys.readouterr().out
+    assert f"Altogether: {word}." in " ".join(printed.split())
+    assert "3 / 3" in printed
+    assert main(["compare", str(base), str(new), "--worse-than", "3", "--json"]) == status
+    found = json.loads(capsys.readouterr().out)
+    assert found["worse_by"] == 0.03
+    (configuration,) = found["configurations"]
+    assert configuration["verdict"] == found["verdict"]
+    assert configuration["campaigns"] == [3, 3]
+    assert configuration["runs"] == [9, 9]
+    assert configuration["ratio"] == pytest.approx(factor)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["BASE", "--worse-than", "3"], "takes two folders"),
+        (["BASE", "NEW", "BASE", "--worse-than", "3"], "takes two folders"),
+        (["BASE", "BASE", "--worse-than", "3"], "is on both sides"),
+        (
+            ["BASE", "NEW", "--worse-than", "3", "--baseline", "xfs"],
+            "--baseline does not go with --worse-than",
+        ),
+        (["BASE", "NEW", "--worse-than", "3", "--again", "x.toml"], "--again does not go with --worse-than"),
+        (["BASE", "NEW", "--worse-than", "0"], "above 0"),
+    ],
+)
+def test_what_is_no_gate_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    base, new = write_side(tmp_path / "base", "6.1", 1.0), write_side(tmp_path / "new", "6.12", 1.0)
+    names = {"BASE": str(base), "NEW": str(new)}
+    assert main(["compare", *(names.get(each, each) for each in arguments)]) == ExitStatus.USAGE
+    assert sentence in " ".join(capsys.readouterr().err.split())
