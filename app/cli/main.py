@@ -470,13 +470,14 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `report` takes."""
     parser.description = tr(
         "Writes a PDF: the answer on the first page, then what differs, charts, every configuration, the "
-        "method, the machine and its settings; it carries all facts and exact commands as files. The same "
-        "runs and words give the same file. With .txt, or - for the terminal, it tells what won as commands, "
+        "method, the machine and its settings; it carries all facts and exact commands as files. With .html "
+        "it is one web page that loads and executes nothing, for a wiki or a pull request. The same runs and "
+        "words give the same file. With .txt, or - for the terminal, it tells what won as commands, "
         "lines of fstab and of postgresql.conf, with what was measured of each."
     )
     help_of_runs = f"{RUN_HELP}; {tr('the others are compared with the configuration of the first')}"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=help_of_runs)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,txt}")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,html,txt}")
     parser.add_argument("--paper", choices=("a4", "letter"), default="a4", help=tr("size of its pages (a4)"))
     add_wishes(parser)
     _add_common(parser)

@@ -45,7 +45,7 @@ def shares(
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gates", type=int, default=5000, help="simulated for each cell")
+    parser.add_argument("--gates", type=int, default=2000, help="simulated for each cell")
     gates = parser.parse_args().gates
     print(describe_machine())
     print(f"limit {LIMIT:.0%}, {REPEATS} runs a campaign that spread by {WITHIN:.0%}, {gates} gates a cell")

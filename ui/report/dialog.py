@@ -37,10 +37,14 @@ _GROUP: Final = "report"
 _SIZE: Final = QSize(1020, 700)
 _KINDS: Final = {
     "pdf": tr("Report (PDF)"),
+    "html": tr("Report as a web page (HTML)"),
     "png": tr("Charts as a picture (PNG)"),
     "svg": tr("Charts as a drawing (SVG)"),
     "txt": tr("What won, to take with you (text)"),
 }
+
+_REPORTS: Final = frozenset({"pdf", "html"})
+"""Kinds that hold the whole report: what is chosen of it counts, and its pages are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +150,8 @@ class ReportDialog(QDialog):
         self._settings.endGroup()
 
     def _on_kind_changed(self) -> None:
-        is_report = self.kind.currentData() == "pdf"
-        self.paper.setEnabled(is_report)
+        is_report = self.kind.currentData() in _REPORTS
+        self.paper.setEnabled(self.kind.currentData() == "pdf")
         self.form.set_for_report(is_report=is_report)
         self.preview.setVisible(is_report)
         self.taken.setVisible(self.kind.currentData() == "txt")
@@ -157,7 +161,7 @@ class ReportDialog(QDialog):
         """Show again what will be written, whatever that is."""
         if self.kind.currentData() == "txt":
             self.taken.show_text(anonymous=self.form.wishes.anonymous)
-        if self.kind.currentData() == "pdf":
+        if self.kind.currentData() in _REPORTS:
             paper = PAPERS[str(self.paper.currentData())]
             self.preview.show_report(PreviewRequest(self.form.wishes, paper))
 

@@ -26,9 +26,8 @@ from pypdf.generic import (
     StreamObject,
     TextStringObject,
 )
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, QSize, QSizeF
-from PySide6.QtGui import QImage, QPageLayout, QPageSize, QPainter, QPdfWriter
-from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QSizeF
+from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from app import VERSION
 from app.domain.errors import CancelledError, UsageError, did_you_mean
@@ -39,9 +38,11 @@ from app.report.report import read_findings, read_picture, read_report
 from app.report.take_with_you import taken_text
 from app.report.wishes import AS_IT_COMES, ReportWishes
 from app.runfile.output_file import check_output, write_output
-from ui.report.canvas import MM_PER_INCH, MM_PER_POINT, Canvas, TextStyle, colour
-from ui.report.flow import FOOT_MM, PAPERS, Bookmark, Flowable, Pages, Paper, put_on_pages
+from ui.report.canvas import MM_PER_POINT, Canvas, TextStyle
+from ui.report.flow import FOOT_MM, PAPERS, Bookmark, Pages, Paper, put_on_pages
 from ui.report.layout import PageLayout
+from ui.report.pictures import report_png, report_svg
+from ui.report.web_page import report_html
 
 DOTS_PER_INCH: Final = 1200
 _FOOT: Final = TextStyle(7.5, colour="muted")
@@ -205,7 +206,7 @@ def _name_fonts(writer: PdfWriter) -> None:
                 descriptor[NameObject("/FontName")] = NameObject("/" + name.removeprefix("/"))
 
 
-ENDINGS: Final = (".pdf", ".png", ".svg", ".txt")
+ENDINGS: Final = (".pdf", ".html", ".png", ".svg", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class SaveRequest:
 
     Attributes:
         runs: run files, at least one; the configuration of the first is the baseline.
-        output: its ending chooses between report (.pdf), picture (.png, .svg) and what won (.txt).
+        output: its ending chooses between report (.pdf, .html), picture (.png, .svg) and what won (.txt).
         paper: of a report, a key of `PAPERS`.
         wishes: what is wanted of a report; of a picture only whether it is anonymous.
         replace: whether a file that is there may be replaced.
@@ -271,83 +272,9 @@ def _content(request: SaveRequest, ending: str, progress: Progress | None) -> by
             message = tr("“{paper}” is no known size of paper; known are {known}.")
             raise UsageError(message.format(paper=request.paper, known=", ".join(PAPERS)))
         return report_pdf(read_report(request.runs, request.wishes), paper, progress)
+    if ending == ".html":
+        return report_html(read_report(request.runs, request.wishes)).encode()
     if ending == ".txt":
         return taken_text(read_findings(request.runs, anonymous=request.wishes.anonymous)).encode()
     picture = read_picture(request.runs, anonymous=request.wishes.anonymous)
     return report_png(picture) if ending == ".png" else report_svg(picture)
-
-
-# --- The charts of runs as one picture: PNG for a mail, SVG for whoever goes on drawing.
-
-
-SHEET: Final = Paper("picture", 190.0, 1e6, left=8.0, right=6.0, top=7.0, bottom=5.0)
-"""As wide as a page; as high as what is on it."""
-
-_PNG_DOTS_PER_INCH: Final = 200
-_SVG_DOTS_PER_INCH: Final = 1200
-
-
-def _height(pieces: list[Flowable]) -> float:
-    return SHEET.top + sum(piece.height for piece in pieces) + SHEET.bottom
-
-
-def _paint(canvas: Canvas, painter: QPainter, pieces: list[Flowable], height: float) -> None:
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
-    canvas.painter = painter
-    canvas.area(0, 0, SHEET.width, height, colour("background"))
-    for piece, y in put_on_pages(pieces, replace(SHEET, height=height + FOOT_MM + SHEET.bottom)).placed[0]:
-        piece.draw(canvas, SHEET.left, y)
-    canvas.painter = None
-
-
-def report_png(report: Report) -> bytes:
-    """Return the blocks of a report on one sheet as a PNG file.
-
-    Raises:
-        NoFontError: this machine has no font.
-    """
-    trial = _image(10.0)
-    height = _height(PageLayout(Canvas(trial), SHEET, report).pieces(report.blocks))
-    image = _image(height)
-    canvas = Canvas(image)
-    painter = QPainter(image)
-    _paint(canvas, painter, PageLayout(canvas, SHEET, report).pieces(report.blocks), height)
-    painter.end()
-    content = QByteArray()
-    buffer = QBuffer(content)
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")  # type: ignore[call-overload]
-    return bytes(content.data())
-
-
-def _image(height: float) -> QImage:
-    dots = _PNG_DOTS_PER_INCH / MM_PER_INCH
-    image = QImage(round(SHEET.width * dots), round(height * dots), QImage.Format.Format_RGB32)
-    image.fill(colour("background"))
-    image.setDotsPerMeterX(round(1000 * dots))
-    image.setDotsPerMeterY(round(1000 * dots))
-    return image
-
-
-def report_svg(report: Report) -> bytes:
-    """Return the blocks of a report on one sheet as an SVG file, lines as lines and text as text.
-
-    Raises:
-        NoFontError: this machine has no font.
-    """
-    content = QByteArray()
-    buffer = QBuffer(content)
-    generator = QSvgGenerator()
-    generator.setOutputDevice(buffer)
-    generator.setResolution(_SVG_DOTS_PER_INCH)
-    generator.setTitle(report.title)
-    canvas = Canvas(generator)
-    pieces = PageLayout(canvas, SHEET, report).pieces(report.blocks)
-    height = _height(pieces)
-    generator.setSize(QSize(round(SHEET.width * canvas.dots), round(height * canvas.dots)))
-    generator.setViewBox(QRectF(0, 0, SHEET.width * canvas.dots, height * canvas.dots))
-    painter = QPainter(generator)
-    _paint(canvas, painter, pieces, height)
-    painter.end()
-    return bytes(content.data())

@@ -19,6 +19,7 @@ from app.report.take_with_you import taken_text
 from app.runfile.output_file import check_output, write_output
 
 TEXT: Final = ".txt"
+PAINTED: Final = (".pdf", ".html")
 _STDOUT: Final = Path("-")
 
 
@@ -33,8 +34,8 @@ def report_command(arguments: argparse.Namespace) -> int:
     wishes = wishes_of(arguments)
     if output == _STDOUT or output.suffix.lower() == TEXT:
         return _write_text(arguments, output, anonymous=wishes.anonymous)
-    if output.suffix.lower() != ".pdf":
-        message = tr("A report is a PDF: {path} does not end with .pdf.")
+    if output.suffix.lower() not in PAINTED:
+        message = tr("A report is a PDF or a web page: {path} does not end with .pdf or .html.")
         hint = tr("A text (.txt) tells what won; for pictures and tables there is `pgfooting export`.")
         raise UsageError(message.format(path=output), hint=hint)
     check_output(output, replace=arguments.force)
