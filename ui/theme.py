@@ -32,6 +32,7 @@ class Scheme(StrEnum):
     LIGHT = "light"
     DARK = "dark"
     PRINT = "print"
+    PROJECTOR = "projector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,22 @@ PALETTES: Final = {
         stall="#f2d9d5",
         checkpoint="#777777",
         warm_up="#f4f4f4",
+        box="#ffffff",
+        series=_DARK_ENOUGH,
+    ),
+    Scheme.PROJECTOR: Palette(  # its black is the wall of the room: nothing pale survives, and no grey text
+        background="#ffffff",
+        window="#ffffff",
+        text="#000000",
+        muted="#333333",
+        grid="#d0d0d0",
+        frame="#666666",
+        accent="#004a8f",
+        warning="#b00000",
+        good="#005522",
+        stall="#f2b8b0",
+        checkpoint="#555555",
+        warm_up="#eeeeee",
         box="#ffffff",
         series=_DARK_ENOUGH,
     ),

@@ -114,7 +114,9 @@ def _window(arguments: argparse.Namespace) -> int:
 
     options = ["--library", str(arguments.library)] if arguments.library is not None else []
     if arguments.replay is not None:
-        options += ["--replay", arguments.replay, "--speed", str(arguments.speed)]
+        options += ["--replay", *arguments.replay]
+        options += ["--speed", str(arguments.speed)] if arguments.speed is not None else []
+        options += ["--talk"] if arguments.talk else []
     become_window([*options, "--", *map(str, arguments.runs)])
 
 
@@ -153,11 +155,19 @@ def _add_window_commands(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_library(opening)
     opening.set_defaults(command=_window)
 
-    replay = commands.add_parser("replay", help=tr("open the window and play a run as if it were live"))
-    replay.add_argument("replay", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
-    replay.add_argument(
-        "--speed", type=_speed, default=1.0, metavar="N", help=tr("recorded seconds in a second (default: 1)")
+    replay = commands.add_parser(
+        "replay", help=tr("open the window and play a run as if it were live; two to six runs race")
     )
+    replay.add_argument(
+        "replay", nargs="+", metavar="RUN", help=tr("id (or its beginning) or path of a run file")
+    )
+    replay.add_argument(
+        "--speed",
+        type=_speed,
+        metavar="N",
+        help=tr("recorded seconds in a second (default: 1; of a race, so that it takes about a minute)"),
+    )
+    replay.add_argument("--talk", action="store_true", help=tr("on the full screen, as a race always is"))
     _add_library(replay)
     replay.set_defaults(command=_window)
 
@@ -305,7 +315,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help=tr("with a library, a state and settings of its own, which are thrown away at the end"),
     )
-    parser.set_defaults(command=_window, library=None, replay=None, speed=1.0, runs=[])
+    parser.set_defaults(command=_window, library=None, replay=None, speed=None, talk=False, runs=[])
     commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
 
     _add_run(commands)

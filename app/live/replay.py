@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
+from app.live.replay_clock import ReplayClock
 from app.live.snapshot import RunSnapshot, SnapshotContext, take_snapshot
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
 from app.runfile.writer import RunState
 
-SPEEDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-"""What the window offers; any other positive speed is played as well."""
 
-LEAD_S: Final = 3.0
-"""A jump to a checkpoint ends so long before it, so that one sees what it does."""
-
-
-class ReplaySource:
-    """Plays a run. Safe for several threads: it is polled in another one than it is steered from.
-
-    Times are those of `RunData`: seconds since the measured phase began.
+class ReplaySource(ReplayClock):
+    """Plays a run from the begin of its warm-up, else of its measured phase, to its end.
 
     Attributes:
         data: the whole run.
-        begin_s: where the replay begins: the warm-up, else the measured phase.
-        end_s: where it ends: the end of the run.
     """
 
     def __init__(
@@ -48,84 +37,19 @@ class ReplaySource:
             speed: recorded seconds in a second.
             clock_s: the clock, for tests.
         """
+        end_s = min(data.end_s, (data.last_ms - data.origin_ms) / 1000)
+        super().__init__(data.begin_s, end_s, speed=speed, clock_s=clock_s)
         self.data = data
-        self.begin_s = data.begin_s
-        self.end_s = max(self.begin_s, min(data.end_s, (data.last_ms - data.origin_ms) / 1000))
         self._commands = commands
-        self._clock_s = clock_s
-        self._lock = threading.Lock()
-        self._speed = self._checked(speed)
-        self._paused = False
-        self._position_s = self.begin_s
-        self._since_s = clock_s()
-
-    @property
-    def speed(self) -> float:
-        """Recorded seconds in a second."""
-        return self._speed
-
-    @property
-    def paused(self) -> bool:
-        """Whether it stands still because somebody asked for it."""
-        return self._paused
-
-    @property
-    def position_s(self) -> float:
-        """Where it is."""
-        with self._lock:
-            return self._now_s()
-
-    @property
-    def at_end(self) -> bool:
-        """Whether everything has been played."""
-        return self.position_s >= self.end_s
 
     @property
     def checkpoints_s(self) -> tuple[float, ...]:
         """When checkpoints began, ascending."""
         return tuple(sorted({start_s for start_s, _, _ in self.data.checkpoints()}))
 
-    def set_speed(self, speed: float) -> None:
-        """Play faster or slower from here on.
-
-        Raises:
-            ValueError: the speed is not positive.
-        """
-        with self._lock:
-            self._settle()
-            self._speed = self._checked(speed)
-
-    def pause(self) -> None:
-        """Stand still."""
-        with self._lock:
-            self._settle()
-            self._paused = True
-
-    def resume(self) -> None:
-        """Go on; at the end, from the beginning."""
-        with self._lock:
-            self._settle()
-            if self._position_s >= self.end_s:
-                self._position_s = self.begin_s
-            self._paused = False
-
-    def jump(self, t_s: float) -> None:
-        """Go to a time, at most to the ends."""
-        with self._lock:
-            self._position_s = min(max(t_s, self.begin_s), self.end_s)
-            self._since_s = self._clock_s()
-
     def jump_to_checkpoint(self, *, backwards: bool = False) -> bool:
         """Go to shortly before the next checkpoint, or the one before; return whether there is one."""
-        now_s = self.position_s
-        starts = self.checkpoints_s
-        if backwards:
-            found = [start_s for start_s in starts if start_s - LEAD_S < now_s - 0.5][-1:]
-        else:
-            found = [start_s for start_s in starts if start_s - LEAD_S > now_s + 0.5][:1]
-        for start_s in found:
-            self.jump(start_s - LEAD_S)
-        return bool(found)
+        return self.jump_to_next(self.checkpoints_s, backwards=backwards)
 
     def poll(self) -> RunSnapshot:
         """Return the run as it was at the present position."""
@@ -139,21 +63,6 @@ class ReplaySource:
         now_ms = self.data.origin_ms + 1000 * position_s
         data = self.data.until(position_s)
         return take_snapshot(data, SnapshotContext(now_ms, RunState.RUNNING, replayed=True), self._commands)
-
-    def _now_s(self) -> float:
-        if self._paused:
-            return self._position_s
-        passed_s = (self._clock_s() - self._since_s) * self._speed
-        return min(self._position_s + passed_s, self.end_s)
-
-    def _settle(self) -> None:
-        self._position_s, self._since_s = self._now_s(), self._clock_s()
-
-    @staticmethod
-    def _checked(speed: float) -> float:
-        if not 0 < speed < float("inf"):
-            raise ValueError(speed)
-        return speed
 
 
 def load_replay(path: Path, *, speed: float = 1.0) -> ReplaySource:

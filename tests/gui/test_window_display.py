@@ -144,8 +144,12 @@ def test_the_program_ends_with_a_sentence_where_there_is_no_display(tmp_path: Pa
 def test_arguments_name_library_runs_replay_and_speed(tmp_path: Path) -> None:
     run = tmp_path / "a.footing"
     run.touch()
-    request = read_arguments(["--library", str(tmp_path), "--replay", str(run), "--speed", "60", str(run)])
-    assert (request.library, request.runs, request.replay, request.speed) == (tmp_path, (run,), run, 60.0)
+    arguments = ["--library", str(tmp_path), "--replay", str(run), "--speed", "60", "--talk", "--", str(run)]
+    request = read_arguments(arguments)
+    assert (request.library, request.runs, request.replay) == (tmp_path, (run,), (run,))
+    assert (request.speed, request.talk) == (60.0, True)
+    several = read_arguments(["--library", str(tmp_path), "--replay", str(run), str(run)])
+    assert (several.replay, several.speed, several.talk) == ((run, run), None, False)
 
 
 @pytest.mark.parametrize(

@@ -381,6 +381,10 @@ class LivePage(QWidget):
             self._talk.show_watched(self._watched)
             self._talk.showFullScreen()
 
+    def talk_when_there(self) -> None:
+        """Show what is watched on the full screen as soon as there is something to show."""
+        self.poller.watched.connect(lambda _watched: self.talk(), Qt.ConnectionType.SingleShotConnection)
+
     def _forget_talk(self) -> None:
         self._talk = None
 

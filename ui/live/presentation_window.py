@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QFont, QKeyEvent, QPalette, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout
 from typing_extensions import override
 
 from app.domain.text import tr
 from app.live.campaign_follower import LiveState
-from app.live.replay import SPEEDS, ReplaySource
+from app.live.replay import ReplaySource
 from app.live.snapshot import RunSnapshot
 from ui.charts.data.registry import CHARTS
 from ui.charts.stack.stack import ChartStack
 from ui.live.chart_feed import ChartFeed
+from ui.live.full_screen import FullScreenWindow, Keys
 from ui.live.number_tiles import NUMBERS, shown_numbers
 from ui.live.words import NOTHING, PHASE_NAMES, clock_words
-from ui.style import qt_palette
-from ui.theme import LARGE, MEDIUM, Scheme, Theme
+from ui.theme import LARGE, MEDIUM, Scheme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.plain_label import plain_label
 
@@ -31,19 +29,18 @@ MOST_LINES: Final = 5
 """More lines than these nobody tells apart from afar."""
 
 _SHARE_OF_HEIGHT: Final = 0.075
-_HINT_MS: Final = 8_000
 
 HINT: Final = tr(
     "→ ← chart   Space pause   + − speed   C next checkpoint   Shift+C the one before   "  # noqa: RUF001
-    "B begin   D dark or light   H keys   Esc end"
+    "B begin   D dark, light, projector   H keys   Esc end"
 )
 
 
-class TalkWindow(QWidget):
-    """A window of its own, meant for the full screen.
+class TalkWindow(FullScreenWindow):
+    """One run, live or replayed.
 
     Keys: Right, Left, PageDown, PageUp chart; Space pause; + and - speed; C and Shift+C checkpoints; B to the
-    begin; D dark or light; H these keys; Esc and F11 end.
+    begin; beside those of every such window.
 
     Attributes:
         charts: shows one chart.
@@ -51,35 +48,24 @@ class TalkWindow(QWidget):
 
     Signals:
         steered: the replay was changed: whoever polls it looks at once.
-        closed: it was closed.
     """
 
     steered = Signal()
-    closed = Signal()
 
     def __init__(self, scheme: Scheme, source: ReplaySource | None) -> None:
-        super().__init__(None)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("pgFooting: talk mode"))
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._theme = Theme(scheme, self)
+        super().__init__(scheme, tr("pgFooting: talk mode"), HINT)
         self._source = source
         self._watched = LiveState()
         self._chart = 0
         self.title, self.phase = ElidedLabel(self), plain_label(parent=self)
-        self.hint = plain_label(HINT, self)
         self.values = {spec.id: plain_label(NOTHING, self) for spec in NUMBERS}
         self.names = {spec.id: plain_label(spec.short, self) for spec in NUMBERS}
-        self.charts = ChartStack(self._theme, self)
+        self.charts = ChartStack(self.theme, self)
         self.charts.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._feed = ChartFeed(self.charts)
         self._lay_out()
-        self._keys = self._make_keys()
-        self._hint_timer = QTimer(self, singleShot=True, interval=_HINT_MS)
-        self._hint_timer.timeout.connect(self.hint.hide)
-        self._theme.changed.connect(self._dress)
+        self.listen(self._make_keys())
         self._show_chart()
-        self._hint_timer.start()
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
@@ -92,8 +78,6 @@ class TalkWindow(QWidget):
             numbers.addWidget(self.values[spec.id], 0, column)
             numbers.addWidget(self.names[spec.id], 1, column)
             numbers.setColumnStretch(column, 1)
-        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.hint.setWordWrap(True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(LARGE, LARGE, LARGE, MEDIUM)
         layout.setSpacing(MEDIUM)
@@ -102,8 +86,7 @@ class TalkWindow(QWidget):
         layout.addWidget(self.charts, 1)
         layout.addWidget(self.hint)
 
-    def _make_keys(self) -> dict[Qt.Key, Callable[[bool], None]]:
-        """Return what each key does; the argument is whether Shift is held."""
+    def _make_keys(self) -> Keys:
         key = Qt.Key
         return {
             key.Key_Right: lambda _: self.next_chart(1),
@@ -116,40 +99,22 @@ class TalkWindow(QWidget):
             key.Key_Minus: lambda _: self.change_speed(-1),
             key.Key_C: lambda shift: self.jump_to_checkpoint(backwards=shift),
             key.Key_B: lambda _: self.begin_again(),
-            key.Key_D: lambda _: self.change_scheme(),
-            key.Key_H: lambda _: self.hint.setVisible(self.hint.isHidden()),
-            key.Key_Escape: lambda _: self._end(),
-            key.Key_F11: lambda _: self._end(),
         }
-
-    def _end(self) -> None:
-        self.close()
 
     # Looks
 
-    def _dress(self) -> None:
-        """Fit type and colours to the screen."""
-        self.setPalette(qt_palette(self._theme.palette))
-        palette = QPalette(self.palette())
-        palette.setColor(QPalette.ColorRole.Window, self._theme.background)
-        self.setPalette(palette)
-        points = max(NUMBER_POINTS, self._points_of(self.height() * _SHARE_OF_HEIGHT))
+    @override
+    def dress(self) -> None:
+        super().dress()
+        points = max(NUMBER_POINTS, self.points_of(self.height() * _SHARE_OF_HEIGHT))
         for value in self.values.values():
-            value.setFont(self._sized(points, bold=True))
+            value.setFont(self.sized(points, bold=True))
         small = max(14.0, points * 0.42)
         for label in (*self.names.values(), self.phase):
-            label.setFont(self._sized(small))
-        self.title.setFont(self._sized(max(18.0, points * 0.6), bold=True))
-        self.hint.setFont(self._sized(max(11.0, small * 0.75)))
-        self.charts.set_thick(thick=True, scale=small / self._theme.font().pointSizeF())
-
-    def _points_of(self, pixels: float) -> float:
-        return pixels * 72.0 / max(1, self.logicalDpiY())
-
-    def _sized(self, points: float, *, bold: bool = False) -> QFont:
-        font = self._theme.number_font(bold=bold)
-        font.setPointSizeF(points)
-        return font
+            label.setFont(self.sized(small))
+        self.title.setFont(self.sized(max(18.0, points * 0.6), bold=True))
+        self.hint.setFont(self.sized(max(11.0, small * 0.75)))
+        self.charts.set_thick(thick=True, scale=small / self.theme.font().pointSizeF())
 
     def _show_chart(self) -> None:
         chart = list(CHARTS.values())[self._chart]
@@ -193,18 +158,14 @@ class TalkWindow(QWidget):
         """Let the replay stand still, or go on; a live run cannot."""
         source = self._source
         if source is not None:
-            if source.paused or source.at_end:
-                source.resume()
-            else:
-                source.pause()
+            source.toggle()
             self._steered()
 
     def change_speed(self, steps: int) -> None:
         """Play faster or slower."""
         source = self._source
         if source is not None:
-            nearest = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - source.speed))
-            source.set_speed(SPEEDS[min(max(nearest + steps, 0), len(SPEEDS) - 1)])
+            source.step_speed(steps)
             self._steered()
 
     def jump_to_checkpoint(self, *, backwards: bool) -> None:
@@ -218,30 +179,7 @@ class TalkWindow(QWidget):
             self._source.jump(self._source.begin_s)
             self._steered()
 
-    def change_scheme(self) -> None:
-        """Change between dark and light, whatever the projector can show."""
-        dark = self._theme.scheme is Scheme.DARK
-        self._theme.set_scheme(Scheme.LIGHT if dark else Scheme.DARK)
-
     def _steered(self) -> None:
         if self._watched.run is not None:
             self.phase.setText(self._phase_words(self._watched.run))
         self.steered.emit()
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        do = self._keys.get(Qt.Key(event.key()))
-        if do is None:
-            super().keyPressEvent(event)
-            return
-        do(bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._dress()
-
-    @override
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self.closed.emit()
-        super().closeEvent(event)

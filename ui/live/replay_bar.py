@@ -9,7 +9,8 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSlider, QWidget
 
 from app.domain.text import tr
-from app.live.replay import SPEEDS, ReplaySource
+from app.live.replay import ReplaySource
+from app.live.replay_clock import SPEEDS
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
 from ui.widgets.plain_label import plain_label

@@ -31,14 +31,16 @@ class WindowRequest:
     Attributes:
         library: folder of the runs.
         runs: files or folders to show.
-        replay: run to play; None for none.
-        speed: of the replay, recorded seconds in a second.
+        replay: run to play; several race.
+        speed: of the replay, recorded seconds in a second; None where nobody chose one.
+        talk: a single one is played on the full screen.
     """
 
     library: Path
     runs: tuple[Path, ...] = ()
-    replay: Path | None = None
-    speed: float = 1.0
+    replay: tuple[Path, ...] = ()
+    speed: float | None = None
+    talk: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,8 +65,15 @@ def read_arguments(argv: Sequence[str]) -> WindowRequest:
     parser = _Parser(prog=COMMAND, description=tr("Opens the window."))
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
     parser.add_argument("--library", type=Path, metavar="DIR", help=tr("folder of the runs"))
-    parser.add_argument("--replay", metavar="RUN", help=tr("play this run as if it were live"))
-    parser.add_argument("--speed", type=_speed, default=1.0, metavar="N", help=tr("speed of the replay"))
+    parser.add_argument(
+        "--replay",
+        nargs="+",
+        default=[],
+        metavar="RUN",
+        help=tr("play this run as if it were live; several race"),
+    )
+    parser.add_argument("--speed", type=_speed, metavar="N", help=tr("speed of the replay"))
+    parser.add_argument("--talk", action="store_true", help=tr("play on the full screen"))
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files to show"))
     found = parser.parse_args(list(argv))
     from app.library.entries import default_library, find_run  # noqa: PLC0415 - `--help` answers at once
@@ -73,8 +82,8 @@ def read_arguments(argv: Sequence[str]) -> WindowRequest:
     for path in found.runs:
         if not path.exists():
             raise UsageError(tr("There is no run file {path}.").format(path=path))
-    replay = find_run(found.replay, library) if found.replay is not None else None
-    return WindowRequest(library.absolute(), tuple(found.runs), replay, found.speed)
+    replay = tuple(find_run(each, library) for each in found.replay)
+    return WindowRequest(library.absolute(), tuple(found.runs), replay, found.speed, found.talk)
 
 
 def check_display(environment: Mapping[str, str]) -> dict[str, str]:

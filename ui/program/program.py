@@ -90,13 +90,25 @@ def make_application() -> QApplication:
     return app
 
 
+def _play(window: MainWindow, theme: Theme, settings: WindowSettings, request: WindowRequest) -> None:
+    """Play the run that was asked for; several race."""
+    if len(request.replay) == 1:
+        window.campaigns.replay(str(request.replay[0]), request.speed or 1.0, talk=request.talk)
+    elif request.replay:
+        from ui.race.starting import RaceWish, start_race  # noqa: PLC0415 - not needed to show the window
+
+        wish = RaceWish(request.replay, None, request.library, request.speed)
+        start_race(window, theme, settings.qt, window.notice.tell, wish)
+
+
 def show_window(request: WindowRequest, icon: Path) -> int:
     """Show the window until it is closed; return the exit status."""
     app = make_application()
     app.setWindowIcon(QIcon(str(icon)))
     theme = Theme()
     apply_theme(app, theme)
-    window = MainWindow(request.library, theme, WindowSettings(open_settings()))
+    settings = WindowSettings(open_settings())
+    window = MainWindow(request.library, theme, settings)
     _tell_mistakes(window.notice.tell)
     signals = SystemSignals(window.close_without_question)
     window.show()
@@ -105,8 +117,7 @@ def show_window(request: WindowRequest, icon: Path) -> int:
         window.begin()
         if request.runs:
             window.open_files(request.runs)
-        if request.replay is not None:
-            window.campaigns.replay(str(request.replay), request.speed)
+        _play(window, theme, settings, request)
 
     QTimer.singleShot(0, begin)
     status = app.exec()

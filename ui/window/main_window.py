@@ -137,7 +137,8 @@ class MainWindow(QMainWindow):
     def _lay_out(self) -> None:
         self.tool_bar = ToolBar(self.commands, self)
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self.tool_bar)
-        self.runs_page.facts.add_button(self.commands["replay"])
+        for name in self.commands.keys() & {"replay", "race"}:
+            self.runs_page.facts.add_button(self.commands[name], of_several=name == "race")
         for page in (self.start_page, self.runs_page):
             self.pages.addWidget(page)
         around = QWidget()
@@ -370,7 +371,7 @@ class MainWindow(QMainWindow):
         elif page in {self.campaigns.live_page, self.campaigns.replay_page}:
             wanted = ("new", "open", "runs", "charts")
         else:  # of a tool: it works with the ticked runs and has ways of its own
-            wanted = ("new", "open", "report")
+            wanted = ("new", "open", "race", "report")
         self.tool_bar.show_commands(wanted)
         self._update_line()
 

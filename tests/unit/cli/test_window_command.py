@@ -45,6 +45,11 @@ def test_a_replay_is_passed_on_with_its_speed(become: list[list[str]]) -> None:
     assert become[0][4:] == ["--replay", "abc", "--speed", "60.0", "--"]
 
 
+def test_replay_of_several_runs_is_their_race(become: list[list[str]]) -> None:
+    main(["replay", "abc", "def", "--talk"])
+    assert become[0][4:] == ["--replay", "abc", "def", "--talk", "--"]
+
+
 @pytest.mark.parametrize("speed", ["0", "-1", "inf", "nan", "fast"])
 def test_a_speed_that_is_none_is_refused(speed: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", "abc", f"--speed={speed}"]) == 2

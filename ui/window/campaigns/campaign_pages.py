@@ -297,17 +297,24 @@ class CampaignPages(QObject):
 
     # Replay
 
-    def replay(self, path: str, speed: float = 1.0) -> None:
-        """Play a run as if it were live."""
+    def replay(self, path: str, speed: float = 1.0, *, talk: bool = False) -> None:
+        """Play a run as if it were live; in talk mode where that is asked for."""
         if path:
-            work = BackgroundOp(lambda: load_replay(Path(path), speed), self._show_replay, self._on_no_replay)
-            self._loading = work.start()
 
-    def _show_replay(self, source: ReplaySource) -> None:
+            def show(source: ReplaySource) -> None:
+                self._show_replay(source, talk=talk)
+
+            self._loading = BackgroundOp(
+                lambda: load_replay(Path(path), speed), show, self._on_no_replay
+            ).start()
+
+    def _show_replay(self, source: ReplaySource, *, talk: bool) -> None:
         if self.replay_page is None:
             self.replay_page = self._make_page()
         self.replay_page.set_source(source)
         self.page_wanted.emit(self.replay_page)
+        if talk:
+            self.replay_page.talk_when_there()
 
     def _on_no_replay(self, error: FootingError) -> None:
         self.told.emit(error.message)

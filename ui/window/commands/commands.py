@@ -86,6 +86,14 @@ COMMANDS: Final = (
         tr("Plays the run in focus as if it were live: any speed, pause, jump, talk mode."),
     ),
     Command(
+        "race",
+        tr("R&ace"),
+        "Ctrl+Shift+R",
+        tr("Plays two to six ticked runs on one clock, on the full screen: who leads, who stalls."),
+        in_tool_bar=True,
+        is_tool=True,
+    ),
+    Command(
         "import", tr("&Import …"), "Ctrl+I", tr("Makes run files of other tools' results."), is_tool=True
     ),
     Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now.")),

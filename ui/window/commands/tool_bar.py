@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 from app.domain.text import tr
 from ui.window.commands.tools import shown_commands
 
-_BREAKS_AFTER = frozenset({"import", "replay", "start", "edit", "panel", "clear", "example"})
+_BREAKS_AFTER = frozenset({"import", "race", "start", "edit", "panel", "clear", "example"})
 
 
 class ToolBar(QToolBar):

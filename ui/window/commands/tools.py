@@ -105,6 +105,15 @@ def _report(context: ToolContext) -> None:
     dialog.open()
 
 
+def _race(context: ToolContext) -> None:
+    """Let the ticked runs race on the full screen."""
+    from ui.race.starting import RaceWish, start_race  # noqa: PLC0415 - imported when first used
+
+    paths = tuple(Path(run.entry.path) for run in context.runs)
+    wish = RaceWish(paths, context.colours, context.library)
+    start_race(context.window, context.theme, context.settings, context.tell, wish)
+
+
 def _import(context: ToolContext) -> None:
     from ui.window.files.import_window import ImportWindow  # noqa: PLC0415 - imported when first used
 
@@ -130,6 +139,7 @@ def _login(context: ToolContext) -> None:
 TOOLS: Final[tuple[Tool, ...]] = (
     Tool("compare", _compare, least_runs=2),
     Tool("report", _report, least_runs=1),
+    Tool("race", _race, least_runs=1),
     Tool("import", _import),
     Tool("login", _login),
 )

@@ -279,6 +279,7 @@ class FactsPanel(QWidget):
         self._runs: tuple[tuple[RunFacts, int], ...] = ()
         self._focus = ""
         self._problem = ""
+        self._buttons: list[tuple[QToolButton, bool]] = []
         self._was_narrow = False
         self._unfolded: set[Section] = set()
         self.text = QTextBrowser(self)
@@ -299,21 +300,29 @@ class FactsPanel(QWidget):
         theme.changed.connect(self._write)
         self._write()
 
-    def add_button(self, action: QAction) -> None:
-        """Offer a command for the run in focus above its facts."""
+    def add_button(self, action: QAction, *, of_several: bool = False) -> None:
+        """Offer a command above the facts, for a single run or for several: there is room for one."""
         button = QToolButton(self)
         button.setDefaultAction(action)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._head.addWidget(button)
+        self._buttons.append((button, of_several))
+        self._offer()
+
+    def _offer(self) -> None:
+        for button, of_several in self._buttons:
+            button.setVisible(of_several == (len(self._runs) > 1))
 
     def show_runs(self, runs: Sequence[tuple[RunFacts, int]]) -> None:
         """Show the facts of these runs, each with the number of its colour."""
         self._runs, self._problem = tuple(runs), ""
+        self._offer()
         self._write()
 
     def show_problem(self, message: str) -> None:
         """Say why there is nothing to show."""
         self._runs, self._problem = (), message
+        self._offer()
         self._write()
 
     def set_focus_run(self, path: str) -> None:

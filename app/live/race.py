@@ -1,0 +1,284 @@
+"""Two to six saved runs on one clock: how fast each is at a moment, who leads, and who stalls. Pure.
+
+Time 0 is the begin of each run's measured phase. Runs are ordered by their mean TPS since then, so that one
+that ends earlier stays where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.analysis.labels import one_line, with_warning
+from app.comparison.label_shortening import identity_of, name_runs
+from app.domain.errors import UsageError
+from app.domain.text import tr
+from app.runfile.series import TPS, RunData
+
+Array = NDArray[np.float64]
+
+FEWEST: Final = 2
+MOST: Final = 6
+"""More lanes than these nobody tells apart from the last row."""
+
+WIDTHS_S: Final = (5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
+"""Widths of the mean that is told as the newest figure, in recorded seconds."""
+_HOLD: Final = 0.5
+"""Seconds of the room for which a number stays as it is: one that changes faster cannot be read."""
+_SHOWN: Final = 1.0
+"""Seconds of the room for which a stall is shown at least."""
+_EDGE_S: Final = 0.5
+"""pgbench's last second may come so much after the end of the phase."""
+
+
+class Lane(StrEnum):
+    """What a run does at a moment."""
+
+    RUNNING = "running"
+    STALLED = "stalled"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class RacingRun:
+    """A run with the seconds of its measured phase.
+
+    Attributes:
+        run_id: identity: the path of its file.
+        name: the shortest that tells it from the others, with its warning.
+        warning: what its name ends with and what is never cut of it, such as UNSAFE.
+        colour_index: number of its configuration's colour.
+        t_s: end of each second, ascending; those without a value are left out.
+        tps: of each.
+        end_s: end of its measured phase.
+        stalls: (begin, end) of what stalled, ascending.
+        checkpoints_s: when checkpoints began, ascending.
+    """
+
+    run_id: str
+    name: str
+    warning: str
+    colour_index: int
+    t_s: Array = field(repr=False)
+    tps: Array = field(repr=False)
+    end_s: float
+    stalls: tuple[tuple[float, float], ...] = ()
+    checkpoints_s: tuple[float, ...] = ()
+
+    @cached_property
+    def _sums(self) -> Array:
+        return np.concatenate(([0.0], np.cumsum(self.tps)))
+
+    def mean(self, begin_s: float, end_s: float) -> float | None:
+        """Return the mean of the seconds that ended after one time and not after the other."""
+        first, last = (int(np.searchsorted(self.t_s, each, side="right")) for each in (begin_s, end_s))
+        return None if last <= first else float(self._sums[last] - self._sums[first]) / (last - first)
+
+    def stalled_s(self, begin_s: float, end_s: float) -> float:
+        """Return how many seconds between two times it stalled."""
+        return sum(max(0.0, min(end, end_s) - max(begin, begin_s)) for begin, end in self.stalls)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A run at one moment of a race.
+
+    Attributes:
+        run: which.
+        rank: 1 leads.
+        lane: what it does.
+        newest: mean TPS of the last `width_s`, or before its end; None before the first second.
+        mean: mean TPS since the begin; None before the first second.
+        width_s: of `newest`.
+        stalled_s: how long it stalled since the begin.
+        newly_stalled_s: how long of the last `width_s`.
+    """
+
+    run: RacingRun
+    rank: int
+    lane: Lane
+    newest: float | None
+    mean: float | None
+    width_s: float
+    stalled_s: float
+    newly_stalled_s: float
+
+
+@dataclass(frozen=True)
+class Race:
+    """Runs on one clock.
+
+    Attributes:
+        runs: in the order in which they were chosen.
+        left_out: why others are not in it, a sentence each.
+        note: how the runs were chosen, where that is not plain; empty otherwise.
+    """
+
+    runs: tuple[RacingRun, ...]
+    left_out: tuple[str, ...] = ()
+    note: str = ""
+
+    @cached_property
+    def end_s(self) -> float:
+        """When the last of them ends."""
+        return max((run.end_s for run in self.runs), default=0.0)
+
+    @cached_property
+    def top(self) -> float:
+        """The highest mean of `WIDTHS_S[0]` seconds of any of them: where a scale of TPS may end."""
+        width = int(WIDTHS_S[0])
+        found = [_highest_mean(run.tps, width) for run in self.runs if len(run.tps)]
+        return max(found, default=1.0) or 1.0
+
+    @cached_property
+    def stalls_s(self) -> tuple[float, ...]:
+        """When any of them began to stall, ascending."""
+        return tuple(sorted({begin for run in self.runs for begin, _ in run.stalls}))
+
+    @cached_property
+    def checkpoints_s(self) -> tuple[float, ...]:
+        """When a checkpoint of any of them began, ascending."""
+        return tuple(sorted({each for run in self.runs for each in run.checkpoints_s}))
+
+    def standings(self, t_s: float, speed: float) -> tuple[Standing, ...]:
+        """Return every run at a moment, the leading one first; runs without a second yet stand last.
+
+        Args:
+            t_s: the moment.
+            speed: recorded seconds in a second of the room, from which the width of the newest mean follows.
+        """
+        told = [self._standing(run, t_s, speed) for run in self.runs]
+        order = sorted(told, key=lambda each: -1.0 if each.mean is None else each.mean, reverse=True)
+        return tuple(
+            Standing(
+                each.run,
+                place,
+                each.lane,
+                each.newest,
+                each.mean,
+                each.width_s,
+                each.stalled_s,
+                each.newly_stalled_s,
+            )
+            for place, each in enumerate(order, 1)
+        )
+
+    def _standing(self, run: RacingRun, t_s: float, speed: float) -> Standing:
+        width_s, now_s = width_at(speed), min(t_s, run.end_s + _EDGE_S)
+        newest = run.mean(max(0.0, now_s - width_s), now_s)
+        lately_s = run.stalled_s(now_s - max(1.0, _SHOWN * speed), now_s)
+        lane = Lane.STALLED if lately_s > 0 else Lane.RUNNING
+        if t_s > run.end_s + _EDGE_S or t_s >= self.end_s:
+            lane = Lane.ENDED
+        return Standing(
+            run,
+            0,
+            lane,
+            newest,
+            run.mean(0.0, now_s),
+            width_s,
+            run.stalled_s(0.0, now_s),
+            run.stalled_s(now_s - width_s, now_s),
+        )
+
+
+def _highest_mean(values: Array, width: int) -> float:
+    width = min(width, len(values))
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    return float(((sums[width:] - sums[:-width]) / width).max())
+
+
+def width_at(speed: float) -> float:
+    """Return the width of the newest mean, in recorded s: at least what passes in a second of the room."""
+    return next((width for width in WIDTHS_S if width >= speed * _SHOWN), WIDTHS_S[-1])
+
+
+def steady_position(t_s: float, speed: float) -> float:
+    """Return the moment whose figures are told at `t_s`: the same for half a second of the room."""
+    step_s = max(1.0, _HOLD * speed)
+    return float(np.floor(t_s / step_s + 1e-9) * step_s)
+
+
+def take_runs(found: Sequence[RunData]) -> tuple[list[RunData], str]:
+    """Return the runs that race, and how they were chosen.
+
+    Up to six runs race themselves. Of more, each configuration is run by its middle one: of which as many
+    repeats had a higher mean as a lower one, of an even number the lower one of the two.
+
+    Raises:
+        UsageError: they are too few or too many.
+    """
+    if len(found) < FEWEST:
+        raise UsageError(tr("A race takes two to six runs: one alone can be replayed."))
+    if len(found) <= MOST:
+        return list(found), ""
+    groups: dict[tuple[str, str], list[RunData]] = {}
+    for data in found:
+        groups.setdefault(identity_of(data).group, []).append(data)
+    if not FEWEST <= len(groups) <= MOST:
+        message = tr(
+            "A race takes two to six runs, or runs of two to six configurations; "
+            "these are {runs} runs of {configurations}."
+        )
+        number = len(groups)
+        words = tr("1 configuration") if number == 1 else tr("{count} configurations").format(count=number)
+        raise UsageError(message.format(runs=len(found), configurations=words))
+    note = tr("Of the repeats of each configuration, the one with the middle mean races.")
+    return [_middle(members) for members in groups.values()], note
+
+
+def _middle(members: Sequence[RunData]) -> RunData:
+    measured = [data for data in members if data.summary.get("tps") is not None] or list(members)
+    ordered = sorted(measured, key=lambda data: data.summary.get("tps") or 0.0)
+    return ordered[(len(ordered) - 1) // 2]
+
+
+def make_race(chosen: Sequence[tuple[RunData, int]], left_out: Sequence[str] = (), note: str = "") -> Race:
+    """Return a race of runs whose series are loaded; those without TPS by the second are left out.
+
+    Args:
+        chosen: runs with the numbers of their colours.
+        left_out: why others are not in it.
+        note: how these were chosen.
+
+    Raises:
+        UsageError: of fewer than two runs TPS by the second are known.
+        RunFileError: a file cannot be read any more.
+    """
+    names = name_runs([identity_of(data) for data, _ in chosen])
+    runs, told = [], list(left_out)
+    for (data, colour), name in zip(chosen, names, strict=True):
+        run = _racing_run(data, with_warning(name.run, name.warning), name.warning, colour)
+        if len(run.t_s):
+            runs.append(run)
+        else:
+            sentence = tr("{name} is not in the race: it has no TPS by the second.")
+            told.append(sentence.format(name=one_line(run.name)))
+    if len(runs) < FEWEST:
+        message = tr("A race takes at least two runs whose TPS are known by the second.")
+        raise UsageError(" ".join([message, *told]))
+    return Race(tuple(runs), tuple(told), note)
+
+
+def _racing_run(data: RunData, name: str, warning: str, colour: int) -> RacingRun:
+    t_s, tps = data.series(*TPS)
+    end_s = data.duration_s or (float(t_s[-1]) if len(t_s) else 0.0)
+    measured = (t_s > 0) & (t_s <= end_s + _EDGE_S) & np.isfinite(tps)
+    checkpoints = sorted({begin_s for begin_s, _, _ in data.checkpoints() if begin_s > 0})
+    return RacingRun(
+        str(data.path),
+        name,
+        warning,
+        colour,
+        t_s[measured],
+        tps[measured],
+        end_s,
+        tuple(data.stalls()),
+        tuple(checkpoints),
+    )

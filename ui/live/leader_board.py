@@ -1,0 +1,266 @@
+"""A board whose rows move to their places: rank, name, a bar, a large number. Painted, legible from afar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
+from typing_extensions import override
+
+from app.comparison.label_shortening import cut_words
+from ui.theme import MEDIUM, SMALL, TINY, Theme
+
+_LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_CENTRE: Final = Qt.AlignmentFlag.AlignCenter
+
+_NAME: Final = 0.38
+_NOTE: Final = 0.26
+_NUMBER: Final = 0.62
+_ALARM: Final = 0.56
+"""Heights of type, as shares of a row."""
+_NAMES_SHARE: Final = 0.30
+_MOVES_A_SECOND: Final = 7.0
+"""A row comes so many times nearer to its place in a second, by a factor of e."""
+_NEAR: Final = 0.01
+_HEAD_SHARE: Final = 0.42
+_WIDEST_NUMBER: Final = "888,888"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """What a row says.
+
+    Attributes:
+        key: identity, by which it keeps its place while it moves.
+        rank: what stands before the name; empty for nothing.
+        name: of the run or configuration, without its warning.
+        ending: the warning, which is never cut.
+        colour_index: number of its configuration's colour.
+        value: length of the bar; None for none.
+        marked: where the bar has a mark; None for none.
+        interval: whiskers; None for none.
+        number: large.
+        beneath: small, below the number.
+        note: small, below the name.
+        alarm: what everybody should see, large at the end of the bar; empty for nothing.
+        is_over: it is shown quietly: nothing more comes.
+    """
+
+    key: str
+    rank: str
+    name: str
+    ending: str
+    colour_index: int
+    value: float | None
+    number: str
+    marked: float | None = None
+    interval: tuple[float, float] | None = None
+    beneath: str = ""
+    note: str = ""
+    alarm: str = ""
+    is_over: bool = False
+
+    @property
+    def words(self) -> str:
+        """All of it as a sentence, for those who do not see it."""
+        parts = (f"{self.rank} {self.name}{self.ending}".strip(), self.number, self.beneath)
+        return ", ".join(filter(None, (*parts, self.alarm, self.note)))
+
+
+class LeaderBoard(QWidget):
+    """Rows below each other under a heading of two texts.
+
+    Attributes:
+        rows: top first, as they are shown or move to be.
+    """
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.rows: tuple[BoardRow, ...] = ()
+        self._heading = ("", "")
+        self._top = 1.0
+        self._places: dict[str, float] = {}
+        self._names: dict[tuple[str, int, int], str] = {}
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        theme.changed.connect(self.update)
+
+    def set_heading(self, left: str, right: str) -> None:
+        """Say by what rows are ordered, and what the numbers are."""
+        if (left, right) != self._heading:
+            self._heading = (left, right)
+            self.update()
+
+    def set_top(self, value: float) -> None:
+        """Let a bar of this value be as long as there is room."""
+        self._top = value if value > 0 else 1.0
+        self.update()
+
+    def show_rows(self, rows: Sequence[BoardRow]) -> None:
+        """Show these; a row that was there moves to its place, see `settle`."""
+        fresh = tuple(rows)
+        if fresh == self.rows:
+            return
+        self.rows = fresh
+        known = self._places
+        self._places = {row.key: known.get(row.key, float(place)) for place, row in enumerate(fresh)}
+        self.setAccessibleName("; ".join(row.words for row in fresh))
+        self.update()
+
+    def settle(self, passed_s: float) -> None:
+        """Let rows come nearer to their places; at once where the desktop wants nothing to move."""
+        share = min(1.0, passed_s * _MOVES_A_SECOND)
+        if not self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self):
+            share = 1.0
+        for place, row in enumerate(self.rows):
+            gap = place - self._places[row.key]
+            if gap:
+                self._places[row.key] = place if abs(gap) < _NEAR else self._places[row.key] + share * gap
+                self.update()
+
+    @property
+    def row_height(self) -> float:
+        """Pixels of a row."""
+        return self.height() / (max(2, len(self.rows)) + _HEAD_SHARE)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(600, 60 * max(2, len(self.rows)))
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), self._theme.background)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        height = self.row_height
+        self._paint_heading(painter, height * _HEAD_SHARE)
+        for row in sorted(self.rows, key=lambda row: self._places[row.key], reverse=True):
+            top = height * (_HEAD_SHARE + self._places[row.key])
+            self._paint_row(painter, row, QRectF(0, top, self.width(), height))
+
+    def _font(self, pixels: float, *, bold: bool = False) -> QFont:
+        font = self._theme.number_font(bold=bold)
+        font.setPixelSize(max(8, round(pixels)))
+        return font
+
+    def _paint_heading(self, painter: QPainter, height: float) -> None:
+        painter.setFont(self._font(min(height * 0.62, self.row_height * _NOTE)))
+        painter.setPen(self._theme.muted)
+        area = QRectF(0, 0, self.width(), height)
+        painter.drawText(area, _LEFT, self._heading[0])
+        painter.drawText(area, _RIGHT, self._heading[1])
+
+    def _number_width(self, height: float) -> float:
+        font = self._font(height * _NUMBER, bold=True)
+        return max(
+            QFontMetricsF(font).horizontalAdvance(
+                max((_WIDEST_NUMBER, *(r.number for r in self.rows)), key=len)
+            ),
+            0.0,
+        )
+
+    def _paint_row(self, painter: QPainter, row: BoardRow, area: QRectF) -> None:
+        theme, height = self._theme, area.height()
+        colour = theme.series_colour(row.colour_index)
+        if row.is_over:
+            colour = theme.pale(colour, 0.6)
+        painter.fillRect(area, theme.background)
+        names_left = height * 0.62 if any(each.rank for each in self.rows) else 0.0
+        names = QRectF(names_left, area.top(), area.width() * _NAMES_SHARE, height)
+        self._paint_name(painter, row, names)
+        painter.setFont(self._font(height * _NUMBER * 0.8, bold=True))
+        painter.setPen(theme.muted if row.is_over else theme.text)
+        painter.drawText(QRectF(0, area.top(), names_left, height), _LEFT, row.rank)
+        number = self._number_width(height)
+        bar = QRectF(names.right() + SMALL, area.top(), 0, height)
+        bar.setRight(area.width() - number - 2 * MEDIUM)
+        if row.value is not None and bar.width() > 0:
+            bar.adjust(0, height * 0.17, 0, -height * 0.17)
+            self._paint_bar(painter, row, bar, colour)
+            self._paint_alarm(painter, row, bar)
+        right = QRectF(area.width() - number - MEDIUM, area.top(), number + MEDIUM, height)
+        self._paint_number(painter, row, right)
+
+    def _paint_name(self, painter: QPainter, row: BoardRow, area: QRectF) -> None:
+        theme, height = self._theme, area.height()
+        font = self._font(height * _NAME, bold=True)
+        painter.setFont(font)
+        painter.setPen(theme.text)
+        second = row.note
+        upper = QRectF(
+            area.left(), area.top() + height * 0.08, area.width(), height * (0.48 if second else 0.84)
+        )
+        painter.drawText(upper, _LEFT, self._fitting(row, font, area.width()))
+        if not second:
+            return
+        lower = QRectF(area.left(), area.top() + height * 0.56, area.width(), height * 0.36)
+        small = self._font(height * _NOTE)
+        painter.setFont(small)
+        painter.setPen(theme.muted)
+        shown = QFontMetricsF(small).elidedText(second, Qt.TextElideMode.ElideRight, area.width())
+        painter.drawText(lower, _LEFT, shown)
+
+    def _paint_alarm(self, painter: QPainter, row: BoardRow, bar: QRectF) -> None:
+        """Write what everybody should see at the end of the bar, in the colour of a warning."""
+        if not row.alarm:
+            return
+        font = self._font(row_type := bar.height() * _ALARM, bold=True)
+        metrics = QFontMetricsF(font)
+        width = min(bar.width(), metrics.horizontalAdvance(row.alarm) + 2 * row_type)
+        pill = QRectF(bar.right() - width, bar.top(), width, bar.height())
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.warning)
+        painter.drawRoundedRect(pill, TINY, TINY)
+        painter.setFont(font)
+        painter.setPen(self._theme.background)
+        shown = metrics.elidedText(row.alarm, Qt.TextElideMode.ElideRight, width - row_type)
+        painter.drawText(pill, _CENTRE, shown)
+
+    def _fitting(self, row: BoardRow, font: QFont, room: float) -> str:
+        key = (f"{row.name}\n{row.ending}", font.pixelSize(), round(room))
+        if key not in self._names:
+            if len(self._names) > 64:
+                self._names.clear()
+            metrics = QFontMetricsF(font)
+            ending = row.ending
+            cut = cut_words(row.name, lambda text: metrics.horizontalAdvance(text + ending) <= room)
+            self._names[key] = cut + ending
+        return self._names[key]
+
+    def _paint_bar(self, painter: QPainter, row: BoardRow, area: QRectF, colour: QColor) -> None:
+        theme = self._theme
+        painter.fillRect(area, theme.pale(theme.grid, 0.5))
+        share = min(1.0, max(0.0, (row.value or 0.0) / self._top))
+        painter.fillRect(QRectF(area.left(), area.top(), area.width() * share, area.height()), colour)
+        weight = max(2.0, area.height() / 14)
+        if row.marked is not None:
+            x = area.left() + area.width() * min(1.0, row.marked / self._top)
+            painter.setPen(QPen(theme.background, 3 * weight))
+            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+            painter.setPen(QPen(theme.text, weight))
+            painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
+        if row.interval is not None:
+            ends = [area.left() + area.width() * min(1.0, max(0.0, end / self._top)) for end in row.interval]
+            painter.setPen(QPen(theme.text, weight))
+            middle, reach = area.center().y(), area.height() / 4
+            painter.drawLine(QPointF(ends[0], middle), QPointF(ends[1], middle))
+            for x in ends:
+                painter.drawLine(QPointF(x, middle - reach), QPointF(x, middle + reach))
+
+    def _paint_number(self, painter: QPainter, row: BoardRow, area: QRectF) -> None:
+        theme, height = self._theme, area.height()
+        painter.setFont(self._font(height * _NUMBER, bold=True))
+        painter.setPen(theme.warning if row.alarm else theme.muted if row.is_over else theme.text)
+        share = 0.66 if row.beneath else 1.0
+        painter.drawText(QRectF(area.left(), area.top(), area.width(), height * share), _RIGHT, row.number)
+        if row.beneath:
+            painter.setFont(self._font(height * _NOTE))
+            painter.setPen(theme.muted)
+            below = QRectF(area.left(), area.top() + height * 0.62, area.width(), height * 0.34)
+            painter.drawText(below, _RIGHT, row.beneath)

@@ -1,0 +1,255 @@
+"""The race on the full screen: leader board, growing lines, and a last slide with the verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.domain.units import format_duration
+from app.live.race import Lane, Standing, steady_position
+from app.live.replay_clock import ReplayClock
+from ui.charts.data.curves import width_words
+from ui.live.full_screen import FullScreenWindow, Keys
+from ui.live.leader_board import BoardRow, LeaderBoard
+from ui.live.words import NOTHING, format_rate, signed_clock
+from ui.race.chart import RaceChart, name_and_ending
+from ui.race.content import RaceContent
+from ui.race.verdict import VerdictSlide
+from ui.theme import LARGE, MEDIUM, Scheme
+from ui.widgets.elided import ElidedLabel
+from ui.widgets.plain_label import plain_label
+
+FRAME_MS: Final = 33
+"""Between two frames: thirty a second are enough for a line that grows."""
+
+_TITLE_SHARE: Final = 0.036
+_SMALL_SHARE: Final = 0.026
+_FEWEST_PIXELS: Final = 15.0
+_BOARD_SHARE: Final = 0.1
+"""Of the room: a row of the board, up to the share of all of them."""
+_MOST_OF_BOARD: Final = 0.58
+
+HINT: Final = tr(
+    "→ ← chart and verdict   V verdict   Space pause   + − speed   S next stall   C next checkpoint   "  # noqa: RUF001
+    "Shift: the one before   B begin   D dark, light, projector   H keys   Esc end"
+)
+
+
+class RaceWindow(FullScreenWindow):
+    """Two to six runs on one clock.
+
+    Keys: Right, Left, PageDown, PageUp chart, after the last one the verdict; V verdict; Space pause; + and -
+    speed; S stall, C checkpoint, with Shift the one before; B begin; beside those of every such window.
+
+    Attributes:
+        clock: where the race is.
+        content: what is shown.
+        board: who leads.
+        chart: lines up to the moment.
+        verdict: the last slide.
+    """
+
+    def __init__(
+        self,
+        scheme: Scheme,
+        content: RaceContent,
+        *,
+        speed: float = 1.0,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(scheme, tr("pgFooting: race"), HINT)
+        self.content = content
+        self.clock = ReplayClock(0.0, content.race.end_s, speed=speed, clock_s=clock_s)
+        self._clock_s = clock_s
+        self._seen_s = clock_s()
+        self._chart = 0
+        self.title, self.time = ElidedLabel(self), plain_label(parent=self)
+        self.remark = ElidedLabel(self)
+        self.board = LeaderBoard(self.theme, self)
+        self.board.set_top(content.race.top)
+        self.chart = RaceChart(self.theme, content.race, self)
+        self.verdict = VerdictSlide(self.theme, content.content, self)
+        self._race_page = QWidget(self)
+        self.slides = QStackedWidget(self)
+        self._lay_out()
+        self.listen(self._make_keys())
+        self._show_chart()
+        self._timer = QTimer(self, interval=FRAME_MS)
+        self._timer.timeout.connect(self.advance)
+        self._timer.start()
+        self.advance()
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(LARGE)
+        top.addWidget(self.title, 1)
+        top.addWidget(self.time)
+        page = QVBoxLayout(self._race_page)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(MEDIUM)
+        page.addWidget(self.board)
+        page.addWidget(self.chart, 1)
+        self.slides.addWidget(self._race_page)
+        self.slides.addWidget(self.verdict)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        layout.setSpacing(MEDIUM)
+        layout.addLayout(top)
+        layout.addWidget(self.slides, 1)
+        layout.addWidget(self.remark)
+        layout.addWidget(self.hint)
+        race = self.content.race
+        self.title.show_line(tr("{count} runs on one clock").format(count=len(race.runs)))
+        words = " ".join(filter(None, (race.note, *race.left_out)))
+        self.remark.show_line(words)
+        self.remark.setVisible(bool(words))
+
+    def _make_keys(self) -> Keys:
+        key, race = Qt.Key, self.content.race
+        return {
+            key.Key_Right: lambda _: self.next_slide(1),
+            key.Key_PageDown: lambda _: self.next_slide(1),
+            key.Key_Left: lambda _: self.next_slide(-1),
+            key.Key_PageUp: lambda _: self.next_slide(-1),
+            key.Key_V: lambda _: self.show_verdict(shown=not self.shows_verdict),
+            key.Key_Space: lambda _: self._steer(self.clock.toggle),
+            key.Key_Plus: lambda _: self._steer(lambda: self.clock.step_speed(1)),
+            key.Key_Equal: lambda _: self._steer(lambda: self.clock.step_speed(1)),
+            key.Key_Minus: lambda _: self._steer(lambda: self.clock.step_speed(-1)),
+            key.Key_S: lambda shift: self._go(race.stalls_s, backwards=shift),
+            key.Key_C: lambda shift: self._go(race.checkpoints_s, backwards=shift),
+            key.Key_B: lambda _: self._steer(lambda: self.clock.jump(0.0)),
+        }
+
+    @override
+    def dress(self) -> None:
+        super().dress()
+        height = self.height()
+        small = max(_FEWEST_PIXELS, height * _SMALL_SHARE)
+        self.title.setFont(self.sized(self.points_of(max(_FEWEST_PIXELS, height * _TITLE_SHARE)), bold=True))
+        self.time.setFont(self.sized(self.points_of(max(_FEWEST_PIXELS, height * _TITLE_SHARE)), bold=True))
+        for label in (self.remark, self.hint):
+            label.setFont(self.sized(self.points_of(max(12.0, small * 0.75))))
+        rows = max(2, len(self.content.race.runs))
+        self.board.setFixedHeight(round(height * min(_MOST_OF_BOARD, _BOARD_SHARE * (rows + 0.5))))
+        self.chart.set_type(small)
+        self.verdict.set_type(small)
+
+    # What is shown
+
+    def advance(self) -> None:
+        """Show the moment that the clock has come to."""
+        now_s = self._clock_s()
+        passed_s, self._seen_s = max(0.0, now_s - self._seen_s), now_s
+        position_s = self.clock.position_s
+        told_s = self._told_s(position_s)
+        standings = self.content.race.standings(told_s, self.clock.speed)
+        self.board.set_heading(*_headings(standings[0].width_s))
+        self.board.show_rows([board_row(each, quiet=not self.clock.at_end) for each in standings])
+        self.board.settle(passed_s)
+        self.chart.show_until(position_s)
+        self._show_time(position_s)
+
+    def _told_s(self, position_s: float) -> float:
+        """Return the moment whose figures are told: while somebody looks at it, exactly that one."""
+        if self.clock.paused or self.clock.at_end:
+            return position_s
+        return steady_position(position_s, self.clock.speed)
+
+    def _show_time(self, position_s: float) -> None:
+        parts = [f"{signed_clock(position_s)} / {signed_clock(self.clock.end_s)}", f"{self.clock.speed:g} ×"]  # noqa: RUF001
+        if self.clock.at_end:
+            parts.append(tr("ended"))
+        elif self.clock.paused:
+            parts.append(tr("paused"))
+        words = "   ".join(parts)
+        if words != self.time.text():
+            self.time.setText(words)
+
+    def _show_chart(self) -> None:
+        charts = self.content.charts
+        self.chart.show_chart(charts[self._chart] if charts else None)
+
+    @property
+    def shows_verdict(self) -> bool:
+        """Whether the last slide is shown."""
+        return self.slides.currentWidget() is self.verdict
+
+    def show_verdict(self, *, shown: bool = True) -> None:
+        """Show the last slide, or the race."""
+        self.slides.setCurrentWidget(self.verdict if shown else self._race_page)
+
+    # Steering
+
+    def next_slide(self, step: int) -> None:
+        """Show the next chart, or the one before; beyond the last one is the verdict."""
+        count = len(self.content.charts) + 1
+        place = count - 1 if self.shows_verdict else self._chart
+        place = (place + step) % count
+        self.show_verdict(shown=place == count - 1)
+        if place < count - 1 and place != self._chart:
+            self._chart = place
+            self._show_chart()
+
+    def _steer(self, do: Callable[[], None]) -> None:
+        do()
+        self.advance()
+
+    def _go(self, moments_s: tuple[float, ...], *, backwards: bool) -> None:
+        if self.clock.jump_to_next(moments_s, backwards=backwards):
+            self.advance()
+
+
+def _headings(width_s: float) -> tuple[str, str]:
+    number = tr("TPS: mean of the last {width}; mark: mean so far").format(width=width_words(width_s))
+    return tr("Order: mean TPS since the begin"), number
+
+
+def rounded(tps: float | None) -> str:
+    """Return TPS with three digits that count: a fourth one would only flicker."""
+    if tps is None:
+        return NOTHING
+    return format_rate(float(f"{tps:.3g}"))
+
+
+def board_row(standing: Standing, *, quiet: bool = True) -> BoardRow:
+    """Return what the board says of a run at a moment.
+
+    Args:
+        standing: of the run.
+        quiet: a run that has ended is shown quietly, because others go on.
+    """
+    run = standing.run
+    name, ending = name_and_ending(run)
+    ended = standing.lane is Lane.ENDED
+    number = standing.mean if ended else standing.newest
+    note, alarm = "", ""
+    if standing.stalled_s > 0:
+        note = tr("stalled {time} so far").format(time=format_duration(standing.stalled_s))
+    if ended:
+        total = tr("stalled {time} in all").format(time=format_duration(standing.stalled_s))
+        note = " \N{MIDDLE DOT} ".join(filter(None, (tr("ended"), total if standing.stalled_s > 0 else "")))
+    elif standing.lane is Lane.STALLED:
+        alarm = tr("STALLED {seconds:.0f} s of {width:.0f}").format(
+            seconds=max(1.0, standing.newly_stalled_s), width=standing.width_s
+        )
+    return BoardRow(
+        key=run.run_id,
+        rank=str(standing.rank),
+        name=name,
+        ending=ending,
+        colour_index=run.colour_index,
+        value=number,
+        number=rounded(number),
+        marked=standing.mean,
+        beneath=tr("mean of the run") if ended else tr("so far {tps}").format(tps=rounded(standing.mean)),
+        note=note,
+        alarm=alarm,
+        is_over=ended and quiet,
+    )
