@@ -379,14 +379,14 @@ def find_run(name: str, library: Path) -> Path:
     raise UsageError(message.format(library=library, name=name), hint=hint)
 
 
-# --- Runs that ship with pgFooting, recorded by itself: what “Look at an example” opens.
+# --- Runs that ship with pgFooting: what “Look at an example” opens. resources/examples/README.md says whose.
 
 
-EXAMPLES: Final = TOP / "resources" / "examples"
+EXAMPLES: Final = TOP / "resources" / "examples" / "vondra-2022"
 
 
 def find_examples(folder: Path = EXAMPLES) -> tuple[Path, ...]:
-    """Return the run files of the examples, by path.
+    """Return the run files of the example, by path.
 
     Raises:
         UsageError: none came with this copy of the program.

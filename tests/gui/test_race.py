@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from app.domain.errors import UsageError
+from app.library.entries import find_examples
 from tests.fix_runs import Shape, write_run
 from ui.live.full_screen import SCHEMES
 from ui.live.words import NOTHING
@@ -195,6 +196,16 @@ def test_charts_come_in_the_order_that_was_set(tmp_path: Path) -> None:
     paths = write_runs(tmp_path, [Shape(seconds=20, seed=1), Shape(seconds=20, seed=2)])
     content = load_race(paths, order=["cpu", "no such chart", "latency"])
     assert [chart.spec.id for chart in content.charts[:3]] == ["cpu", "latency", "tps"]
+
+
+def test_the_example_races_and_btrfs_is_seen_to_stall(enter: Enter) -> None:
+    room = enter(load_race(find_examples()), 60.0)
+    room.wait(20.0)
+    rows = {row.name: row for row in room.window.board.rows}
+    assert list(rows) == ["ext4", "xfs", "zfs", "btrfs"]
+    assert rows["btrfs"].alarm.startswith("STALLED ")
+    assert not any(rows[name].alarm for name in ("ext4", "xfs", "zfs"))
+    assert [chart.spec.id for chart in room.window.content.charts] == ["tps", "latency"]
 
 
 def test_dark_light_and_projector_are_one_key_apart(room: Room) -> None:

@@ -73,7 +73,9 @@ class StartPage(QScrollArea):
             theme,
         )
         self.example = ChoiceButton(
-            tr("Look at an &example"), tr("Runs recorded by pgFooting, to see what comes out."), theme
+            tr("Look at an &example"),
+            tr("ext4, XFS, btrfs and ZFS over each other, as Tomas Vondra measured them in 2022."),
+            theme,
         )
         self.library = QPushButton(tr("Show the &library"))
         self.library.setVisible(False)
