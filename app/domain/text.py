@@ -1,20 +1,106 @@
-"""The one function through which every sentence for people goes (gettext)."""
+"""The functions through which every sentence for people goes, and the language that they speak.
+
+The language is settled when the process starts, because texts are translated where they are declared:
+`LANGUAGE_VARIABLE` (what was chosen in the program), else LANGUAGE, LC_ALL, LC_MESSAGES and LANG as for any
+other program. Messages that have no translation stay English; a catalogue that cannot be read is told on
+standard error, once, and everything stays English.
+"""
 
 from __future__ import annotations
 
 import gettext
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
 
-from app import TOP
+from app import COMMAND, TOP
+from app.domain.catalogue import CatalogueError, read_catalogue
 
-_TRANSLATIONS = TOP / "resources" / "translations"
+TRANSLATIONS: Final = TOP / "resources" / "translations"
+LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
+ENGLISH: Final = "en"
+OWN_NAMES: Final = {ENGLISH: "English", "cs": "Čeština", "de": "Deutsch"}
+"""What languages are called by those who speak them."""
 
-_catalogue = gettext.translation("pgfooting", localedir=_TRANSLATIONS, fallback=True)
+_ENGLISH_LOCALES: Final = frozenset({"", "C", "POSIX"})
+
+
+def catalogue_path(language: str, folder: Path = TRANSLATIONS) -> Path:
+    """Return where the catalogue of a language lies."""
+    return folder / language / "LC_MESSAGES" / "pgfooting.po"
+
+
+def languages(folder: Path = TRANSLATIONS) -> tuple[str, ...]:
+    """Return the languages that there are, English first."""
+    try:
+        found = sorted(each.name for each in folder.iterdir() if catalogue_path(each.name, folder).exists())
+    except OSError:
+        found = []
+    return (ENGLISH, *found)
+
+
+def wanted_language(environment: Mapping[str, str], known: tuple[str, ...]) -> str:
+    """Return the language that is asked for, of those that there are; English where none is.
+
+    LANGUAGE may name several, separated by colons; the first that is there counts, and English counts too.
+    """
+    for name in _locales(environment):
+        if name in _ENGLISH_LOCALES:
+            return ENGLISH
+        for candidate in (name, name.partition("_")[0]):
+            if candidate in known:
+                return candidate
+    return ENGLISH
+
+
+def _locales(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield names of locales in the order in which they are wanted, without encodings and modifiers."""
+    for variable in (LANGUAGE_VARIABLE, "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        value = environment.get(variable, "")
+        if value:
+            for each in value.split(":"):
+                yield each.partition(".")[0].partition("@")[0]
+            if variable != LANGUAGE_VARIABLE:
+                return  # as in any other program, the first variable that is set decides
+
+
+def load(language: str, folder: Path = TRANSLATIONS) -> gettext.NullTranslations:
+    """Return the catalogue of a language; one that translates nothing for English and where there is none."""
+    if language == ENGLISH:
+        return gettext.NullTranslations()
+    path = catalogue_path(language, folder)
+    try:
+        return read_catalogue(path)
+    except (OSError, CatalogueError) as err:
+        sys.stderr.write(f"{COMMAND}: The catalogue {path} cannot be read ({err}): all is in English.\n")
+        return gettext.NullTranslations()
+
+
+LANGUAGE: Final = wanted_language(os.environ, languages())
+"""Of this process."""
+
+_catalogue: Final = load(LANGUAGE)
 
 
 def tr(message: str) -> str:
-    """Return `message` in the user's language (LANGUAGE, LC_MESSAGES, LANG), else as it is.
+    """Return `message` in the user's language, else as it is.
 
     Sentences with values are translated first and formatted afterwards:
     ``tr("{count} runs").format(count=3)``.
     """
     return _catalogue.gettext(message)
+
+
+def trn(one: str, many: str, count: int) -> str:
+    """Return `one` for a count of 1 and `many` for others, in the user's language with its plural forms.
+
+    Formatted afterwards, as with `tr`: ``trn("{count} run", "{count} runs", 3).format(count=3)``.
+    """
+    return _catalogue.ngettext(one, many, count)
+
+
+def trc(context: str, message: str) -> str:
+    """Return `message` in the user's language, where the same English words mean something else elsewhere."""
+    return _catalogue.pgettext(context, message)

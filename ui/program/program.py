@@ -11,12 +11,13 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSocketNotifier, QTimer
+from PySide6.QtCore import QLibraryInfo, QObject, QSocketNotifier, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app import APPLICATION_ID, COMMAND
 from app.domain.errors import InternalError
+from app.domain.text import ENGLISH, LANGUAGE
 from ui.background import finish_background
 from ui.style import apply_theme
 from ui.theme import Theme
@@ -87,6 +88,7 @@ def make_application() -> QApplication:
     app.setApplicationDisplayName("pgFooting")
     app.setOrganizationName(ORGANISATION)
     app.setDesktopFileName(APPLICATION_ID)
+    _translate_qt(app)
     return app
 
 
@@ -99,6 +101,14 @@ def _play(window: MainWindow, theme: Theme, settings: WindowSettings, request: W
 
         wish = RaceWish(request.replay, None, request.library, request.speed)
         start_race(window, theme, settings.qt, window.notice.tell, wish)
+
+
+def _translate_qt(app: QApplication) -> None:
+    """Let Qt's own texts (buttons of dialogs, menus of text fields) speak the language of the program."""
+    translator = QTranslator(app)
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if LANGUAGE != ENGLISH and translator.load(f"qtbase_{LANGUAGE}", folder):
+        app.installTranslator(translator)
 
 
 def show_window(request: WindowRequest, icon: Path) -> int:

@@ -1,0 +1,86 @@
+"""Every catalogue: values, keys of the keyboard and blanks are those of the English text, without markup."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from app.domain.catalogue import TranslatedMessage, read_messages
+from app.domain.text import ENGLISH, catalogue_path, languages
+
+CATALOGUES = [name for name in languages() if name != ENGLISH]
+_VALUE = re.compile(r"\{[^{}]*\}")
+_MNEMONIC = re.compile(r"&(?=\w)")
+_TAG = re.compile(r"</?[a-z]+[^>]*>")
+_CODE = re.compile(r"`[^`]*`")
+
+
+def messages(language: str) -> list[TranslatedMessage]:
+    """Return those that have a translation that is used."""
+    text = catalogue_path(language).read_text(encoding="utf-8")
+    found = [each for each in read_messages(text) if each.source and not each.is_fuzzy]
+    return [each for each in found if each.translations[0]]
+
+
+def pairs(language: str) -> list[tuple[str, str]]:
+    """Return English texts with their translations; of plurals each form with the text for several."""
+    found = []
+    for each in messages(language):
+        if not each.plural:
+            found.append((each.source, each.translations[0]))
+        else:
+            found += [(each.plural, form) for form in each.translations[1:]]
+    return found
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_a_translation_has_the_values_of_its_source(language: str) -> None:
+    wrong = [
+        (source, told)
+        for source, told in pairs(language)
+        if Counter(_VALUE.findall(source)).keys() != Counter(_VALUE.findall(told)).keys()
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_a_translation_has_a_key_of_the_keyboard_where_its_source_has_one(language: str) -> None:
+    wrong = [
+        (source, told)
+        for source, told in pairs(language)
+        if len(_MNEMONIC.findall(source)) != len(_MNEMONIC.findall(told))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_a_translation_begins_and_ends_as_its_source_does(language: str) -> None:
+    """Blanks and line ends at the edges join pieces; a period ends a sentence."""
+
+    def edges(text: str) -> tuple[str, str]:
+        return text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+
+    assert [(source, told) for source, told in pairs(language) if edges(source) != edges(told)] == []
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_a_translation_brings_no_markup_and_keeps_what_is_typed(language: str) -> None:
+    wrong = []
+    for source, told in pairs(language):
+        brought = set(_TAG.findall(told)) - set(_TAG.findall(source))
+        typed = Counter(_CODE.findall(source)) - Counter(_CODE.findall(told))
+        if brought or typed:
+            wrong.append((source, told))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_a_catalogue_has_all_its_plural_forms(language: str) -> None:
+    text = catalogue_path(language).read_text(encoding="utf-8")
+    header = next(read_messages(text)).translations[0]
+    count = re.search(r"nplurals=(\d)", header)
+    assert count is not None
+    assert {len(each.translations) for each in messages(language) if each.plural} <= {int(count[1])}
+    assert f"Language: {language}\n" in header
