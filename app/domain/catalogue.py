@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from typing_extensions import override
-
 _PLURAL: Final = re.compile(r"plural\s*=\s*([^;\n]+)")
 _FIELD: Final = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d)\])?\s*(?=")')
 _CONTEXT_END: Final = "\4"
@@ -113,32 +111,41 @@ def _message(entry: _Entry) -> TranslatedMessage:
     )
 
 
-class Catalogue(gettext.NullTranslations):
-    """Translations into one language; what is missing stays English."""
+def _germanic_form(count: int) -> int:
+    """Return the plural form of English and its like: 0 for one, 1 for all others."""
+    return int(count != 1)
 
-    def __init__(
-        self, translations: Mapping[str, tuple[str, ...]], plural_form: Callable[[int], int]
-    ) -> None:
-        super().__init__()
-        self._translations = translations
-        self._plural_form = plural_form
 
-    @override
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Translations into one language; what is missing stays English, and of an empty one all does.
+
+    The root helper imports this too, with nothing but the standard library.
+
+    Attributes:
+        translations: those of each plural form, by message (after its context, where it has one).
+        plural_form: the number of the form for a count.
+    """
+
+    translations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plural_form: Callable[[int], int] = _germanic_form
+
     def gettext(self, message: str) -> str:
-        found = self._translations.get(message)
+        """Return the translation of a message."""
+        found = self.translations.get(message)
         return found[0] if found else message
 
-    @override
-    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
-        found = self._translations.get(msgid1)
-        form = self._plural_form(n)
+    def ngettext(self, one: str, many: str, count: int) -> str:
+        """Return the translation for a count."""
+        found = self.translations.get(one)
+        form = self.plural_form(count)
         if found and form < len(found) and found[form]:
             return found[form]
-        return msgid1 if n == 1 else msgid2
+        return one if count == 1 else many
 
-    @override
     def pgettext(self, context: str, message: str) -> str:
-        found = self._translations.get(f"{context}{_CONTEXT_END}{message}")
+        """Return the translation of a message that means something else elsewhere."""
+        found = self.translations.get(f"{context}{_CONTEXT_END}{message}")
         return found[0] if found else message
 
 
@@ -154,7 +161,7 @@ def read_catalogue(path: Path) -> Catalogue:
     except UnicodeDecodeError as err:
         raise CatalogueError("it is not UTF-8") from err
     translations: dict[str, tuple[str, ...]] = {}
-    plural_form: Callable[[int], int] = lambda n: int(n != 1)  # noqa: E731 - replaced by the header's
+    plural_form: Callable[[int], int] = _germanic_form
     for message in read_messages(text):
         if not message.source:
             rule = _PLURAL.search(message.translations[0])

@@ -8,7 +8,6 @@ standard error, once, and everything stays English.
 
 from __future__ import annotations
 
-import gettext
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from app import COMMAND, TOP
-from app.domain.catalogue import CatalogueError, read_catalogue
+from app.domain.catalogue import Catalogue, CatalogueError, read_catalogue
 
 TRANSLATIONS: Final = TOP / "resources" / "translations"
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
@@ -66,16 +65,16 @@ def _locales(environment: Mapping[str, str]) -> Iterator[str]:
                 return  # as in any other program, the first variable that is set decides
 
 
-def load(language: str, folder: Path = TRANSLATIONS) -> gettext.NullTranslations:
+def load(language: str, folder: Path = TRANSLATIONS) -> Catalogue:
     """Return the catalogue of a language; one that translates nothing for English and where there is none."""
     if language == ENGLISH:
-        return gettext.NullTranslations()
+        return Catalogue()
     path = catalogue_path(language, folder)
     try:
         return read_catalogue(path)
     except (OSError, CatalogueError) as err:
         sys.stderr.write(f"{COMMAND}: The catalogue {path} cannot be read ({err}): all is in English.\n")
-        return gettext.NullTranslations()
+        return Catalogue()
 
 
 LANGUAGE: Final = wanted_language(os.environ, languages())

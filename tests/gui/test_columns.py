@@ -110,6 +110,7 @@ def compare_arguments(paths: list[Path]) -> argparse.Namespace:
         json=False,
         details=False,
         again=None,
+        worse_than=None,
     )
 
 
