@@ -19,6 +19,7 @@ from app import APPLICATION_ID, COMMAND
 from app.domain.errors import InternalError
 from app.domain.text import ENGLISH, LANGUAGE
 from ui.background import finish_background
+from ui.program.typeface import set_typeface
 from ui.style import apply_theme
 from ui.theme import Theme
 from ui.window.main_window import MainWindow
@@ -89,6 +90,7 @@ def make_application() -> QApplication:
     app.setOrganizationName(ORGANISATION)
     app.setDesktopFileName(APPLICATION_ID)
     _translate_qt(app)
+    set_typeface(app)
     return app
 
 
