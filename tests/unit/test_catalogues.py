@@ -84,3 +84,10 @@ def test_a_catalogue_has_all_its_plural_forms(language: str) -> None:
     assert count is not None
     assert {len(each.translations) for each in messages(language) if each.plural} <= {int(count[1])}
     assert f"Language: {language}\n" in header
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_no_message_is_written_with_an_escape_that_gettext_does_not_understand(language: str) -> None:
+    """xgettext leaves ``\\u00a0`` as it is: the message in the catalogue is then none of the program's."""
+    text = catalogue_path(language).read_text(encoding="utf-8")
+    assert [each.source for each in read_messages(text) if re.search(r"\\[uN][0-9a-f{]", each.source)] == []

@@ -48,7 +48,7 @@ class TakenText(QWidget):
         self.stop()
         self._shown = anonymous
         self.copy.setEnabled(False)
-        self.text.setPlainText(tr("The runs are being read \u2026"))
+        self.text.setPlainText(tr("The runs are being read …"))
         self._op = BackgroundOp(partial(_read, self._runs, anonymous), self._on_read, self._on_failed).start()
 
     def stop(self) -> None:

@@ -105,7 +105,11 @@ def _endurance_sentences(
             "written so far (measured), and says itself that this took {used} of its life, which makes "
             "{endurance} in all."
         )
-        used = tr("less than 1\u00a0%") if told.is_least else f"{told.used_percent}\u00a0%"
+        used = (
+            tr("less than {share}").format(share="1\u00a0%")
+            if told.is_least
+            else f"{told.used_percent}\u00a0%"
+        )
         endurance = format_size(told.endurance_bytes or 0)
         bound = at_least if not told.is_least else tr(" about") if at_least else tr(" at most")
         yield sentence.format(
@@ -128,7 +132,9 @@ def _endurance_sentences(
 
 def _share_words(share: float) -> str:
     digits = 1 if 0 < share < 0.1 else 0
-    return f"{share * 100:,.{digits}f}\u00a0%" if share >= _LEAST_TOLD else tr("less than 0.1\u00a0%")
+    if share < _LEAST_TOLD:
+        return tr("less than {share}").format(share="0.1\u00a0%")
+    return f"{share * 100:,.{digits}f}\u00a0%"
 
 
 def _factor(group: Group) -> float:
