@@ -21,7 +21,8 @@ from pytestqt.qtbot import QtBot
 from app.domain.metrics import METRICS
 from ui.charts.data.registry import CHARTS, PERCENTILE
 from ui.charts.painting.marks import mark_parts, paint_mark
-from ui.style import EdgedFusion, qt_palette
+from ui.flat_style import FlatStyle
+from ui.style import qt_palette
 from ui.theme import PALETTES, SERIES, Scheme, Theme, mix
 
 pytestmark = pytest.mark.gui
@@ -137,7 +138,7 @@ def test_edges_of_controls_can_be_seen(qtbot: QtBot, scheme: Scheme, kind: type[
     """WCAG 2.2, 1.4.11: 3:1 against what is around; a light button has its word instead."""
     around = QWidget()
     qtbot.addWidget(around)
-    style = EdgedFusion("Fusion")
+    style = FlatStyle("Fusion")
     style.setParent(around)
     around.setPalette(qt_palette(PALETTES[scheme]))
     control = kind(around)

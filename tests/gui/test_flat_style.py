@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFrame,
+    QGroupBox,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QProgressBar,
+    QPushButton,
+    QRadioButton,
+    QScrollArea,
+    QSlider,
+    QSpinBox,
+    QSplitter,
+    QTableWidget,
+    QTabWidget,
+    QToolBar,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from tests.gui.test_chart_theme import contrast
+from ui.flat_style import FlatStyle
+from ui.style import qt_palette
+from ui.theme import PALETTES, Scheme, Theme
+from ui.widgets.choice_button import ChoiceButton
+
+pytestmark = pytest.mark.gui
+
+Make = Callable[[type[QWidget]], QWidget]
+
+
+def dress(widget: QWidget, scheme: Scheme, style: FlatStyle) -> None:
+    widget.setPalette(qt_palette(PALETTES[scheme]))
+    for each in (widget, *widget.findChildren(QWidget)):
+        each.setStyle(style)
+
+
+def shown(qtbot: QtBot, widget: QWidget, scheme: Scheme) -> QImage:
+    qtbot.addWidget(widget)
+    style = FlatStyle("Fusion")
+    style.setParent(widget)
+    dress(widget, scheme, style)
+    widget.show()
+    return widget.grab().toImage()
+
+
+def table() -> QTableWidget:
+    made = QTableWidget(2, 2)
+    made.setHorizontalHeaderLabels(["Name", "mean"])
+    return made
+
+
+def pages() -> QTabWidget:
+    made = QTabWidget()
+    for name in ("Result", "Over time"):
+        made.addTab(QLabel(name), name)
+    return made
+
+
+def split() -> QSplitter:
+    made = QSplitter()
+    made.addWidget(QListWidget())
+    made.addWidget(QFrame())
+    return made
+
+
+def progress() -> QProgressBar:
+    made = QProgressBar()
+    made.setValue(40)
+    return made
+
+
+def bar() -> QToolBar:
+    made = QToolBar()
+    made.addWidget(QToolButton())
+    made.addWidget(QSpinBox())
+    return made
+
+
+ALL: list[Callable[[], QWidget]] = [
+    QCheckBox,
+    QComboBox,
+    QGroupBox,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QScrollArea,
+    QSpinBox,
+    QToolButton,
+    bar,
+    lambda: QSlider(Qt.Orientation.Horizontal),
+    lambda: QSlider(Qt.Orientation.Vertical),
+    pages,
+    progress,
+    split,
+    table,
+]
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+@pytest.mark.parametrize("make", ALL)
+def test_every_kind_of_widget_is_painted_enabled_and_not(
+    qtbot: QtBot, make: Callable[[], QWidget], scheme: Scheme
+) -> None:
+    widget = make()
+    widget.resize(200, 120)
+    before = shown(qtbot, widget, scheme)
+    widget.setEnabled(False)
+    assert widget.grab().toImage().size() == before.size()
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+@pytest.mark.parametrize("make", [QPushButton, QComboBox, QToolButton, QToolBar])
+def test_surfaces_are_one_colour_from_top_to_bottom(
+    qtbot: QtBot, make: Callable[[], QWidget], scheme: Scheme
+) -> None:
+    widget = make()
+    widget.resize(120, 28)
+    picture = shown(qtbot, widget, scheme)
+    column = {picture.pixelColor(40, y).name() for y in range(4, min(20, picture.height() - 4))}
+    assert len(column) == 1, "a gradient"
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+def test_what_enter_does_is_filled_with_the_accent_and_can_be_read(qtbot: QtBot, scheme: Scheme) -> None:
+    dialog = QDialog()
+    button, other = QPushButton("MMMMMM"), QPushButton("other")
+    layout = QVBoxLayout(dialog)
+    layout.addWidget(button)
+    layout.addWidget(other)
+    other.setAutoDefault(False)
+    button.setDefault(True)
+    shown(qtbot, dialog, scheme)
+    picture = button.grab().toImage()
+    accent = PALETTES[scheme].accent
+    inside = [
+        picture.pixelColor(x, y).name()
+        for x in range(8, picture.width() - 8)
+        for y in range(6, picture.height() - 6)
+    ]
+    assert inside.count(accent) > len(inside) / 3
+    assert max(contrast(colour, accent) for colour in inside) >= 4.5
+
+
+def test_a_card_that_is_pressed_stays_a_card(qtbot: QtBot) -> None:
+    """Its words are labels of their own: on the accent nobody could read them."""
+    dialog = QDialog()
+    card = ChoiceButton("&New", "Says what it does.", Theme(Scheme.LIGHT), dialog)
+    card.setDefault(True)
+    card.resize(200, 90)
+    shown(qtbot, dialog, Scheme.LIGHT)
+    picture = card.grab().toImage()
+    assert picture.pixelColor(100, 80).name() == PALETTES[Scheme.LIGHT].background
+
+
+def test_a_scroll_bar_is_dragged_from_end_to_end(qtbot: QtBot) -> None:
+    area = QScrollArea()
+    inside = QWidget()
+    inside.resize(300, 900)
+    area.setWidget(inside)
+    area.resize(200, 300)
+    shown(qtbot, area, Scheme.LIGHT)
+    scroll = area.verticalScrollBar()
+    middle = scroll.width() // 2
+    QTest.mousePress(scroll, Qt.MouseButton.LeftButton, pos=QPoint(middle, 20))
+    QTest.mouseMove(scroll, QPoint(middle, 2000))
+    QTest.mouseRelease(scroll, Qt.MouseButton.LeftButton, pos=QPoint(middle, 2000))
+    assert scroll.value() == scroll.maximum()
+    QTest.mouseClick(scroll, Qt.MouseButton.LeftButton, pos=QPoint(middle, 3))
+    assert scroll.value() < scroll.maximum(), "a click beside the thumb turns a page"
+
+
+def test_a_scroll_bar_of_ten_thousand_pages_can_still_be_hit(qtbot: QtBot, qapp: QApplication) -> None:
+    listed = QListWidget()
+    listed.addItems([str(number) for number in range(5000)])
+    listed.resize(200, 300)
+    picture = shown(qtbot, listed, Scheme.DARK)
+    x = listed.width() - 8
+    ground = picture.pixelColor(x, 200).name()
+    column = [picture.pixelColor(x, y).name() for y in range(2, 290)]
+    assert sum(colour != ground for colour in column) >= 24
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+def test_the_focus_can_be_seen(qtbot: QtBot, scheme: Scheme) -> None:
+    around = QWidget()
+    layout = QVBoxLayout(around)
+    fields = [QLineEdit(), QComboBox(), QSpinBox()]
+    for field in fields:
+        layout.addWidget(field)
+    shown(qtbot, around, scheme)
+    around.activateWindow()
+    for field in fields:
+        without = field.grab().toImage()
+        field.setFocus(Qt.FocusReason.TabFocusReason)
+        qtbot.waitUntil(field.hasFocus)
+        focused = field.grab().toImage()
+        row = focused.height() // 2
+        edge = [focused.pixelColor(x, row).name() for x in range(3)]
+        assert PALETTES[scheme].accent in edge, edge
+        assert without != focused
