@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPalette
+from PySide6.QtGui import QIcon, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QAbstractScrollArea,
@@ -45,6 +45,8 @@ _ROOM: Final = 12
 """What the height of buttons and fields adds to that of their text."""
 _INDENT: Final = 4
 """Between the edge of a field and its text, more than Fusion has."""
+_GAP: Final = 6
+"""Between an icon and its word."""
 _SCROLL_BAR: Final = 12
 _SHORTEST_THUMB: Final = 28
 
@@ -119,6 +121,8 @@ class FlatStyle(QProxyStyle):
             parts.round_box(painter, option.rect, ground, None, parts.BOX_RADIUS)
         elif element is Control.CE_ProgressBarContents and _is_determinate(option):
             _paint_progress(painter, option)
+        elif element is Control.CE_ToolButtonLabel and _has_both(option):
+            self._paint_label(painter, cast("QStyleOptionToolButton", option), widget)
         elif element is Control.CE_Splitter:
             _paint_grip(painter, option)
         else:
@@ -146,6 +150,32 @@ class FlatStyle(QProxyStyle):
             if isinstance(option, QStyleOptionToolButton):  # Fusion's own arrow lies over the text
                 option.features &= ~QStyleOptionToolButton.ToolButtonFeature.HasMenu
             super().drawComplexControl(control, option, painter, widget)
+
+    def _paint_label(self, painter: QPainter, option: QStyleOptionToolButton, widget: QWidget | None) -> None:
+        """Paint an icon and a word with room between them; Qt's own 4 pixels let them touch."""
+        enabled = bool(option.state & State.State_Enabled)
+        side = option.iconSize
+        area = option.rect.adjusted(_INDENT, 0, -_INDENT, 0)
+        place = QRect(area.left() + 2, area.center().y() - side.height() // 2, side.width(), side.height())
+        option.icon.paint(
+            painter,
+            QStyle.visualRect(option.direction, option.rect, place),
+            Qt.AlignmentFlag.AlignCenter,
+            QIcon.Mode.Normal if enabled else QIcon.Mode.Disabled,
+        )
+        words = area.adjusted(side.width() + 2 + _GAP, 0, 0, 0)
+        flags = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        underlined = self.styleHint(QStyle.StyleHint.SH_UnderlineShortcut, option, widget)
+        mnemonic = Qt.TextFlag.TextShowMnemonic if underlined else Qt.TextFlag.TextHideMnemonic
+        self.drawItemText(
+            painter,
+            QStyle.visualRect(option.direction, option.rect, words),
+            int(QStyle.visualAlignment(option.direction, flags)) | int(mnemonic),
+            option.palette,
+            enabled,
+            option.text,
+            Role.ButtonText,
+        )
 
     # Complex ones
 
@@ -231,6 +261,8 @@ class FlatStyle(QProxyStyle):
             made.setHeight(max(made.height(), option.fontMetrics.height() + _ROOM))
         if type is QStyle.ContentsType.CT_PushButton:
             made.setWidth(made.width() + _ROOM)
+        elif type is QStyle.ContentsType.CT_ToolButton:
+            made.setWidth(made.width() + (_GAP + _INDENT if _has_both(option) else _INDENT))
         elif type in _HIGH:
             made.setWidth(made.width() + 2 * _INDENT)
         return made
@@ -270,6 +302,7 @@ _HIGH: Final = {
     QStyle.ContentsType.CT_ComboBox,
     QStyle.ContentsType.CT_LineEdit,
     QStyle.ContentsType.CT_SpinBox,
+    QStyle.ContentsType.CT_ToolButton,
 }
 
 
@@ -303,6 +336,16 @@ def _part_of_scroll_bar(option: QStyleOptionSlider, part: QStyle.SubControl) -> 
 def _has_frame(option: QStyleOption) -> bool:
     """Whether there is an edge at all: the field inside of another control has none."""
     return not isinstance(option, QStyleOptionFrame) or option.lineWidth > 0
+
+
+def _has_both(option: QStyleOption) -> bool:
+    """Tell whether it is a tool button with an icon and a word beside it."""
+    return (
+        isinstance(option, QStyleOptionToolButton)
+        and option.toolButtonStyle is Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        and not option.icon.isNull()
+        and bool(option.text)
+    )
 
 
 def _lies(option: QStyleOptionTab) -> bool:

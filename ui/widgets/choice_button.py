@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from ui.icons import LARGE_ICON, icon_pixmap
 from ui.theme import LARGE, SMALL, Theme
 from ui.widgets.plain_label import mnemonic_label, plain_label
 
@@ -18,7 +19,18 @@ class ChoiceButton(QPushButton):
         sentence: what it does, or why it cannot.
     """
 
-    def __init__(self, title: str, sentence: str, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, title: str, sentence: str, theme: Theme, parent: QWidget | None = None, *, icon: str = ""
+    ) -> None:
+        """Make the button.
+
+        Args:
+            title: in a few words, with its mnemonic.
+            sentence: what it does.
+            theme: colours.
+            parent: Qt's.
+            icon: name of an icon above the title, in resources/icons/lucide; empty for none.
+        """
         super().__init__(parent)
         self._theme = theme
         self._sentence = sentence
@@ -34,6 +46,11 @@ class ChoiceButton(QPushButton):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         layout.setSpacing(SMALL)
+        self._icon = icon
+        self.picture = QLabel(self)
+        self.picture.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.picture.setVisible(bool(icon))
+        layout.addWidget(self.picture)
         layout.addWidget(self.title)
         layout.addWidget(self.sentence, 1)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -42,6 +59,7 @@ class ChoiceButton(QPushButton):
         self.setAutoDefault(True)
         self.allow()
         self._fit_font()
+        theme.changed.connect(self._paint_icon)
 
     def allow(self) -> None:
         """Let it be pressed."""
@@ -55,9 +73,15 @@ class ChoiceButton(QPushButton):
 
     def _tell(self, sentence: str) -> None:
         self.sentence.setText(sentence)
+        self._paint_icon()
         self.setAccessibleName(self._plain_title)
         self.setAccessibleDescription(sentence)
         self.updateGeometry()
+
+    def _paint_icon(self) -> None:
+        if self._icon:
+            colour = self._theme.colour("accent" if self.isEnabled() else "muted")
+            self.picture.setPixmap(icon_pixmap(self._icon, colour, LARGE_ICON, self.devicePixelRatioF()))
 
     def _fit_font(self) -> None:
         font = self.font()

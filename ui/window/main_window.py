@@ -135,7 +135,7 @@ class MainWindow(QMainWindow):
         }
 
     def _lay_out(self) -> None:
-        self.tool_bar = ToolBar(self.commands, self)
+        self.tool_bar = ToolBar(self.commands, self._theme, self)
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, self.tool_bar)
         for name in self.commands.keys() & {"replay", "race"}:
             self.runs_page.facts.add_button(self.commands[name], of_several=name == "race")

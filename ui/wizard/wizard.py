@@ -35,6 +35,7 @@ from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.flow import DraftFlow
 from app.draft.trust import keep_agreement
+from ui.icons import set_icon
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain
 from ui.widgets.formatting import one_line, tooltip
@@ -64,6 +65,17 @@ _LABELS: Final = {
 }
 
 
+_ICONS: Final = {
+    Step.WHERE: "map-pin",
+    Step.DISKS: "hard-drive",
+    Step.FILESYSTEM: "folder-tree",
+    Step.POSTGRESQL: "database",
+    Step.WORKLOAD: "gauge",
+    Step.MORE: "layers",
+    Step.REVIEW: "clipboard-check",
+}
+
+
 class StepList(QWidget):
     """One button a step.
 
@@ -84,7 +96,7 @@ class StepList(QWidget):
             button = QToolButton()
             button.setAutoRaise(True)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.clicked.connect(partial(self.chosen.emit, step))
             layout.addWidget(button)
             self._buttons[step] = button
@@ -98,8 +110,10 @@ class StepList(QWidget):
                 continue
             is_open = step is flow.step
             complete = flow.is_complete(step)
-            sign = "✓" if complete else "▸" if is_open else "   "
-            button.setText(f"{sign}  {_LABELS[step]}")
+            button.setText(_LABELS[step])
+            is_done = complete and not is_open
+            colour = "accent" if is_open else "good" if is_done else "muted"
+            set_icon(button, "check" if is_done else _ICONS[step], self._theme, colour=colour)
             state = tr("open") if is_open else tr("complete") if complete else tr("not yet")
             name = tr("Step {number}, {name}: {state}")
             button.setAccessibleName(

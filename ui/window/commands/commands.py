@@ -27,6 +27,7 @@ class Command:
         checkable: whether it switches something on and off.
         in_tool_bar: whether it stands in the tool bar.
         is_tool: whether `ui.window.commands.tools` does it.
+        icon: name of its icon in resources/icons/lucide; what is switched on and off has a tick instead.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Command:
     checkable: bool = False
     in_tool_bar: bool = False
     is_tool: bool = False
+    icon: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,19 @@ COMMANDS: Final = (
         "Ctrl+N",
         tr("Asks a few questions and starts a campaign."),
         in_tool_bar=True,
+        icon="plus",
     ),
-    Command("runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts."), in_tool_bar=True),
-    Command("open", tr("&Open runs …"), "Ctrl+O", tr("Shows run files from any folder."), in_tool_bar=True),
+    Command(
+        "runs", tr("&Runs"), "Ctrl+1", tr("Shows library and charts."), in_tool_bar=True, icon="chart-line"
+    ),
+    Command(
+        "open",
+        tr("&Open runs …"),
+        "Ctrl+O",
+        tr("Shows run files from any folder."),
+        in_tool_bar=True,
+        icon="folder-open",
+    ),
     Command(
         "compare",
         tr("Compar&e"),
@@ -63,6 +75,7 @@ COMMANDS: Final = (
         tr("Compares the ticked runs: verdicts, bars, distributions."),
         in_tool_bar=True,
         is_tool=True,
+        icon="scale",
     ),
     Command(
         "report",
@@ -71,6 +84,7 @@ COMMANDS: Final = (
         tr("Writes a PDF about the ticked runs."),
         in_tool_bar=True,
         is_tool=True,
+        icon="file-text",
     ),
     Command(
         "charts",
@@ -78,12 +92,14 @@ COMMANDS: Final = (
         "Ctrl+K",
         tr("Chooses and orders the charts that are shown."),
         in_tool_bar=True,
+        icon="sliders-horizontal",
     ),
     Command(
         "replay",
         tr("&Replay"),
         "Ctrl+R",
         tr("Plays the run in focus as if it were live: any speed, pause, jump, talk mode."),
+        icon="play",
     ),
     Command(
         "race",
@@ -92,35 +108,73 @@ COMMANDS: Final = (
         tr("Plays two to six ticked runs on one clock, on the full screen: who leads, who stalls."),
         in_tool_bar=True,
         is_tool=True,
+        icon="flag",
     ),
     Command(
-        "import", tr("&Import …"), "Ctrl+I", tr("Makes run files of other tools' results."), is_tool=True
+        "import",
+        tr("&Import …"),
+        "Ctrl+I",
+        tr("Makes run files of other tools' results."),
+        is_tool=True,
+        icon="download",
     ),
-    Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now.")),
-    Command("start", tr("&Start page"), "Ctrl+3", tr("Shows the first page.")),
-    Command("search", tr("Fin&d runs"), "Ctrl+F", tr("Searches the library by words and fields.")),
+    Command("live", tr("&Live campaign"), "Ctrl+2", tr("Shows the campaign that runs now."), icon="activity"),
+    Command("start", tr("&Start page"), "Ctrl+3", tr("Shows the first page."), icon="house"),
+    Command(
+        "search", tr("Fin&d runs"), "Ctrl+F", tr("Searches the library by words and fields."), icon="search"
+    ),
     Command(
         "edit",
         tr("Name, ta&gs, note …"),
         "F2",
         tr("Renames the run or campaign in focus, gives it tags and a note."),
+        icon="pencil",
     ),
     Command("library", tr("&Library"), "F9", tr("Shows or hides the list of runs."), checkable=True),
     Command("facts", tr("&Facts"), "F10", tr("Shows or hides what differs between runs."), checkable=True),
     Command("panel", tr("Ne&xt panel"), "F6", tr("Goes from library to charts to facts.")),
-    Command("campaign", tr("&Whole campaign"), "Ctrl+A", tr("Shows all runs of the campaign in focus.")),
-    Command("clear", tr("&Empty the charts"), "Ctrl+Backspace", tr("Takes all runs out of the charts.")),
-    Command("refresh", tr("Re&ad again"), "F5", tr("Reads the library and looks at the machine again.")),
-    Command("example", tr("Look at an &example"), "", tr("Shows runs that come with pgFooting.")),
+    Command(
+        "campaign",
+        tr("&Whole campaign"),
+        "Ctrl+A",
+        tr("Shows all runs of the campaign in focus."),
+        icon="list-checks",
+    ),
+    Command(
+        "clear",
+        tr("&Empty the charts"),
+        "Ctrl+Backspace",
+        tr("Takes all runs out of the charts."),
+        icon="eraser",
+    ),
+    Command(
+        "refresh",
+        tr("Re&ad again"),
+        "F5",
+        tr("Reads the library and looks at the machine again."),
+        icon="refresh-cw",
+    ),
+    Command(
+        "example", tr("Look at an &example"), "", tr("Shows runs that come with pgFooting."), icon="lightbulb"
+    ),
     Command(
         "login",
         tr("&Tell at login …"),
         "",
         tr("Asks whether the desktop says at each login that an interrupted campaign waits; it starts none."),
         is_tool=True,
+        icon="bell",
     ),
-    Command("help", tr("&Help and machine"), "F1", tr("Keys, and what works on this machine.")),
-    Command("close", tr("&Close"), "Ctrl+W", tr("Closes this window; a campaign can go on without it.")),
+    Command(
+        "help",
+        tr("&Help and machine"),
+        "F1",
+        tr("Keys, and what works on this machine."),
+        icon="circle-question-mark",
+    ),
+    Command(
+        "close", tr("&Close"), "Ctrl+W", tr("Closes this window; a campaign can go on without it."), icon="x"
+    ),
 )
 
 KEYS: Final = (

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from app.domain.text import tr
+from ui.icons import SMALL_ICON, set_icon
+from ui.theme import Theme
 from ui.window.commands.tools import shown_commands
 
 _BREAKS_AFTER = frozenset({"import", "race", "start", "edit", "panel", "clear", "example"})
 
 
 class ToolBar(QToolBar):
-    """Text only, at most six things.
+    """An icon and a word each, at most six things.
 
     Attributes:
         menu_button: opens the menu of all commands.
     """
 
-    def __init__(self, actions: Mapping[str, QAction], parent: QWidget | None = None) -> None:
+    def __init__(self, actions: Mapping[str, QAction], theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(tr("Commands"), parent)
         self.setObjectName("commands")
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        for command in shown_commands():
+            if command.icon and command.id in actions:
+                set_icon(actions[command.id], command.icon, theme)
+        self.setIconSize(QSize(SMALL_ICON, SMALL_ICON))
         self._buttons = {
             command.id: self._add_button(actions[command.id], command.text)
             for command in shown_commands()
@@ -36,7 +42,9 @@ class ToolBar(QToolBar):
         space.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.addWidget(space)
         self.menu_button = QToolButton(self)
-        self.menu_button.setText(tr("&Menu") + " ▾")
+        self.menu_button.setText(tr("&Menu"))
+        self.menu_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        set_icon(self.menu_button, "menu", theme)
         self.menu_button.setAccessibleName(tr("Menu"))
         self.menu_button.setToolTip(tr("All commands"))
         self.menu_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -48,6 +56,7 @@ class ToolBar(QToolBar):
         button = QToolButton(self)
         button.setDefaultAction(action)
         button.setText(text)
+        button.setToolButtonStyle(self.toolButtonStyle())
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         return self.addWidget(button)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from PySide6.QtCore import QEvent, Qt, QUrl
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl
 from PySide6.QtGui import (
     QAction,
     QColor,
@@ -33,6 +33,7 @@ from app.runfile.figures import FIGURES
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.summary import is_lower_bound
 from app.runfile.writer import RunState
+from ui.icons import SMALL_ICON
 from ui.theme import Theme
 from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
 from ui.widgets.plain_label import mnemonic_label
@@ -304,6 +305,8 @@ class FactsPanel(QWidget):
         """Offer a command above the facts, for a single run or for several: there is room for one."""
         button = QToolButton(self)
         button.setDefaultAction(action)
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        button.setIconSize(QSize(SMALL_ICON, SMALL_ICON))
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._head.addWidget(button)
         self._buttons.append((button, of_several))

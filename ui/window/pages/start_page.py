@@ -66,16 +66,19 @@ class StartPage(QScrollArea):
             tr("&New benchmark"),
             tr("Choose where the data lives; a folder and memory need no preparation. Live in a minute."),
             theme,
+            icon="plus",
         )
         self.open = ChoiceButton(
             tr("&Open runs"),
             tr("Run files (*.footing) of this or another machine, laid over each other."),
             theme,
+            icon="folder-open",
         )
         self.example = ChoiceButton(
             tr("Look at an &example"),
             tr("ext4, XFS, btrfs and ZFS over each other, as Tomas Vondra measured them in 2022."),
             theme,
+            icon="lightbulb",
         )
         self.library = QPushButton(tr("Show the &library"))
         self.library.setVisible(False)
