@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from ui.icons import LARGE_ICON, icon_pixmap
@@ -47,7 +47,7 @@ class ChoiceButton(QPushButton):
         layout.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         layout.setSpacing(SMALL)
         self._icon = icon
-        self.picture = QLabel(self)
+        self.picture = plain_label(parent=self)
         self.picture.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.picture.setVisible(bool(icon))
         layout.addWidget(self.picture)
