@@ -11,6 +11,7 @@ from app.comparison.factors import Dimension
 from ui.compare.content import Content
 from ui.compare.figures import figure_label
 from ui.theme import LARGE, SMALL, Theme
+from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import mnemonic_label, plain_label
 
@@ -55,7 +56,7 @@ class View(QWidget):
         raise NotImplementedError
 
 
-class Choice(QComboBox):
+class Choice(ElidedComboBox):
     """A combo box that keeps what was chosen when its entries change, and never asks for too much room.
 
     Signals:

@@ -38,6 +38,7 @@ class FullScreenWindow(QWidget):
 
     def __init__(self, scheme: Scheme, title: str, hint: str) -> None:
         super().__init__(None)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # charts and numbers are all that there is
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

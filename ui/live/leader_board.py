@@ -15,7 +15,7 @@ from app.comparison.label_shortening import cut_words
 from ui.theme import MEDIUM, SMALL, TINY, Theme
 
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 _CENTRE: Final = Qt.AlignmentFlag.AlignCenter
 
 _NAME: Final = 0.38
@@ -153,8 +153,11 @@ class LeaderBoard(QWidget):
         painter.setFont(self._font(min(height * 0.62, self.row_height * _NOTE)))
         painter.setPen(self._theme.muted)
         area = QRectF(0, 0, self.width(), height)
-        painter.drawText(area, _LEFT, self._heading[0])
-        painter.drawText(area, _RIGHT, self._heading[1])
+        left, right = self._heading
+        metrics = QFontMetricsF(painter.font())
+        room = self.width() - metrics.horizontalAdvance(right) - MEDIUM
+        painter.drawText(area, _LEFT, metrics.elidedText(left, Qt.TextElideMode.ElideRight, room))
+        painter.drawText(area, _RIGHT, right)
 
     def _number_width(self, height: float) -> float:
         font = self._font(height * _NUMBER, bold=True)

@@ -281,6 +281,7 @@ class NumberTile(QFrame):
 
     def __init__(self, spec: NumberSpec, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # a unit stands behind its number
         self.spec = spec
         self._theme = theme
         self.setFrameShape(QFrame.Shape.StyledPanel)

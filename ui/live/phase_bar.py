@@ -118,6 +118,7 @@ class PhaseBar(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time runs to the right in every script
         self._theme = theme
         self._failed = False
         self.steps: tuple[Step, ...] = ()
@@ -155,6 +156,7 @@ class PhaseBar(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setLayoutDirection(self.layoutDirection())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         gap = float(TINY)
         unit = (self.width() - gap * (len(STEPS) - 1)) / sum(_WEIGHTS)

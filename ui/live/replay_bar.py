@@ -6,13 +6,14 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QSlider, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 
 from app.domain.text import tr
 from app.live.replay import ReplaySource
 from app.live.replay_clock import SPEEDS
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
+from ui.widgets.elided import ElidedComboBox
 from ui.widgets.plain_label import plain_label
 
 _STEPS_A_SECOND: Final = 10
@@ -41,13 +42,14 @@ class ReplayBar(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time runs to the right in every script
         self.source: ReplaySource | None = None
         self.play = QPushButton(tr("&Pause"), self)
         self.before = QPushButton(tr("◂ C&heckpoint"), self)
         self.after = QPushButton(tr("Chec&kpoint ▸"), self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.clock = plain_label(parent=self)
-        self.speed = QComboBox(self)
+        self.speed = ElidedComboBox(self)
         self._lay_out()
         self._name()
         self.clock.setFont(theme.number_font())

@@ -35,7 +35,7 @@ from ui.race.content import RaceChartData, RaceLine
 from ui.theme import SMALL, TINY, Theme
 
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 _NAMES_SHARE: Final = 0.22
 _STAYS: Final = 4.0
 """Pixels by which the end of a line may move before its name does: a name that trembles cannot be read."""

@@ -31,6 +31,7 @@ from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
 from ui.report.taken_text import TakenText
 from ui.report.wishes_form import WishesForm
+from ui.widgets.elided import ElidedComboBox
 from ui.widgets.plain_label import plain_label
 
 _GROUP: Final = "report"
@@ -245,7 +246,7 @@ class ReportDialog(QDialog):
 
 
 def _choices(choices: dict[str, str]) -> QComboBox:
-    box = QComboBox()
+    box = ElidedComboBox()
     for name, label in choices.items():
         box.addItem(label, name)
     return box

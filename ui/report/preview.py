@@ -56,6 +56,7 @@ class ReportPreview(QWidget):
         self.page.setAccessibleName(tr("Preview of the page"))
         self.page.setMinimumSize(220, 300)
         self.where = plain_label()
+        self.where.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.back = QPushButton(tr("P&revious page"))
         self.on = QPushButton(tr("Ne&xt page"))
         self._timer = QTimer(self)
@@ -63,15 +64,15 @@ class ReportPreview(QWidget):
         self._timer.setInterval(_WAIT_MS)
         self._timer.timeout.connect(self._begin)
         row = QHBoxLayout()
-        for widget in (self.back, self.on, self.where):
-            row.addWidget(widget)
-        row.addStretch(1)
+        for widget in (self.back, self.on):
+            row.addWidget(widget, 1)
         for button, step in ((self.back, -1), (self.on, 1)):
             button.setAutoDefault(False)
             button.clicked.connect(lambda _=False, step=step: self._turn(step))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.page, 1)
+        layout.addWidget(self.where)
         layout.addLayout(row)
         self._tell(tr("The pages are being made …"))
 

@@ -1,10 +1,24 @@
-"""A line of text that gives way: cut with an ellipsis where there is no room, whole in its tool tip."""
+"""Texts that give way: cut with an ellipsis where there is no room, whole in a tool tip.
+
+Other languages are longer than English, and Qt cuts the texts of lists and check boxes without a sign.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolTip,
+    QWidget,
+)
 from typing_extensions import override
 
 from ui.widgets.formatting import tooltip
@@ -39,3 +53,91 @@ class ElidedLabel(QLabel):
         text = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(room, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), text)
+
+
+class ElidedComboBox(QComboBox):
+    """A list to choose from whose chosen entry is cut with an ellipsis."""
+
+    def _room(self, option: QStyleOptionComboBox) -> int:
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        return (
+            self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+            - 2  # as the style itself leaves on both sides
+        )
+
+    def _option(self) -> QStyleOptionComboBox:
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return option
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the entry has less room than it needs."""
+        option = self._option()
+        return self.fontMetrics().horizontalAdvance(option.currentText) > self._room(option)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QStylePainter(self)
+        option = self._option()
+        right = Qt.TextElideMode.ElideRight
+        option.currentText = self.fontMetrics().elidedText(option.currentText, right, self._room(option))
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if (
+            isinstance(event, QHelpEvent)
+            and event.type() is QEvent.Type.ToolTip
+            and not self.toolTip()
+            and self.is_cut
+        ):
+            QToolTip.showText(event.globalPos(), tooltip(self.currentText()), self)
+            return True
+        return super().event(event)
+
+
+class ElidedCheckBox(QCheckBox):
+    """A box to tick whose words are cut with an ellipsis."""
+
+    def _room(self, option: QStyleOptionButton) -> int:
+        contents = QStyle.SubElement.SE_CheckBoxContents
+        return self.style().subElementRect(contents, option, self).width()
+
+    def _option(self) -> QStyleOptionButton:
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        return option
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the words have less room than they need."""
+        option = self._option()
+        shown = Qt.TextFlag.TextShowMnemonic
+        return self.fontMetrics().size(shown, option.text).width() > self._room(option)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        whole = super().minimumSizeHint()
+        return QSize(min(whole.width(), self.fontMetrics().averageCharWidth() * 12), whole.height())
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QStylePainter(self)
+        option = self._option()
+        right, mnemonic = Qt.TextElideMode.ElideRight, Qt.TextFlag.TextShowMnemonic
+        option.text = self.fontMetrics().elidedText(option.text, right, self._room(option), mnemonic.value)
+        painter.drawControl(QStyle.ControlElement.CE_CheckBox, option)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if (
+            isinstance(event, QHelpEvent)
+            and event.type() is QEvent.Type.ToolTip
+            and not self.toolTip()
+            and self.is_cut
+        ):
+            QToolTip.showText(event.globalPos(), tooltip(self.text()), self)
+            return True
+        return super().event(event)

@@ -23,6 +23,7 @@ from typing_extensions import override
 
 from app.domain.problem import Problem
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from ui.widgets.elided import ElidedComboBox
 from ui.widgets.texts import ErrorText, Heading, ReservedLines, Text, WrappedLabel
 
 HELP: Final = "help_key"
@@ -115,7 +116,7 @@ def line_edit(placeholder: str = "") -> QLineEdit:
 
 def combo_box() -> QComboBox:
     """Return a list to choose from; its longest entry does not decide the page's width."""
-    box = QComboBox()
+    box = ElidedComboBox()
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setMinimumContentsLength(8)
     box.installEventFilter(_Unscrolled(box))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -28,8 +28,9 @@ class Recipe:
     Attributes:
         name: the file's name without its ending.
         path: the file.
-        summary: its first line, a sentence or a question.
-        head: which question it answers, and what it takes.
+        summary: its first line, a sentence or a question, in the user's language.
+        head: which question it answers and what the quick variant cannot show, in the user's language, and
+            what it takes.
     """
 
     name: str
@@ -77,4 +78,6 @@ def _turn(recipe: Recipe) -> tuple[bool, bool, bool, str, str]:
 def _read_recipe(path: Path) -> Recipe:
     text = path.read_text(encoding="utf-8")
     summary = text.partition("\n")[0].removeprefix("#").strip()
-    return Recipe(path.stem, path, summary, parse_head(text) or RecipeHead(question=summary))
+    head = parse_head(text) or RecipeHead(question=summary)
+    quick = head.quick and replace(head.quick, cannot_show=tr(head.quick.cannot_show))
+    return Recipe(path.stem, path, tr(summary), replace(head, question=tr(head.question), quick=quick))

@@ -72,6 +72,9 @@ class FigureView(QScrollArea):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent, widgetResizable=True)
+        self.setLayoutDirection(
+            Qt.LayoutDirection.LeftToRight
+        )  # axes of numbers run to the right in every script
         self.setFrameStyle(0)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sheet = _Sheet(theme)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt, Signal
@@ -66,6 +67,13 @@ class _Axis(pg.AxisItem):  # type: ignore[misc]
             painter.save()
             self.drawPicture(painter, *specs)
             painter.restore()
+
+    @override
+    def drawPicture(self, p: QPainter, *specs: Any) -> None:
+        p.setLayoutDirection(
+            Qt.LayoutDirection.LeftToRight
+        )  # numbers stand beside their ticks in every script
+        super().drawPicture(p, *specs)
 
     def dress(self) -> None:
         """Take colours and font from the theme."""
@@ -150,7 +158,7 @@ class Caption(QGraphicsWidget):
         painter.setFont(self._axis.font_used)
         painter.setPen(self._theme.muted)
         area = QRectF(TINY, 0, self.size().width(), self.size().height())
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
         painter.drawText(area, left, self._axis.kind.unit(self._axis.range[1]))
 
 

@@ -20,8 +20,8 @@ from ui.charts.painting.line_labels import name_and_warning
 from ui.charts.painting.painting import paint_sample
 from ui.theme import SMALL, TINY, Theme
 
-_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 _LONGEST = 34
 _CHOOSING_OPACITY = 0.18
 _MOST_SHARE = 0.45

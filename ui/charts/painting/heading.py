@@ -16,7 +16,7 @@ from ui.charts.data.registry import ChartSpec
 from ui.charts.painting.painting import paint_sample
 from ui.theme import SMALL, TINY, Theme
 
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,9 @@ class Heading(QGraphicsWidget):
         if note:
             painter.setFont(self._theme.font(0.9 * self._type_scale))
             painter.setPen(self._theme.muted)
-            right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            right = (
+                Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+            )
             painter.drawText(area, right, note)
 
     def _text(self, painter: QPainter, area: QRectF, x: float, text: str, *, bold: bool = False) -> float:

@@ -23,7 +23,7 @@ from ui.theme import TINY, Theme
 _SCALE = 0.85
 _STAYS = 4.0
 """Pixels by which the end of a line may move before its name does: a name that trembles cannot be read."""
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPen, QPolygonF
 from ui.charts.data.scale import format_log_tick, format_value, log_ticks, tick_step, value_ticks
 from ui.theme import SMALL, TINY, Theme
 
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 CENTRE = Qt.AlignmentFlag.AlignCenter
 
 _FORMS: tuple[tuple[tuple[float, float], ...], ...] = (

@@ -48,6 +48,7 @@ class Canvas(QScrollArea):
 
     def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
         super().__init__(widgetResizable=True)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time runs to the right in every script
         # Axes and headings keep their pictures there; Qt's default of 10 MB makes them thrash.
         QPixmapCache.setCacheLimit(max(QPixmapCache.cacheLimit(), _CACHE_KIB))
         self._theme = theme
@@ -56,6 +57,7 @@ class Canvas(QScrollArea):
         self.charts: list[Chart] = []
         self.shown: list[Chart] = []
         self._central = QGraphicsWidget()
+        self._central.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self._grid = QGraphicsGridLayout(self._central)
         self._grid.setSpacing(0)
         self.time_axis = TimeAxis(theme, kind)

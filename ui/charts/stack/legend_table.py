@@ -28,6 +28,7 @@ from ui.charts.painting.painting import paint_sample
 from ui.charts.stack.legend import LegendRow, legend_rows, main_curve
 from ui.charts.stack.stack import ChartStack
 from ui.theme import SMALL, TINY
+from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
 
@@ -91,7 +92,7 @@ class LegendTable(QWidget):
         self._rows: tuple[LegendRow, ...] = ()
         self._wanted = 0
         self.table = _Table(self)
-        self.chart = QComboBox()
+        self.chart = ElidedComboBox()
         self.everything = QPushButton(tr("Show all"))
         self._lay_out()
         stack.lines_changed.connect(self._update)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SHARPNESS: Final = 2.0
 _MARGIN: Final = 20.0
 _PLACES: Final = 6
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
 
 class SavingError(FootingError):

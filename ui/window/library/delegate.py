@@ -88,6 +88,7 @@ class LibraryDelegate(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         row = index.data(ROW_ROLE)
         painter.save()
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as the list
         self._paint_background(painter, option)
         if isinstance(row, Heading):
             self._paint_heading(painter, option, row)

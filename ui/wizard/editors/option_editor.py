@@ -22,7 +22,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.options import OptionRow
 from ui.theme import LARGE, SMALL, TINY, Theme
-from ui.widgets.elided import ElidedLabel
+from ui.widgets.elided import ElidedCheckBox, ElidedLabel
 from ui.widgets.fields import HELP, combo_box, line_edit
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, ReservedLines, Text
@@ -90,7 +90,7 @@ class OptionEditor(QWidget):
 
     def _make_control(self, row: OptionRow) -> QCheckBox | QComboBox | QLineEdit:
         if row.is_switch:
-            tick = QCheckBox(row.option.label)
+            tick = ElidedCheckBox(row.option.label)
             tick.toggled.connect(self._on_toggled)
             return tick
         if row.values:

@@ -1,0 +1,49 @@
+"""Every page in a language that is longer than any: nothing is cut in silence, nothing has stayed English."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gui.shown_texts import english_in
+
+pytestmark = pytest.mark.gui
+TOP = Path(__file__).resolve().parents[2]
+PAGES = "tests/gui/pages_in_pseudo_language.py"
+
+
+@pytest.mark.parametrize("direction", ["", "-reverse"], ids=["left to right", "right to left"])
+def test_on_every_page_there_is_room_for_longer_texts_and_none_is_left_untranslated(
+    tmp_path: Path, direction: str
+) -> None:
+    """In a process of its own: texts are translated where they are declared."""
+    environment = os.environ | {
+        "QT_QPA_PLATFORM": "offscreen",
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": str(TOP),
+    }
+    argv = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    argv += ["-p", "tests.pseudo_language", PAGES]
+    if direction:
+        environment["PAGES_FROM_RIGHT"] = "1"
+    told = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout[-20_000:] + told.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("⟦ťĥé řúñ ext4 ōō⟧", []),
+        ("⟦ťĥé řúñ ext4⟧ at least", ["at least"]),
+        ("/srv/a/file of-mine `typed words here` “quoted words here”", []),
+        ("Nothing yet", ["Nothing yet"]),
+        ("ext4, xfs #2 and", []),
+        ("disks of db7", []),
+    ],
+)
+def test_english_is_two_words_beside_each_other(text: str, found: list[str]) -> None:
+    assert english_in(text, ("disks of db7",)) == found
