@@ -137,20 +137,29 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
         "name": name,
         "rate": _rate_words(found.load),
         "tps": _capacity_words(mean),
-        "shares": "".join(f"; {each}" for each in _shares(found, runs)),
     }
+    told = bool(names["rate"])
     if found.kept:
-        return tr("{name} kept its rate{rate}{shares}").format(**names)
-    if found.kept is None:
-        return tr("whether {name} kept its rate{rate} is not known: it did {tps}{shares}").format(**names)
-    return tr("{name} did not keep its rate{rate}: its capacity is {tps}{shares}").format(**names)
+        sentence = (
+            tr("{name} kept its rate of {rate}") if told else tr("{name} kept its rate, which is not told")
+        )
+    elif found.kept is None:
+        sentence = tr("whether {name} kept its rate is not known, for it is not told: it did {tps}")
+        if told:
+            sentence = tr("whether {name} kept its rate of {rate} is not known: it did {tps}")
+    else:
+        sentence = tr("{name} did not keep its rate, which is not told: its capacity is {tps}")
+        if told:
+            sentence = tr("{name} did not keep its rate of {rate}: its capacity is {tps}")
+    return "; ".join((sentence.format(**names), *_shares(found, runs)))
 
 
 def _rate_words(load: OfferedLoad) -> str:
+    """Return the rate, what it was a share of, or both; empty where neither is told."""
     share = _share_words(load)
     if load.rate_tps is None:
-        return tr(" of {share}").format(share=share) if share else tr(", which is not told")
-    told = tr(" of {rate} per second").format(rate=format_number(load.rate_tps))
+        return share
+    told = tr("{rate} per second").format(rate=format_number(load.rate_tps))
     return tr("{rate}, {share}").format(rate=told, share=share) if share else told
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
-
-_THAN: Final = tr(" than")
 
 NOT_INTERLEAVED: Final = tr("not interleaved")
 """Said of runs of different campaigns that nothing ran in both of."""
@@ -23,18 +21,34 @@ class Wording:
     """How a difference of a figure is said.
 
     Attributes:
-        more: after the percents of what is higher.
-        less: after the percents of what is lower.
-        times: after a ratio of two and more.
+        more: of what is higher.
+        less: of what is lower.
+        times: of a ratio of two and more.
+        more_alone: of what is higher, where nothing is named.
+        less_alone: of what is lower, where nothing is named.
     """
 
     more: str
     less: str
     times: str
+    more_alone: str
+    less_alone: str
 
 
-SPEED: Final = Wording(tr("% faster than"), tr("% slower than"), tr("times as fast as"))
-SIZE: Final = Wording(tr("% higher than"), tr("% lower than"), tr("times as high as"))
+SPEED: Final = Wording(
+    tr("{percent} % faster than {baseline}"),
+    tr("{percent} % slower than {baseline}"),
+    tr("{ratio} times as fast as {baseline}"),
+    tr("{percent} % faster"),
+    tr("{percent} % slower"),
+)
+SIZE: Final = Wording(
+    tr("{percent} % higher than {baseline}"),
+    tr("{percent} % lower than {baseline}"),
+    tr("{ratio} times as high as {baseline}"),
+    tr("{percent} % higher"),
+    tr("{percent} % lower"),
+)
 
 
 def _percent(share: float) -> str:
@@ -92,7 +106,7 @@ def describe(
     names = {"baseline": baseline, "candidate": candidate, "count": count}
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
-            names |= {"comparisons": str(comparisons), "magnitude": magnitude(ratio, wording)}
+            names |= {"comparisons": str(comparisons), "magnitude": magnitude(ratio, wording, baseline)}
             return _tell_difference(comparison, ratio, interval, names)
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
             return _tell_equal(comparison, narrow, names)
@@ -101,15 +115,13 @@ def describe(
         case Comparison(Verdict.INDICATIVE, float(ratio)):
             if apart == NOT_INTERLEAVED and min(comparison.runs) >= RUNS_FOR_A_VERDICT:
                 sentence = tr(
-                    "indicative only: {candidate} was {magnitude} {baseline} ({count}: what else changed "
+                    "indicative only: {candidate} was {magnitude} ({count}: what else changed "
                     "between the campaigns is part of it, and a verdict takes runs of one campaign, or a "
                     "reference that ran in both)"
                 )
-                return sentence.format(magnitude=magnitude(ratio, wording), **names)
-            sentence = tr(
-                "indicative only: {candidate} was {magnitude} {baseline} ({count}; a verdict takes 3)"
-            )
-            return sentence.format(magnitude=magnitude(ratio, wording), **names)
+                return sentence.format(magnitude=magnitude(ratio, wording, baseline), **names)
+            sentence = tr("indicative only: {candidate} was {magnitude} ({count}; a verdict takes 3)")
+            return sentence.format(magnitude=magnitude(ratio, wording, baseline), **names)
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
             return sentence.format(**names)
@@ -142,12 +154,11 @@ def describe_without_verdict(
     if comparison.verdict is not Verdict.INDICATIVE or comparison.ratio is None or few:
         told = describe(comparison, baseline, candidate, apart=apart, wording=wording)
         return tr("{verdict}; {because}").format(verdict=told, because=because)
-    sentence = tr("indicative only, because {because}: {candidate} was {magnitude} {baseline} ({count})")
+    sentence = tr("indicative only, because {because}: {candidate} was {magnitude} ({count})")
     return sentence.format(
         because=because,
-        baseline=baseline,
         candidate=candidate,
-        magnitude=magnitude(comparison.ratio, wording),
+        magnitude=magnitude(comparison.ratio, wording, baseline),
         count=count,
     )
 
@@ -163,8 +174,8 @@ def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str
         return tr("they are practically equal")
     size = tr("{ratio:.1f} times as much").format(ratio=ratio)
     if ratio < _TIMES_FROM:
-        words = wording.more if ratio >= 1 else wording.less
-        size = f"{_percent(abs(ratio - 1))} {words.removesuffix(_THAN)}"
+        words = wording.more_alone if ratio >= 1 else wording.less_alone
+        size = words.format(percent=_percent(abs(ratio - 1)))
     if comparison.interval is None:
         return tr("{magnitude}, indicative only").format(magnitude=size)
     sentence = tr("{magnitude} ({confidence} interval {ends})")
@@ -173,11 +184,12 @@ def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str
     )
 
 
-def magnitude(ratio: float, wording: Wording) -> str:
-    """Return ``3.1 % faster than``, ``4.0 % slower than`` or ``3.1 times as fast as``."""
+def magnitude(ratio: float, wording: Wording, baseline: str) -> str:
+    """Return ``3.1 % faster than ext4``, ``4.0 % slower than ext4`` or ``3.1 times as fast as ext4``."""
     if ratio >= _TIMES_FROM:
-        return f"{ratio:.1f} {wording.times}"
-    return f"{_percent(abs(ratio - 1))} {wording.more if ratio >= 1 else wording.less}"
+        return wording.times.format(ratio=f"{ratio:.1f}", baseline=baseline)
+    words = wording.more if ratio >= 1 else wording.less
+    return words.format(percent=_percent(abs(ratio - 1)), baseline=baseline)
 
 
 def ends(interval: Interval, ratio: float) -> str:
@@ -191,7 +203,7 @@ def ends(interval: Interval, ratio: float) -> str:
 def _count(runs: tuple[int, int], apart: str) -> str:
     told = tr("{first} and {second} runs").format(first=runs[0], second=runs[1])
     if runs[0] == runs[1]:
-        told = tr("1 run each") if runs[0] == 1 else tr("{runs} runs each").format(runs=runs[0])
+        told = trn("{runs} run each", "{runs} runs each", runs[0]).format(runs=runs[0])
     return tr("{count}, {apart}").format(count=told, apart=apart) if apart else told
 
 
@@ -205,10 +217,10 @@ Names = dict[str, str]
 
 
 def _tell_difference(comparison: Comparison, ratio: float, interval: Interval, names: Names) -> str:
-    sentence = tr("{candidate} is {magnitude} {baseline} ({confidence} interval {ends}, {count})")
+    sentence = tr("{candidate} is {magnitude} ({confidence} interval {ends}, {count})")
     if names["comparisons"] != "1":
         sentence = tr(
-            "{candidate} is {magnitude} {baseline} ({confidence} interval {ends}, allowing for {comparisons} "
+            "{candidate} is {magnitude} ({confidence} interval {ends}, allowing for {comparisons} "
             "comparisons, {count})"
         )
     told = sentence.format(
@@ -265,15 +277,13 @@ def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
     """Say what was seen, and what more runs would do for that."""
     told = _tell_not_apart(comparison, names)
     wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
-    difference = tr("of {effect:g} %").format(effect=comparison.effect * 100)
+    difference = tr("a difference of {effect:g} %").format(effect=comparison.effect * 100)
     if wanted > comparison.effect:
-        difference = tr("as large as the one seen")
+        difference = tr("a difference as large as the one seen")
     if comparison.more_runs is None:
-        sentence = tr("{told}; a difference {difference} would take more than 10 000 of each")
+        sentence = tr("{told}; {difference} would take more than 10 000 of each")
         return sentence.format(told=told, difference=difference)
-    sentence = tr("{told}; about {more} more of each would show a difference {difference}")
+    sentence = tr("{told}; about {more} more of each would show {difference}")
     if comparison.reference_runs is not None:
-        sentence = tr(
-            "{told}; about {more} more of each, and of the reference, would show a difference {difference}"
-        )
+        sentence = tr("{told}; about {more} more of each, and of the reference, would show {difference}")
     return sentence.format(told=told, more=about(comparison.more_runs), difference=difference)

@@ -15,7 +15,7 @@ from typing import Final
 from app import COMMAND
 from app.domain.campaign.configuration import Campaign, DataSet, MemoryTarget
 from app.domain.campaign.design import Design
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.draft.planning import roughly
 from app.execution.data_set import order_of
@@ -173,7 +173,7 @@ def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | Non
 
 
 def _runs(count: int) -> str:
-    return tr("1 run") if count == 1 else tr("{count} runs").format(count=f"{count:,}")
+    return trn("{count} run", "{count} runs", count).format(count=f"{count:,}")
 
 
 def loading_sentence(configurations: Iterable[ResolvedConfiguration], repeats: int) -> str:

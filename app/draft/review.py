@@ -23,7 +23,7 @@ from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.storage_plan.words import place_words
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.draft.commands import CommandLine, LineAction, removed_folders, run_commands, run_folders
 from app.draft.data_sets import (
@@ -271,7 +271,7 @@ def time_sentence(campaign: Campaign, about_s: float | None) -> str:
         return sentence.format(
             fewest=fewest, most=runs, short=roughly(share * about_s), long=roughly(about_s)
         )
-    count = tr("1 run") if runs == 1 else tr("{runs} runs").format(runs=runs)
+    count = trn("{runs} run", "{runs} runs", runs).format(runs=runs)
     if about_s is None:
         sentence = tr("{count}; how long it takes depends on the speed, because a number ends it.")
         return sentence.format(count=count)

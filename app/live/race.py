@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from app.analysis.labels import one_line, with_warning
 from app.comparison.label_shortening import identity_of, name_runs
 from app.domain.errors import UsageError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.runfile.series import TPS, RunData
 
 Array = NDArray[np.float64]
@@ -227,7 +227,7 @@ def take_runs(found: Sequence[RunData]) -> tuple[list[RunData], str]:
             "these are {runs} runs of {configurations}."
         )
         number = len(groups)
-        words = tr("1 configuration") if number == 1 else tr("{count} configurations").format(count=number)
+        words = trn("{count} configuration", "{count} configurations", number).format(count=number)
         raise UsageError(message.format(runs=len(found), configurations=words))
     note = tr("Of the repeats of each configuration, the one with the middle mean races.")
     return [_middle(members) for members in groups.values()], note

@@ -16,7 +16,7 @@ from app.comparison.wording import (
     signed_percent,
 )
 from app.domain.columns import CellKind, Column
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
@@ -66,10 +66,10 @@ def _told(verdict: FactorVerdict) -> str:
     match verdict.found.comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
             told = tr(
-                "{candidate} is {magnitude} {baseline} over {cells} ({confidence} interval {ends}{allowing}; "
+                "{candidate} is {magnitude} over {cells} ({confidence} interval {ends}{allowing}; "
                 "single cells {range}; {runs})"
             ).format(
-                magnitude=magnitude(ratio, SPEED),
+                magnitude=magnitude(ratio, SPEED, verdict.baseline),
                 confidence=confidence(interval),
                 ends=ends(interval, ratio),
                 allowing=_allowing(verdict),
@@ -109,8 +109,7 @@ def _told(verdict: FactorVerdict) -> str:
 
 def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]) -> str:
     told = tr(
-        "indicative only: over {cells} {candidate} was {magnitude} {baseline} (single cells {range}; {runs}; "
-        "{why})"
+        "indicative only: over {cells} {candidate} was {magnitude} (single cells {range}; {runs}; {why})"
     )
     why = tr("a verdict takes {count} cells").format(count=RUNS_FOR_A_VERDICT)
     if verdict.found.sets is not None:
@@ -118,7 +117,7 @@ def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]
             "what else changed between campaigns is in all cells of a set alike, and a verdict takes {count} "
             "sets"
         ).format(count=RUNS_FOR_A_VERDICT)
-    return told.format(magnitude=magnitude(found.ratio or 1.0, SPEED), why=why, **names)
+    return told.format(magnitude=magnitude(found.ratio or 1.0, SPEED, verdict.baseline), why=why, **names)
 
 
 def _cells(verdict: FactorVerdict) -> str:
@@ -153,7 +152,7 @@ def _runs(verdict: FactorVerdict) -> str:
     least, most = verdict.runs
     told = tr("{least} to {most} runs in each").format(least=least, most=most)
     if least == most:
-        told = tr("1 run in each") if most == 1 else tr("{runs} runs in each").format(runs=most)
+        told = trn("{runs} run in each", "{runs} runs in each", most).format(runs=most)
     return told if verdict.interleaved else tr("{runs}, not interleaved").format(runs=told)
 
 

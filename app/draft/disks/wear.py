@@ -53,16 +53,13 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
     is_least = any(written[name].is_least for name in plans)
     most = max(per_disk.values())
     smallest = min(disk.size_bytes for disk in per_disk)
-    sentence = tr(
-        "With copies and parity, each data disk is written{at_least} about {size}{without}, {share} of its "
-        "size."
-    )
-    at_least = tr(" at least") if is_least else ""
-    without = tr(" without the transactions") if is_least else ""
-    words = sentence.format(
-        at_least=at_least, size=format_size(most), without=without, share=_share_words(most / smallest)
-    )
-    sentences.append(words)
+    sentence = tr("With copies and parity, each data disk is written about {size}, {share} of its size.")
+    if is_least:
+        sentence = tr(
+            "With copies and parity, each data disk is written at least about {size} without the "
+            "transactions, {share} of its size."
+        )
+    sentences.append(sentence.format(size=format_size(most), share=_share_words(most / smallest)))
     if any(len(plan.of_relations) > 1 for plan in plans.values()):
         sentences.append(
             tr(
@@ -70,7 +67,7 @@ def wear_sentences(resolved: ResolvedCampaign, written: Mapping[str, WrittenVolu
                 "have disks of their own, each disk is counted with all of it."
             )
         )
-    return (*sentences, *_endurance_sentences(per_disk, resolved.wear, at_least))
+    return (*sentences, *_endurance_sentences(per_disk, resolved.wear, is_least=is_least))
 
 
 def _bytes_per_disk(
@@ -88,7 +85,7 @@ def _bytes_per_disk(
 
 
 def _endurance_sentences(
-    per_disk: Mapping[DiskIdentity, float], wear: Mapping[str, DriveWear], at_least: str
+    per_disk: Mapping[DiskIdentity, float], wear: Mapping[str, DriveWear], *, is_least: bool
 ) -> Iterator[str]:
     """Yield the share of the drives' life that this takes, as an estimate, else who knows it."""
     known: dict[DiskIdentity, DriveWear] = {}
@@ -101,7 +98,7 @@ def _endurance_sentences(
         worst = max(shares, key=lambda disk: shares[disk])
         told = known[worst]
         sentence = tr(
-            "That is{at_least} {share} of the life of {disk}, an estimate: the drive counts {written} "
+            "That is {share} of the life of {disk}, an estimate: the drive counts {written} "
             "written so far (measured), and says itself that this took {used} of its life, which makes "
             "{endurance} in all."
         )
@@ -111,10 +108,8 @@ def _endurance_sentences(
             else f"{told.used_percent}\u00a0%"
         )
         endurance = format_size(told.endurance_bytes or 0)
-        bound = at_least if not told.is_least else tr(" about") if at_least else tr(" at most")
         yield sentence.format(
-            at_least=bound if shares[worst] >= _LEAST_TOLD else "",
-            share=_share_words(shares[worst]),
+            share=_bounded_share(shares[worst], is_least=is_least, is_most=told.is_least),
             disk=worst.model.strip() or worst.key(),
             written=format_size(told.written_bytes),
             used=used,
@@ -128,6 +123,16 @@ def _endurance_sentences(
                 "{count} of the drives tell nothing of it: their rated life stands in the data sheet (TBW)."
             ).format(count=len(per_disk) - len(known))
         )
+
+
+def _bounded_share(share: float, *, is_least: bool, is_most: bool) -> str:
+    """Return a share and whether it may be more (more is written) or less (the drive endures more)."""
+    told = _share_words(share)
+    if share < _LEAST_TOLD or not (is_least or is_most):
+        return told
+    if is_least and is_most:
+        return tr("about {share}").format(share=told)
+    return (tr("at least {share}") if is_least else tr("at most {share}")).format(share=told)
 
 
 def _share_words(share: float) -> str:

@@ -11,7 +11,7 @@ from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factor
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.domain.columns import column_of, texts, with_cells
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.report.blocks import (
     Bar,
     BarFigure,
@@ -96,7 +96,7 @@ def _about(found: Findings) -> str:
     facts = [run.facts for run in found.comparison.runs]
     version = common(facts, tr("PostgreSQL"), tr("version"))
     cpus, memory = (common(facts, tr("Machine"), name) for name in (tr("CPUs"), tr("memory")))
-    runs = tr("1 run") if len(facts) == 1 else tr("{count} runs").format(count=len(facts))
+    runs = trn("{count} run", "{count} runs", len(facts)).format(count=len(facts))
     groups = len(found.configurations)
     parts = [
         runs if groups < 2 else tr("{runs} of {count} configurations").format(runs=runs, count=groups),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.storage_plan.plan import FURTHER_ROLES
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.domain.virtual_disks import played_by
 from app.probes.base.backing_devices import LOOP
@@ -221,7 +221,7 @@ def machine_label(facts: EnvironmentFacts) -> str:
     parts = [" ".join(facts.processor.split())] if facts.processor else []
     if facts.online_cpus is not None:
         count = facts.online_cpus
-        parts.append(tr("1 CPU") if count == 1 else tr("{count} CPUs").format(count=count))
+        parts.append(trn("{count} CPU", "{count} CPUs", count).format(count=count))
     if isinstance(facts.memory_bytes, int):
         parts.append(format_size(facts.memory_bytes))
     return ", ".join(parts)

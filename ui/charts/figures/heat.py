@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from app.domain.text import tr
+from app.domain.text import trn
 from ui.charts.data.scale import format_value
 from ui.charts.painting.sheet_painting import (
     CENTRE,
@@ -165,4 +165,4 @@ def _number(cell: Cell) -> str:
 
 def runs_note(runs: int) -> str:
     """Return how many runs a cell stands for."""
-    return tr("1 run") if runs == 1 else tr("{runs} runs").format(runs=runs)
+    return trn("{runs} run", "{runs} runs", runs).format(runs=runs)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.library.annotations import Annotations, annotate, clean_name, clean_note, read_tags
 from app.library.import_files import CopiedFiles, copy_into_library
 from app.library.scan import ListedRun
@@ -241,9 +241,11 @@ class RunCare(QObject):
         if result.copies:
             count = len(result.copies)
             told.append(
-                tr("1 run was copied into the library.")
-                if count == 1
-                else tr("{count} runs were copied into the library.").format(count=count)
+                trn(
+                    "{count} run was copied into the library.",
+                    "{count} runs were copied into the library.",
+                    count,
+                ).format(count=count)
             )
         if result.known:
             told.append(tr("{count} are in the library already.").format(count=len(result.known)))

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.library.entries import CAMPAIGN_NAME
 from app.library.query import Term
 from app.library.scan import ListedRun
@@ -201,7 +201,7 @@ class LibraryPanel(QWidget):
     def _count(self, shown: int) -> str:
         """Return how many runs are shown, as a line."""
         total = len(self._runs)
-        count = tr("1 run") if total == 1 else tr("{count} runs").format(count=f"{total:,}")
+        count = trn("{count} run", "{count} runs", total).format(count=f"{total:,}")
         if self._picking.terms:
             count = tr("{shown} of {runs}").format(shown=f"{shown:,}", runs=count)
         bad = sum(run.entry.problem is not None for run in self._runs)
