@@ -1,7 +1,12 @@
 """`python -m app` is the command `pgfooting`."""
 
+import os
 import sys
 
-from app.cli.main import main
+from app.hosts.preferences import settle_language
+
+settle_language(os.environ)  # before the first text is imported
+
+from app.cli.main import main  # noqa: E402
 
 sys.exit(main())

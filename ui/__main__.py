@@ -1,7 +1,12 @@
 """`python -m ui`: the window."""
 
+import os
 import sys
 
-from ui.program.application import run_window
+from app.hosts.preferences import settle_language
+
+settle_language(os.environ)  # before the first text is imported
+
+from ui.program.application import run_window  # noqa: E402
 
 sys.exit(run_window(sys.argv[1:]))

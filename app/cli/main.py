@@ -488,7 +488,11 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     help_of_runs = f"{RUN_HELP}; {tr('the others are compared with the configuration of the first')}"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=help_of_runs)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,html,txt}")
-    parser.add_argument("--paper", choices=("a4", "letter"), default="a4", help=tr("size of its pages (a4)"))
+    parser.add_argument(
+        "--paper",
+        choices=("a4", "letter"),
+        help=tr("size of its pages; left out: that of the preferences, else that of the country"),
+    )
     add_wishes(parser)
     _add_common(parser)
 

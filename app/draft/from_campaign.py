@@ -49,9 +49,14 @@ _NAMES: Final = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory"), Place.D
 _OTHER_PLACES: Final = {Place.FOLDER: Place.OTHER_FOLDER, Place.MEMORY: Place.OTHER_MEMORY}
 
 
-def first_parts() -> DraftParts:
-    """Return the draft of a first look: the default folder against memory."""
+def first_parts(repeats: int = 0) -> DraftParts:
+    """Return the draft of a first look: the default folder against memory.
+
+    Args:
+        repeats: as often each configuration is measured; 0 for what a campaign file has that says nothing.
+    """
     parts = DraftParts()
+    parts.values["repeats"] = str(repeats) if repeats else ""
     _complete_where(parts, ticked=frozenset({Place.FOLDER, Place.MEMORY}))
     return parts
 

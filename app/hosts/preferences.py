@@ -1,20 +1,43 @@
-"""What a user of this program prefers: one file of his own, read and described here and nowhere else.
+"""What a user of this program prefers: one file of his own, read, described and written here alone.
 
 ``~/.config/pgfooting/preferences.toml`` ($XDG_CONFIG_HOME counts). Never part of a campaign file, which may
 be somebody else's: what stands here can run a program. A file that others could have written does not count.
+
+The language is settled with the first translated text, so `settle_language` is called before any of them is
+imported: nothing here imports texts before it needs one.
 """
+
+# ruff: noqa: PLC0415 - texts settle the language
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, MutableMapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Final
 
-from app.domain.text import tr
-from app.process.starter import current_account
+from app.process.account import current_account
+
+SYSTEM: Final = "system"
+"""As the desktop says: theme and language."""
+BY_COUNTRY: Final = "country"
+"""Paper as it is sold where the locale is from."""
+
+CHOICES: Final = {"theme": (SYSTEM, "light", "dark"), "paper": (BY_COUNTRY, "a4", "letter")}
+"""What may stand in a preference that is one of a few words."""
+
+MOST_REPEATS: Final = 100
+LETTER_COUNTRIES: Final = frozenset(
+    ("BZ", "CA", "CL", "CO", "CR", "GT", "MX", "NI", "PA", "PH", "PR", "SV", "US", "VE")
+)
+"""Unicode CLDR, supplementalData.xml, paperSize US-Letter; everybody else prints on A4."""
+
+LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
+"""As in `app.domain.text`, which settles the language when it is imported."""
 
 _LONGEST_BYTES: Final = 64 * 1024
 _OTHERS: Final = 0o022
@@ -27,10 +50,20 @@ class Preferences:
     Attributes:
         when_done: command that is run when the campaigns of a command have ended; empty for none.
         notify: whether the desktop is told when a campaign has ended.
+        library: folder of the runs, a whole path; empty for the standard one.
+        theme: of the window, see `CHOICES`.
+        language: of texts, such as ``de``; `SYSTEM` for that of the desktop.
+        paper: of reports, see `CHOICES`.
+        repeats: of a new benchmark in the window; 0 for what a campaign file has that says nothing.
     """
 
     when_done: str = ""
     notify: bool = True
+    library: str = ""
+    theme: str = SYSTEM
+    language: str = SYSTEM
+    paper: str = BY_COUNTRY
+    repeats: int = 0
 
 
 def preferences_path() -> Path:
@@ -40,32 +73,141 @@ def preferences_path() -> Path:
     return folder / "pgfooting" / "preferences.toml"
 
 
+def settle_language(environment: MutableMapping[str, str]) -> None:
+    """Let texts speak the preferred language; called before any module with texts is imported.
+
+    What the environment says already counts before the file.
+    """
+    language = _read_file(preferences_path())[0].language
+    if language != SYSTEM:
+        environment.setdefault(LANGUAGE_VARIABLE, language)
+
+
+def preferred_paper(preferences: Preferences, environment: Mapping[str, str]) -> str:
+    """Return the size of paper of new reports, ``a4`` or ``letter``."""
+    if preferences.paper != BY_COUNTRY:
+        return preferences.paper
+    names = (environment.get(name, "") for name in ("LC_ALL", "LC_PAPER", "LANG"))
+    locale = next(filter(None, names), "")
+    country = locale.partition(".")[0].partition("@")[0].partition("_")[2]
+    return "letter" if country in LETTER_COUNTRIES else "a4"
+
+
 def read_preferences(path: Path | None = None) -> tuple[Preferences, str]:
-    """Return the preferences, and why the file does not count where it does not; empty where it does.
+    """Return the preferences, and what does not count of the file; empty where all does.
+
+    A key that there is not is told and changes nothing for the others; a damaged file counts for nothing.
 
     Args:
         path: for tests; None for this user's own.
     """
+    from app.domain.text import tr
+
     path = path or preferences_path()
+    preferences, unknown, reason = _read_file(path)
+    if reason:
+        message = tr("The preferences in {path} do not count: {reason}.")
+        return preferences, message.format(path=path, reason=reason.rstrip("."))
+    if unknown:
+        message = tr("In {path} stand keys that this version does not know: {names}. All others count.")
+        names = ", ".join(repr(name[:40]) for name in sorted(unknown)[:5])
+        return preferences, message.format(path=path, names=names)
+    return preferences, ""
+
+
+def write_preferences(wanted: Preferences, path: Path | None = None) -> Path | None:
+    """Write the preferences, whole or not at all; remarks and keys that are not known stay as they are.
+
+    Args:
+        wanted: all of them.
+        path: for tests; None for this user's own.
+
+    Returns:
+        Where a file went that did not count; None where there was none.
+
+    Raises:
+        UsageError: the folder cannot be written, or the file is one that only a person can change.
+    """
+    from app.domain.errors import UsageError
+    from app.domain.text import tr
+
+    path = path or preferences_path()
+    refused = bool(_read_file(path)[2])
+    aside = path.with_name(f"{path.name}.damaged") if refused else None
+    part = path.with_name(f".{path.name}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before = "" if refused or not path.exists() else path.read_text(encoding="utf-8")
+        text = _with_values(before, wanted).encode("utf-8")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if aside is not None:
+            os.replace(path, aside)  # noqa: PTH105 - a link is moved, not followed
+        os.replace(part, path)  # noqa: PTH105 - whole or not at all; a link is replaced, not followed
+    except (OSError, ValueError) as error:
+        message = tr("The preferences could not be written to {path}: {reason}.")
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(message.format(path=path, reason=reason.rstrip("."))) from error
+    return aside
+
+
+def _with_values(text: str, wanted: Preferences) -> str:
+    """Return the text of a file with other values.
+
+    Raises:
+        ValueError: a value is written over several lines, or holds what TOML cannot.
+    """
+    from app.domain.text import tr
+
+    document, standard = tomllib.loads(text), asdict(Preferences())
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    changed = {
+        name: value
+        for name, value in asdict(wanted).items()
+        if document.get(name, standard[name]) != value  # what is as it was is not written anew
+    }
+    for name, value in changed.items():
+        top = next((n for n, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
+        old = (n for n, line in enumerate(lines[:top]) if line.partition("=")[0].strip(" \t\"'") == name)
+        at = next(old, top)
+        lines[at : at + (at < top)] = [f"{name} = {_toml(value)}\n"]
+    made = "".join(lines)
+    try:
+        is_right = tomllib.loads(made) == document | changed
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    if not is_right:
+        raise ValueError(tr("it is written in a way that only an editor can change"))
+    return made
+
+
+def _toml(value: str | bool | int) -> str:  # noqa: FBT001 - it is the value
+    """Return a value in TOML 1.0, whose basic strings are those of JSON but for the character delete."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _read_file(path: Path) -> tuple[Preferences, frozenset[str], str]:
+    """Return the preferences, unknown keys, and why the file does not count; empty where it does."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return Preferences(), ""
+    except (FileNotFoundError, NotADirectoryError):
+        return Preferences(), frozenset(), ""
     except OSError as error:
-        return _refused(path, error.strerror or str(error))
+        return Preferences(), frozenset(), error.strerror or str(error)
     try:
-        reason = _why_not_trusted(path, os.fstat(descriptor))
-        text = b"" if reason else os.read(descriptor, _LONGEST_BYTES)
-        return _refused(path, reason) if reason else (_read(tomllib.loads(text.decode("utf-8"))), "")
+        if reason := _why_not_trusted(path, os.fstat(descriptor)):
+            return Preferences(), frozenset(), reason
+        text = os.read(descriptor, _LONGEST_BYTES).decode("utf-8")
+        return *_read(tomllib.loads(text)), ""
     except (OSError, ValueError, RecursionError) as error:
-        return _refused(path, str(error).partition("\n")[0])
+        return Preferences(), frozenset(), str(error).partition("\n")[0]
     finally:
         os.close(descriptor)
-
-
-def _refused(path: Path, reason: str) -> tuple[Preferences, str]:
-    message = tr("The preferences in {path} do not count: {reason}.")
-    return Preferences(), message.format(path=path, reason=reason.rstrip("."))
 
 
 def _why_not_trusted(path: Path, found: os.stat_result) -> str:
@@ -74,24 +216,39 @@ def _why_not_trusted(path: Path, found: os.stat_result) -> str:
     SECURITY: what stands in it is run as this user, who may be root. The folder around it counts too: whoever
     may write there puts another file in its place.
     """
-    if not stat.S_ISREG(found.st_mode):
-        return tr("it is no regular file")
+    is_file, changeable = stat.S_ISREG(found.st_mode), None
     for place, each in ((path, found), (path.parent, path.parent.stat())):
         if each.st_uid not in {0, os.geteuid()} or stat.S_IMODE(each.st_mode) & _OTHERS:
-            return tr("others could change {path}").format(path=place)
-    return ""
+            changeable = changeable or place
+    if is_file and changeable is None:
+        return ""
+    from app.domain.text import tr  # a file that does not count names no language
+
+    return (
+        tr("others could change {path}").format(path=changeable) if is_file else tr("it is no regular file")
+    )
 
 
-def _read(document: dict[str, object]) -> Preferences:
-    """Return what a document says.
+def _read(document: dict[str, object]) -> tuple[Preferences, frozenset[str]]:
+    """Return what a document says, and its keys that are not known.
 
     Raises:
-        ValueError: a key that there is not, or a value of another type.
+        ValueError: a value is of another type, or none that there is.
     """
     known = {each.name: type(getattr(Preferences(), each.name)) for each in fields(Preferences)}
-    for name, value in document.items():
-        if name not in known:
-            raise ValueError(tr("there is no preference {name!r}").format(name=name[:40]))
-        if type(value) is not known[name]:
-            raise ValueError(tr("{name} has a value of another kind").format(name=name))
-    return Preferences(**document)  # type: ignore[arg-type] # checked above, key by key
+    found = {name: value for name, value in document.items() if name in known}
+    if wrong := next((name for name, value in found.items() if not _is_right(name, value, known[name])), ""):
+        from app.domain.text import tr
+
+        raise ValueError(tr("{name} has a value of another kind").format(name=wrong))
+    return Preferences(**found), frozenset(document) - frozenset(known)  # type: ignore[arg-type] # checked above
+
+
+def _is_right(name: str, value: object, kind: type) -> bool:
+    if type(value) is not kind:
+        return False
+    if name in CHOICES:
+        return value in CHOICES[name]
+    if isinstance(value, int) and name == "repeats":
+        return 0 <= value <= MOST_REPEATS
+    return name != "library" or value == "" or str(value).startswith("/")

@@ -27,6 +27,7 @@ from app.campaign_file.kinds import CampaignField
 from app.domain.errors import BusyError, FootingError, UsageError
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
+from app.hosts.preferences import read_preferences
 from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -131,7 +132,17 @@ _log = logging.getLogger(__name__)
 
 
 def default_library() -> Path:
-    """Return the user's library: $XDG_DATA_HOME/pgfooting/runs (XDG Base Directory Specification).
+    """Return the user's library: the preferred one, else `standard_library`.
+
+    Raises:
+        UsageError: none is preferred, and this user has no home.
+    """
+    preferred = read_preferences()[0].library
+    return Path(preferred) if preferred else standard_library()
+
+
+def standard_library() -> Path:
+    """Return $XDG_DATA_HOME/pgfooting/runs (XDG Base Directory Specification).
 
     Raises:
         UsageError: this user has no home.
@@ -145,6 +156,21 @@ def default_library() -> Path:
             hint = tr("Set HOME or XDG_DATA_HOME, or name the folder (--output, --library).")
             raise UsageError(message.format(uid=os.getuid()), hint=hint) from error
     return Path(base) / "pgfooting" / "runs"
+
+
+def why_not_writable(folder: Path) -> str:
+    """Return why no campaign can be written into a library; empty where it can be.
+
+    A folder that is not there yet is made, so its nearest parent that is there counts.
+    """
+    nearest = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    if not nearest.is_dir():
+        message = tr("No run can be written to {folder}: {path} is no folder.")
+    elif not os.access(nearest, os.W_OK | os.X_OK) or os.statvfs(nearest).f_flag & os.ST_RDONLY:
+        message = tr("No run can be written to {folder}: {path} may not be written.")
+    else:
+        return ""
+    return message.format(folder=folder, path=nearest)
 
 
 class CampaignLock:

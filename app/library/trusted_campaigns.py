@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from app.domain.errors import UsageError
 from app.domain.text import tr
 from app.hosts.folders.descriptors import READ, opened
-from app.library.entries import default_library
+from app.library.entries import standard_library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ def trusted_folder() -> Path:
     Raises:
         UsageError: this user has no home.
     """
-    return default_library().parent / FOLDER
+    return standard_library().parent / FOLDER
 
 
 def is_trusted(digest: str) -> bool:

@@ -44,7 +44,7 @@ from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.window.campaigns.close_dialog import ask_whether_it_goes_on
 from ui.window.commands.help_window import HelpWindow
-from ui.window.commands.login_question import ask_about_login
+from ui.window.commands.preferences_dialog import PreferencesDialog
 from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails
 from ui.window.library.panel import RunList
@@ -128,6 +128,7 @@ def test_start_page_library_and_dialogs(
         "details of a run": RunDetails(runs_of(library)[:1], light, lambda: None, window),
         "details of a campaign": RunDetails(runs_of(library), light, lambda: None, window),
         "help": HelpWindow(light, window),
+        "preferences": PreferencesDialog(light, library, window),
         "import": ImportWindow(library, light, lambda _paths: None, window),
         "stop": StopDialog("Trial", light, window),
     }.items():
@@ -140,7 +141,6 @@ def test_start_page_library_and_dialogs(
         dialog.close()
     for name, box in {
         "close": ask_whether_it_goes_on(window, "Trial", lambda: None, lambda: None, waiting=2),
-        "login": ask_about_login(window, lambda _words: None),
     }.items():
         looks.at(name, box)
         box.close()

@@ -18,10 +18,12 @@ from PySide6.QtWidgets import QApplication
 from app import APPLICATION_ID, COMMAND
 from app.domain.errors import InternalError
 from app.domain.text import ENGLISH, LANGUAGE
+from app.hosts.preferences import read_preferences
 from ui.background import finish_background
 from ui.program.typeface import set_typeface
 from ui.style import apply_theme
 from ui.theme import Theme
+from ui.window.commands.preferences_dialog import preferred_scheme
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import ORGANISATION, WindowSettings, open_settings
 
@@ -117,7 +119,8 @@ def show_window(request: WindowRequest, icon: Path) -> int:
     """Show the window until it is closed; return the exit status."""
     app = make_application()
     app.setWindowIcon(QIcon(str(icon)))
-    theme = Theme()
+    preferences, refusal = read_preferences()
+    theme = Theme(preferred_scheme(preferences))
     apply_theme(app, theme)
     settings = WindowSettings(open_settings())
     window = MainWindow(request.library, theme, settings)
@@ -127,6 +130,8 @@ def show_window(request: WindowRequest, icon: Path) -> int:
 
     def begin() -> None:
         window.begin()
+        if refusal:
+            window.notice.tell(refusal)
         if request.runs:
             window.open_files(request.runs)
         _play(window, theme, settings, request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing_extensions import override
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.hosts.preferences import preferred_paper, read_preferences
 from app.runfile.filenames import slug
 from ui.background import BackgroundOp
 from ui.report.flow import PAPERS
@@ -146,9 +148,9 @@ class ReportDialog(QDialog):
 
     def _remember_last(self) -> None:
         self._settings.beginGroup(_GROUP)
-        for box, name in ((self.kind, "kind"), (self.paper, "paper")):
-            box.setCurrentIndex(max(0, box.findData(self._settings.value(name))))
+        self.kind.setCurrentIndex(max(0, self.kind.findData(self._settings.value("kind"))))
         self._settings.endGroup()
+        self.paper.setCurrentIndex(self.paper.findData(preferred_paper(read_preferences()[0], os.environ)))
 
     def _on_kind_changed(self) -> None:
         is_report = self.kind.currentData() in _REPORTS
@@ -184,7 +186,6 @@ class ReportDialog(QDialog):
         """Write to a file that may be replaced, in the background."""
         self._settings.beginGroup(_GROUP)
         self._settings.setValue("kind", self.kind.currentData())
-        self._settings.setValue("paper", self.paper.currentData())
         self._settings.setValue("folder", str(output.parent))
         self._settings.endGroup()
         self.form.keep()

@@ -17,13 +17,15 @@ from app.cli.commands.window import window_environment
 from app.cli.terminal.report_wishes import wish_argv, wishes_of
 from app.domain.errors import UsageError
 from app.domain.text import tr
+from app.hosts.preferences import preferred_paper, read_preferences
 
 LIBRARIES: Final = ("PySide6", "pypdf")
 
 
 def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[str]:
     """Return the argument list of the painter."""
-    options = ["--output", str(arguments.output), "--paper", getattr(arguments, "paper", "a4")]
+    paper = getattr(arguments, "paper", None) or preferred_paper(read_preferences()[0], os.environ)
+    options = ["--output", str(arguments.output), "--paper", paper]
     options += wish_argv(wishes_of(arguments)) if hasattr(arguments, "sections") else []
     options += ["--anonymous"] if arguments.anonymous else []
     options += ["--force"] if arguments.force else []

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
 
-from app.hosts.preferences import Preferences, preferences_path, read_preferences
+from app.domain import text
+from app.domain.errors import UsageError
+from app.hosts.preferences import (
+    CHOICES,
+    LANGUAGE_VARIABLE,
+    Preferences,
+    preferences_path,
+    preferred_paper,
+    read_preferences,
+    settle_language,
+    write_preferences,
+)
 
 TEXT = 'when_done = "systemctl suspend"\nnotify = false\n'
 
@@ -64,10 +78,144 @@ def test_links_and_what_is_no_file_do_not_count(path: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["when_done = 3", "later = true", 'notify = "yes"', "[when_done]", "when_done = ", "\xff", "a." * 9],
+    [
+        "when_done = 3",
+        "theme = 'pink'",
+        "library = 'runs'",
+        "repeats = 101",
+        "repeats = true",
+        'notify = "yes"',
+        "[when_done]",
+        "when_done = ",
+        "\xff",
+        "a." * 9,
+    ],
 )
 def test_a_damaged_file_is_told_and_counts_for_nothing(path: Path, text: str) -> None:
     path.write_bytes(text.encode("latin-1"))
     preferences, reason = read_preferences(path)
     assert preferences == Preferences()
     assert reason.startswith(f"The preferences in {path} do not count: ")
+
+
+OTHERS = Preferences(
+    'say "done" \\ \x7f é',
+    notify=False,
+    library="/srv/ü runs",
+    theme="dark",
+    language="de",
+    paper="letter",
+    repeats=7,
+)
+"""Another value of every preference."""
+
+
+def test_the_other_values_of_these_tests_cover_every_preference() -> None:
+    standard = asdict(Preferences())
+    assert [name for name, value in asdict(OTHERS).items() if value == standard[name]] == []
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Preferences)])
+def test_each_preference_that_is_written_is_read_alone_and_with_all_others(path: Path, name: str) -> None:
+    wanted = replace(Preferences(), **{name: getattr(OTHERS, name)})
+    for each in (wanted, OTHERS, wanted, Preferences()):
+        assert write_preferences(each, path) is None
+        assert read_preferences(path) == (each, "")
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in CHOICES for value in CHOICES[name]])
+def test_each_choice_that_is_offered_is_read_again(path: Path, name: str, value: str) -> None:
+    wanted = replace(Preferences(), **{name: value})  # type: ignore[arg-type] # of texts only
+    write_preferences(wanted, path)
+    assert read_preferences(path) == (wanted, "")
+
+
+def test_what_a_person_or_a_later_version_wrote_stays_as_it_is(path: Path) -> None:
+    path.write_text("# mine\nnotify = true # always\nlater = 3\n\n[table]\nnotify = 'not this'\n")
+    preferences, told = read_preferences(path)
+    assert preferences == Preferences()
+    assert "'later', 'table'" in told
+    write_preferences(replace(preferences, repeats=5, notify=False), path)
+    text = path.read_text()
+    assert text == "# mine\nnotify = false\nlater = 3\n\nrepeats = 5\n[table]\nnotify = 'not this'\n"
+
+
+def test_the_first_preferences_make_a_folder_and_a_file_that_are_ours_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "preferences.toml"
+    assert write_preferences(OTHERS, path) is None
+    assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_damaged_file_is_kept_beside_the_new_one(path: Path) -> None:
+    path.write_text("when_done = ")
+    assert write_preferences(OTHERS, path) == path.with_name("preferences.toml.damaged")
+    assert path.with_name("preferences.toml.damaged").read_text() == "when_done = "
+    assert read_preferences(path) == (OTHERS, "")
+
+
+def test_a_value_over_several_lines_is_left_to_an_editor(path: Path) -> None:
+    before = "when_done = '''\nlong'''\n"
+    path.write_text(before)
+    with pytest.raises(UsageError, match="only an editor"):
+        write_preferences(OTHERS, path)
+    assert path.read_text() == before
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="could not be written"):
+        write_preferences(OTHERS, tmp_path / "file" / "preferences.toml")
+
+
+@pytest.mark.parametrize(
+    ("preferred", "environment", "paper"),
+    [
+        ("country", {"LANG": "en_US.UTF-8"}, "letter"),
+        ("country", {"LANG": "en_US.UTF-8", "LC_PAPER": "de_DE.UTF-8"}, "a4"),
+        ("country", {"LANG": "de_DE", "LC_PAPER": "de_DE", "LC_ALL": "fr_CA@x"}, "letter"),
+        ("country", {"LANG": "C.UTF-8"}, "a4"),
+        ("country", {}, "a4"),
+        ("a4", {"LANG": "en_US"}, "a4"),
+        ("letter", {"LANG": "de_DE"}, "letter"),
+    ],
+)
+def test_paper_is_that_of_the_country_unless_it_is_chosen(
+    preferred: str, environment: dict[str, str], paper: str
+) -> None:
+    assert preferred_paper(Preferences(paper=preferred), environment) == paper
+
+
+def test_the_variable_of_the_language_is_that_of_the_texts() -> None:
+    assert LANGUAGE_VARIABLE == text.LANGUAGE_VARIABLE
+
+
+def test_the_environment_counts_before_the_preferred_language(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    environment: dict[str, str] = {}
+    settle_language(environment)
+    assert environment == {}
+    write_preferences(OTHERS)
+    settle_language(environment)
+    assert environment == {LANGUAGE_VARIABLE: "de"}
+    asked = {LANGUAGE_VARIABLE: "cs"}
+    settle_language(asked)
+    assert asked == {LANGUAGE_VARIABLE: "cs"}
+
+
+@pytest.mark.parametrize("module", ["app", "ui"])
+def test_a_process_speaks_the_preferred_language_from_its_first_text_on(tmp_path: Path, module: str) -> None:
+    write_preferences(replace(Preferences(), language="de"), tmp_path / "pgfooting" / "preferences.toml")
+    clean = {name: value for name, value in os.environ.items() if name not in {LANGUAGE_VARIABLE, "LC_ALL"}}
+    environment = {**clean, "LANGUAGE": "en", "XDG_CONFIG_HOME": str(tmp_path)}
+    ask = (
+        "import runpy, sys; sys.argv = ['x', '--version']\n"
+        f"try: runpy.run_module('{module}', run_name='__main__')\n"
+        "except SystemExit: pass\n"
+        "from app.domain.text import LANGUAGE; print(LANGUAGE)"
+    )
+    argv = (sys.executable, "-c", ask)
+    found = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "de"

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.hosts.preferences import read_preferences
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.formatting import one_line
@@ -94,12 +95,16 @@ class CampaignPages(QObject):
 
     def open_wizard(self) -> None:
         """Ask what shall be measured; one wizard at a time."""
+        from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
+        from app.draft.from_campaign import first_parts  # noqa: PLC0415 - not needed to show the window
         from ui.wizard.wizard import Wizard  # noqa: PLC0415 - not needed to show the window
 
         if self.wizard is not None:
             self.wizard.activateWindow()
             return
         self._queued_key = ""
+        if self._draft is None:
+            self._draft = CampaignDraft(first_parts(read_preferences()[0].repeats))
         self.wizard = Wizard(
             self._theme, self._draft, self._window, settings=self._settings, library=self._library
         )

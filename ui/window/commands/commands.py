@@ -158,10 +158,12 @@ COMMANDS: Final = (
         "example", tr("Look at an &example"), "", tr("Shows runs that come with pgFooting."), icon="lightbulb"
     ),
     Command(
-        "login",
-        tr("&Tell at login …"),
-        "",
-        tr("Asks whether the desktop says at each login that an interrupted campaign waits; it starts none."),
+        "preferences",
+        tr("Pre&ferences …"),
+        "Ctrl+,",
+        tr(
+            "Chooses theme, language, paper, library, and what happens at the end of a campaign and at login."
+        ),
         is_tool=True,
         icon="bell",
     ),

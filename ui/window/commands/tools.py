@@ -130,10 +130,13 @@ def _import(context: ToolContext) -> None:
     window.take(context.files)
 
 
-def _login(context: ToolContext) -> None:
-    from ui.window.commands.login_question import ask_about_login  # noqa: PLC0415 - imported when first used
+def _preferences(context: ToolContext) -> None:
+    """Ask what this user prefers; the theme follows at once."""
+    from ui.window.commands.preferences_dialog import PreferencesDialog  # noqa: PLC0415 - imported when first used
 
-    ask_about_login(context.window, context.tell)
+    dialog = PreferencesDialog(context.theme, context.library, context.window)
+    dialog.told.connect(context.tell)
+    dialog.open()
 
 
 TOOLS: Final[tuple[Tool, ...]] = (
@@ -141,7 +144,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
     Tool("report", _report, least_runs=1),
     Tool("race", _race, least_runs=1),
     Tool("import", _import),
-    Tool("login", _login),
+    Tool("preferences", _preferences),
 )
 """In any order; a command without a tool is not shown."""
 

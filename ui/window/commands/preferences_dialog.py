@@ -1,0 +1,237 @@
+"""“Preferences …” (Ctrl+,): what this user prefers, written for window and commands alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.domain.campaign.configuration import DEFAULT_REPEATS, DEFAULT_REPEATS_OF_SEVERAL
+from app.domain.errors import FootingError, UsageError
+from app.domain.text import OWN_NAMES, languages, tr
+from app.hosts.login_notice import tell_at_login, tell_no_more, tells_at_login
+from app.hosts.preferences import (
+    BY_COUNTRY,
+    MOST_REPEATS,
+    SYSTEM,
+    Preferences,
+    preferences_path,
+    read_preferences,
+    write_preferences,
+)
+from app.library.entries import standard_library, why_not_writable
+from ui.theme import MEDIUM, Scheme, Theme
+from ui.widgets.elided import ElidedComboBox
+from ui.widgets.texts import ErrorText, Text
+
+
+def preferred_scheme(preferences: Preferences) -> Scheme | None:
+    """Return the colours that are preferred; None for those of the desktop."""
+    return {"light": Scheme.LIGHT, "dark": Scheme.DARK}.get(preferences.theme)
+
+
+class PreferencesDialog(QDialog):
+    """All preferences on one page; nothing is written before OK.
+
+    Attributes:
+        theme, language, paper, repeats, library, notify, when_done: a field of each preference.
+        at_login: whether the desktop says at login what waits; a file of the desktop's, no preference.
+        problem: why nothing was written.
+
+    Signals:
+        told: a sentence about what counts from the next start.
+    """
+
+    told = Signal(str)
+
+    def __init__(self, theme: Theme, library: Path, parent: QWidget | None = None) -> None:
+        """Make one.
+
+        Args:
+            theme: changed at OK.
+            library: that the window shows.
+            parent: the window.
+        """
+        super().__init__(parent)
+        self._theme = theme
+        self._shown_library = library
+        self._before, refusal = read_preferences()
+        self._told_at_login = tells_at_login()
+        self.setWindowTitle(tr("Preferences"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        as_desktop = tr("As the desktop")
+        self.theme = _box({SYSTEM: as_desktop, "light": tr("Light"), "dark": tr("Dark")}, self._before.theme)
+        names = {each: OWN_NAMES.get(each, each) for each in languages()}
+        self.language = _box({SYSTEM: as_desktop, **names}, self._before.language)
+        papers = {BY_COUNTRY: tr("As in the country of the desktop"), "a4": "A4", "letter": "Letter"}
+        self.paper = _box(papers, self._before.paper)
+        self.repeats = QSpinBox()
+        self.repeats.setRange(0, MOST_REPEATS)
+        self.repeats.setSpecialValueText(_usual_repeats())
+        self.repeats.setValue(self._before.repeats)
+        self.library = QLineEdit(self._before.library)
+        self.library.setPlaceholderText(_standard())
+        self.choose = QPushButton(tr("C&hoose …"))
+        self.notify = QCheckBox(tr("The desktop is told when a campaign has &ended"))
+        self.notify.setChecked(self._before.notify)
+        self.at_login = QCheckBox(tr("The desktop says at log&in that an interrupted campaign waits"))
+        self.at_login.setChecked(self._told_at_login)
+        self.when_done = QLineEdit(self._before.when_done)
+        self.when_done.setPlaceholderText(tr("None; such as: systemctl suspend"))
+        self.problem = ErrorText(theme)
+        self.buttons = QDialogButtonBox(
+            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
+        )
+        self._lay_out(refusal)
+        self.choose.clicked.connect(self._choose_folder)
+        self.buttons.accepted.connect(self.accept_all)
+        self.buttons.rejected.connect(self.reject)
+
+    def _lay_out(self, refusal: str) -> None:
+        muted = "muted"
+        folder = QHBoxLayout()
+        folder.addWidget(self.library, 1)
+        folder.addWidget(self.choose)
+        form = QFormLayout()
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow(tr("&Theme"), self.theme)
+        form.addRow(tr("&Language"), self.language)
+        form.addRow("", Text(self._theme, tr("It counts from the next start of pgFooting."), role=muted))
+        form.addRow(tr("Pa&per of reports"), self.paper)
+        form.addRow(tr("&Repeats of a new benchmark"), self.repeats)
+        form.addRow(tr("Li&brary"), folder)
+        self._name(form, folder)
+        moves = tr(
+            "New runs are written there, and its runs are listed, from the next start of pgFooting. Runs of "
+            "before stay where they are."
+        )
+        form.addRow("", Text(self._theme, moves, role=muted))
+        form.addRow("", self.notify)
+        form.addRow("", self.at_login)
+        nothing = tr(
+            "It is a notification and nothing else: no campaign is started, and nothing runs as root."
+        )
+        form.addRow("", Text(self._theme, nothing, role=muted))
+        form.addRow(tr("Command &when done"), self.when_done)
+        runs = tr(
+            "It is run at the end of each campaign that is started in the window, and at the end of all "
+            "those of one “pgfooting run”: as you, without a shell."
+        )
+        form.addRow("", Text(self._theme, runs, role=muted))
+        layout = QVBoxLayout(self)
+        layout.setSpacing(MEDIUM)
+        if refusal:
+            layout.addWidget(Text(self._theme, refusal, role="warning"))
+        layout.addLayout(form)
+        layout.addWidget(Text(self._theme, str(preferences_path()), role=muted))
+        layout.addWidget(self.problem)
+        layout.addStretch(1)
+        layout.addWidget(self.buttons)
+        self.resize(self.sizeHint().expandedTo(QSize(self.fontMetrics().averageCharWidth() * 110, 0)))
+
+    def _name(self, form: QFormLayout, folder: QHBoxLayout) -> None:
+        """The label of the library's row belongs to its field, not to the row."""
+        label = form.labelForField(folder)
+        if label is not None:
+            label.setBuddy(self.library)  # type: ignore[attr-defined] # QFormLayout makes a QLabel
+        self.library.setAccessibleName(tr("Library"))
+
+    @property
+    def chosen(self) -> Preferences:
+        """What stands in the fields."""
+        return replace(
+            self._before,
+            theme=str(self.theme.currentData()),
+            language=str(self.language.currentData()),
+            paper=str(self.paper.currentData()),
+            repeats=self.repeats.value(),
+            library=self.library.text().strip(),
+            notify=self.notify.isChecked(),
+            when_done=self.when_done.text().strip(),
+        )
+
+    def _choose_folder(self) -> None:
+        dialog = QFileDialog(self, tr("Library"), self.library.text() or str(self._shown_library))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.library.setText)
+        dialog.open()
+
+    def accept_all(self) -> None:
+        """Write what was chosen and close; a mistake is told and nothing is written."""
+        chosen = self.chosen
+        try:
+            _check_library(chosen.library)
+            aside = write_preferences(chosen)
+            if self.at_login.isChecked() != self._told_at_login:
+                tell_at_login() if self.at_login.isChecked() else tell_no_more()
+        except FootingError as error:
+            self.problem.setText(f"{error.message} {error.hint}".strip())
+            self.problem.show()
+            return
+        self._theme.set_scheme(preferred_scheme(chosen))
+        self._tell(chosen, aside)
+        self.accept()
+
+    def _tell(self, chosen: Preferences, aside: Path | None) -> None:
+        sentences = []
+        if aside is not None:
+            sentences.append(
+                tr("The preferences that could not be read are kept in {path}.").format(path=aside)
+            )
+        if (chosen.language, chosen.library) != (self._before.language, self._before.library):
+            sentences.append(tr("Language and library count from the next start of pgFooting."))
+        if sentences:
+            self.told.emit(" ".join(sentences))
+
+
+def _box(choices: Mapping[str, str], chosen: str) -> ElidedComboBox:
+    box = ElidedComboBox()
+    for value, text in choices.items():
+        box.addItem(text, value)
+    if chosen not in choices:  # a language whose catalogue is not here is no mistake
+        box.addItem(chosen, chosen)
+    box.setCurrentIndex(box.findData(chosen))
+    return box
+
+
+def _standard() -> str:
+    try:
+        return str(standard_library())
+    except FootingError:  # without a home one has to be chosen
+        return ""
+
+
+def _usual_repeats() -> str:
+    sentence = tr("The usual: {few}, and {several} from three configurations on")
+    return sentence.format(few=DEFAULT_REPEATS, several=DEFAULT_REPEATS_OF_SEVERAL)
+
+
+def _check_library(folder: str) -> None:
+    """Make sure that a library can be used.
+
+    Raises:
+        UsageError: it is no whole path, or cannot be written.
+    """
+    if not folder:
+        return
+    if not folder.startswith("/"):
+        raise UsageError(tr("The library is a whole path, beginning with “/”."))
+    if reason := why_not_writable(Path(folder)):
+        raise UsageError(reason, hint=tr("Choose another folder."))
