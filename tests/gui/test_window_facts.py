@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from ui.compare.content import Content, LoadedRun
 from ui.compare.document import ComparisonWriter
 from ui.theme import Scheme, Theme
 from ui.widgets.formatting import format_figure, format_number, moment
+from ui.widgets.plain_writer import DocumentColours
 from ui.window.facts.panel import FactsPanel
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
@@ -63,8 +65,8 @@ def test_what_differs_stands_first_then_the_verdict_then_the_figures(
     told = text(panel)
     assert told.index(DIFFERS) < told.index(VERDICT) < told.index(FIGURES_HEADING)
     assert "Target: filesystem" in told
-    assert "■■■ ext4  ext4" in told
-    assert "■■■ xfs  xfs" in told
+    assert "■■■ ext4\n" in told
+    assert "■■■ xfs\n" in told
     assert "xfs is 10.0 % faster than ext4 (95 % interval" in told
 
 
@@ -154,13 +156,41 @@ def test_commands_configuration_and_environment_unfold_and_fold(panel: FactsPane
     assert "1.50 s  dba$ /usr/bin/initdb --pgdata '/a b'  exit status 3" in text(panel)
     assert "root$ # /dev/sdb1: our signature (ext4) is wiped" in text(panel)
     unfold(panel, "environment")
-    assert "storage.mount.filesystem  ext4" in text(panel)
+    assert "storage.mount.filesystem\next4" in text(panel)
     unfold(panel, "properties")
-    assert "Workload: clients  4" in text(panel)
+    assert "Workload: clients\n4" in text(panel)
     unfold(panel, "missing")
-    assert "pressure  the kernel has none" in text(panel)
+    assert "pressure\nthe kernel has none" in text(panel)
     unfold(panel, "commands")
     assert "/usr/bin/initdb" not in text(panel)
+
+
+def test_names_lose_what_all_of_them_share(panel: FactsPanel, tmp_path: Path) -> None:
+    paths = []
+    for number, name in enumerate(("ext4", "xfs")):
+        whole = f"{name} stripe scale 1000 simple-update"
+        trial = Trial(name=f"{whole} #1", configuration=whole, filesystem=name, tps=1000 + 500 * number)
+        paths.append(write_trial(tmp_path / f"{name}.footing", trial))
+    show(panel, *paths)
+    told = text(panel)
+    verdict = told[told.index(VERDICT) : told.index("■ ext4 stripe scale 1000 simple-update #1")]
+    assert "xfs was 50.0 % faster than ext4" in verdict
+    assert "stripe" not in verdict, "said once, of the run that is told in detail"
+
+
+def test_numbers_have_their_units_small_behind_them(panel: FactsPanel, tmp_path: Path) -> None:
+    show(panel, write_trial(tmp_path / "a.footing", Trial()))
+    assert "4.25 ms" in text(panel)
+    small = f"font-size:{panel.font().pointSizeF() * 0.88:g}pt"
+    assert re.search(rf"{small}[^>]*> ms<", panel.text.toHtml())
+
+
+def test_what_went_wrong_stands_on_a_tint_of_the_warning(
+    panel: FactsPanel, tmp_path: Path, light: Theme
+) -> None:
+    error = {"message": "The server died.", "hint": "Look at its log."}
+    show(panel, write_trial(tmp_path / "a.footing", Trial(state=RunState.FAILED, more={"error": error})))
+    assert f'bgcolor="{DocumentColours.of(light).tint.name()}"' in panel.text.toHtml()
 
 
 def test_a_failed_run_says_why_and_an_incomplete_one_what_is_kept(panel: FactsPanel, tmp_path: Path) -> None:

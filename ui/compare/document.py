@@ -43,16 +43,13 @@ class ComparisonWriter(PlainWriter):
     """Writes one document, all of it as plain text. Used once."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
-        colour = theme.colour
-        super().__init__(
-            document, DocumentColours(colour("text"), colour("muted"), colour("accent"), colour("warning"))
-        )
+        super().__init__(document, DocumentColours.of(theme))
         self._theme = theme
 
     def write(self, content: Content, problems: Sequence[str]) -> None:
         """Write everything about these runs."""
         for problem in problems:
-            self._line(problem, colour=self._ink.warning)
+            self._warn(problem)
         if content.comparison is None:
             self._line(NOT_YET if content.runs else tr("No run can be shown."), colour=self._ink.quiet)
             return
@@ -69,7 +66,7 @@ class ComparisonWriter(PlainWriter):
         if warnings:
             self._heading(tr("Before you compare"))
         for warning in warnings:
-            self._line(warning, colour=self._ink.warning)
+            self._warn(warning)
         for note in () if content.comparison is None else comparison_notes(content.comparison):
             self._line(note)
 
@@ -89,8 +86,9 @@ class ComparisonWriter(PlainWriter):
             for place in variant.runs[:_MOST_SWATCHES]:
                 self._put(SWATCH, colour=self._colour(content.runs[place].colour))
             text = one_line(variant.value)
-            self._put(f" {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}  ")
-            self._put(_whose(content, variant.runs), colour=self._ink.quiet, small=True)
+            self._put(f" {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
+            if (whose := _whose(content, variant.runs)) != text:
+                self._put(f"  {whose}", colour=self._ink.quiet, small=True)
 
     def _write_verdicts(self, content: Content) -> None:
         if content.comparison is None:

@@ -44,6 +44,7 @@ from ui.compare.parts import Choice, View
 from ui.compare.views import VIEWS, ViewHolder
 from ui.theme import SMALL, Theme
 from ui.widgets.formatting import tooltip
+from ui.widgets.plain_writer import written_at_once
 
 _CUTS: Final = (("auto", tr("what the runs ask for")), ("none", tr("nothing")), ("30", tr("30 s")))
 _MORE_CUTS_S: Final = (60, 300, 900)
@@ -284,7 +285,8 @@ class ComparePage(QWidget):
         document = self.text.document()
         document.clear()
         document.setDefaultFont(self.font())
-        ComparisonWriter(document, self._theme).write(self.content, self._problems)
+        with written_at_once(document):
+            ComparisonWriter(document, self._theme).write(self.content, self._problems)
         bar.setValue(place)
 
     # End

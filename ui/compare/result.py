@@ -29,7 +29,7 @@ from ui.compare.parts import View
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
-from ui.widgets.plain_writer import DocumentColours, PlainWriter
+from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
 
 _ROOMY: Final = 1.5
 """So many times as high as can just be read."""
@@ -51,9 +51,7 @@ class _AnswerWriter(PlainWriter):
     """Writes what to know beside the answer. Used once."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
-        colour = theme.colour
-        inks = DocumentColours(colour("text"), colour("muted"), colour("accent"), colour("warning"))
-        super().__init__(document, inks)
+        super().__init__(document, DocumentColours.of(theme))
 
     def write(self, answer: Answer, problems: Sequence[str]) -> None:
         """Write all of it."""
@@ -61,7 +59,7 @@ class _AnswerWriter(PlainWriter):
         if weakened_by:
             self._heading(tr("Before you use it"))
         for sentence in weakened_by:
-            self._line(sentence, colour=self._ink.warning)
+            self._warn(sentence)
         if answer.limits:
             self._heading(tr("What limited the runs"))
         for sentence in answer.limits:
@@ -131,7 +129,8 @@ class ResultView(View):
         document = self.text.document()
         document.clear()
         document.setDefaultFont(self.font())
-        _AnswerWriter(document, self.theme).write(answer, self.problems)
+        with written_at_once(document):
+            _AnswerWriter(document, self.theme).write(answer, self.problems)
 
 
 class CampaignResult(QWidget):

@@ -15,7 +15,6 @@ from PySide6.QtGui import (
     QAction,
     QColor,
     QResizeEvent,
-    QTextCursor,
     QTextDocument,
     QTextOption,
 )
@@ -27,6 +26,7 @@ from app.analysis.facts import RunFacts, command_line
 from app.analysis.labels import DISK_MARKS, at_least, format_tps
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
+from app.comparison.label_shortening import short_names
 from app.domain.columns import Column
 from app.domain.text import tr
 from app.runfile.figures import FIGURES
@@ -37,7 +37,7 @@ from ui.icons import SMALL_ICON
 from ui.theme import Theme
 from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
 from ui.widgets.plain_label import mnemonic_label
-from ui.widgets.plain_writer import DocumentColours, PlainWriter
+from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
 
 SCHEME: Final = "section:"
 """Scheme of the links that fold and unfold a section."""
@@ -84,12 +84,12 @@ class FactsWriter(PlainWriter):
 
     def write_problem(self, message: str) -> None:
         """Write why there is nothing to show."""
-        self._line(one_line(message), colour=self._ink.warning)
+        self._warn(one_line(message))
 
     # Several runs
 
     def _write_verdict(self, runs: Sequence[ShownRun]) -> None:
-        comparison = compare_runs([run.facts for run in runs])
+        comparison = compare_runs([run.facts for run in runs], shorten=True)
         if len(comparison.groups) < 2 or not comparison.verdicts:
             return
         self._heading(tr("Verdict"))
@@ -113,16 +113,19 @@ class FactsWriter(PlainWriter):
             self._begin(indent=True)
             for index in variant.runs:
                 self._put(SWATCH, colour=runs[index].colour)
-            self._put(f" {one_line(variant.value)}  ")
-            self._put(_whose(runs, variant), colour=self._ink.quiet, small=True)
+            value, whose = one_line(variant.value), _whose(runs, variant)
+            self._put(f" {value}")
+            if whose != value:
+                self._put(f"  {whose}", colour=self._ink.quiet, small=True)
 
     def _write_runs(self, runs: Sequence[ShownRun]) -> None:
         self._heading(tr("Runs"))
+        names = _short([run.facts.name for run in runs])
         if self._narrow:
             for run in runs:
                 self._begin()
                 self._put(SWATCH + " ", colour=run.colour)
-                self._put(one_line(run.facts.name))
+                self._put(names[run.facts.name])
                 told = [f"{each.heading} {text}" for each in RUN_COLUMNS if (text := each.cell(run.facts))]
                 self._begin(indent=True)
                 self._put(", ".join(told), colour=self._ink.quiet)
@@ -133,10 +136,11 @@ class FactsWriter(PlainWriter):
         for number, run in enumerate(runs, 1):
             cell = table.cellAt(number, 0).firstCursorPosition()
             cell.insertText(SWATCH + " ", self._format(colour=run.colour))
-            cell.insertText(one_line(run.facts.name), self._format())
+            cell.insertText(names[run.facts.name], self._format())
             for place, column in enumerate(RUN_COLUMNS, 1):
                 self._put_cell(table, number, place, column.cell(run.facts), self._ink.text)
-        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+        self._rule(table)
+        self._leave()
 
     # One run
 
@@ -152,12 +156,9 @@ class FactsWriter(PlainWriter):
         for line in facts.note.splitlines():
             self._line(one_line(line))
         if facts.error:
-            self._line(one_line(facts.error), colour=self._ink.warning)
+            self._warn(one_line(facts.error))
         if facts.state == RunState.INCOMPLETE:
-            self._line(
-                tr("Its runner ended before the run did; every complete second until then is here."),
-                colour=self._ink.warning,
-            )
+            self._warn(tr("Its runner ended before the run did; every complete second until then is here."))
         for kind, reason in facts.marks:
             self._begin()
             colour = self._ink.warning if kind in {UNSAFE, NOT_DURABLE, *DISK_MARKS} else self._ink.text
@@ -189,8 +190,9 @@ class FactsWriter(PlainWriter):
             )
             is_bound = is_lower_bound(facts.summary, figure.name)
             told = at_least(format_figure(figure, value), is_bound=is_bound)
-            self._put_cell(table, number, 1, told, self._ink.text)
-        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+            self._put_figure(table, number, 1, told)
+        self._rule(table)
+        self._leave()
 
     def _write_folded(
         self,
@@ -210,10 +212,9 @@ class FactsWriter(PlainWriter):
             write(facts)
 
     def _properties(self, facts: RunFacts) -> None:
-        for item in facts.properties:
-            self._begin(indent=True)
-            self._put(f"{item.topic}: {one_line(item.name)}  ", colour=self._ink.quiet)
-            self._put(one_line(item.value))
+        self._pairs(
+            [(f"{each.topic}: {one_line(each.name)}", one_line(each.value)) for each in facts.properties]
+        )
 
     def _commands(self, facts: RunFacts) -> None:
         for command in facts.commands:
@@ -227,16 +228,10 @@ class FactsWriter(PlainWriter):
                 self._put(failed, colour=self._ink.warning)
 
     def _environment(self, facts: RunFacts) -> None:
-        for name, value in facts.environment:
-            self._begin(indent=True)
-            self._put(f"{one_line(name)}  ", colour=self._ink.quiet)
-            self._put(one_line(value))
+        self._pairs([(one_line(name), one_line(value)) for name, value in facts.environment])
 
     def _missing(self, facts: RunFacts) -> None:
-        for source, reason in facts.unavailable:
-            self._begin(indent=True)
-            self._put(f"{one_line(source)}  ", colour=self._ink.quiet)
-            self._put(one_line(reason))
+        self._pairs([(one_line(source), one_line(reason)) for source, reason in facts.unavailable])
 
 
 def _p99(facts: RunFacts) -> str:
@@ -263,8 +258,16 @@ def _whose(runs: Sequence[ShownRun], variant: Variant) -> str:
     having = {runs[index].facts.configuration for index in variant.runs}
     others = {run.facts.configuration for number, run in enumerate(runs) if number not in variant.runs}
     if having & others or not all(having):
-        return ", ".join(one_line(runs[index].facts.name) for index in variant.runs)
-    return ", ".join(dict.fromkeys(one_line(runs[index].facts.configuration) for index in variant.runs))
+        names = _short([run.facts.name for run in runs])
+        return ", ".join(names[runs[index].facts.name] for index in variant.runs)
+    names = _short([run.facts.configuration for run in runs])
+    return ", ".join(dict.fromkeys(names[runs[index].facts.configuration] for index in variant.runs))
+
+
+def _short(names: Sequence[str]) -> dict[str, str]:
+    """Return names without the words that all of them share."""
+    unique = list(dict.fromkeys(names))
+    return dict(zip(unique, map(one_line, short_names(unique)), strict=True))
 
 
 _TABLE_EMS = 44
@@ -348,18 +351,18 @@ class FactsPanel(QWidget):
         document = self.text.document()
         document.clear()
         document.setDefaultFont(self.font())
-        writer = FactsWriter(document, self._ink(), self._unfolded, narrow=self._is_narrow())
-        if self._problem:
-            writer.write_problem(self._problem)
-        else:
-            runs = [ShownRun(facts, self._theme.series_colour(number)) for facts, number in self._runs]
-            paths = [facts.path for facts, _ in self._runs]
-            writer.write(runs, paths.index(self._focus) if self._focus in paths else 0)
+        with written_at_once(document):
+            ink = DocumentColours.of(self._theme)
+            self._tell(FactsWriter(document, ink, self._unfolded, narrow=self._was_narrow))
         bar.setValue(place)
 
-    def _ink(self) -> DocumentColours:
-        colour = self._theme.colour
-        return DocumentColours(colour("text"), colour("muted"), colour("accent"), colour("warning"))
+    def _tell(self, writer: FactsWriter) -> None:
+        if self._problem:
+            writer.write_problem(self._problem)
+            return
+        runs = [ShownRun(facts, self._theme.series_colour(number)) for facts, number in self._runs]
+        paths = [facts.path for facts, _ in self._runs]
+        writer.write(runs, paths.index(self._focus) if self._focus in paths else 0)
 
     def _is_narrow(self) -> bool:
         return self.width() < _TABLE_EMS * self.fontMetrics().averageCharWidth()
