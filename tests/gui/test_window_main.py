@@ -189,6 +189,28 @@ def test_the_whole_campaign_is_one_key_away_and_so_is_none(
     assert not window.commands["clear"].isEnabled()
 
 
+def test_empty_charts_offer_the_newest_campaign(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    window.show_runs()
+    empty = window.runs_page.charts.empty
+    assert (empty.title.text(), empty.button.text()) == ("Nothing is ticked", "Show the ne&west campaign")
+    empty.button.click()
+    qtbot.waitUntil(lambda: len(shown_runs(window)) == 6, timeout=PATIENCE_MS)
+    assert not empty.isVisible()
+
+
+def test_where_there_are_no_runs_the_charts_offer_a_benchmark(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    window = open_window(tmp_path / "nothing")
+    window.show_runs()
+    empty = window.runs_page.charts.empty
+    assert empty.title.text() == "No runs yet"
+    empty.button.click()
+    assert window.campaigns.wizard is not None
+
+
 def test_a_run_dragged_onto_the_charts_is_added(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
     window = open_window(library)
     until_read(qtbot, window)

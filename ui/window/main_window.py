@@ -167,6 +167,7 @@ class MainWindow(QMainWindow):
         start.waiting.queued_put_away.connect(queue.remove)
         queue.changed.connect(lambda: start.waiting.show_queued(queue.queue.offers()))
         self.runs_page.told.connect(self.notice.tell)
+        self.runs_page.benchmark_asked.connect(self.campaigns.open_wizard)
         self.runs_page.focus_changed.connect(lambda _path: self._enable_commands())
         self.runs_page.model.chosen_changed.connect(self._enable_commands)
         self.runs_page.library.replay_asked.connect(self.campaigns.replay)

@@ -16,9 +16,9 @@ from app.analysis.facts import RunFacts
 from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.charts.data.registry import DEFAULT_CHARTS
-from ui.theme import LARGE, Theme
+from ui.theme import Theme
+from ui.widgets.empty_state import EmptyState
 from ui.widgets.formatting import one_line
-from ui.widgets.plain_label import plain_label
 from ui.window.facts.panel import FactsPanel
 from ui.window.library.model import MIME_TYPE, LibraryModel
 from ui.window.library.panel import LibraryPanel
@@ -44,12 +44,8 @@ class ChartArea(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.setAcceptDrops(True)
-        self.empty = plain_label(
-            tr("Tick runs in the library, or drag them here, to see their charts."), self
-        )
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty.setWordWrap(True)
-        self.empty.setMargin(LARGE)
+        self.empty = EmptyState(theme, "chart-line", self)
+        self.show_library_size(0)
         self._layout = QStackedLayout(self)
         self._layout.addWidget(self.empty)
         self.stack: ChartStack | None = None
@@ -87,6 +83,17 @@ class ChartArea(QWidget):
             self._shown = ChartsAndLegend(self.stack, self.legend)
             self._layout.addWidget(self._shown)
         return self.stack
+
+    def show_library_size(self, runs: int) -> None:
+        """Offer what brings charts: a benchmark where there are no runs, else the newest ones."""
+        if runs:
+            sentence = tr("Tick runs in the library, or drag them here, to see their charts.")
+            self.empty.tell(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
+        else:
+            sentence = tr(
+                "What a benchmark measures is drawn here, second by second, and stays in the library."
+            )
+            self.empty.tell(tr("No runs yet"), sentence, tr("Start a &benchmark …"))
 
     def open_chooser(self, charts: tuple[str, ...]) -> None:
         """Let the user choose and order the charts, and the lines in them; one such window at a time."""
@@ -139,10 +146,12 @@ class RunsPage(QWidget):
     Signals:
         focus_changed: path of the run in focus, empty for none.
         told: a sentence that somebody should see.
+        benchmark_asked: there is no run, and somebody wants one.
     """
 
     focus_changed = Signal(str)
     told = Signal(str)
+    benchmark_asked = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -174,6 +183,7 @@ class RunsPage(QWidget):
         self.library.focus_changed.connect(self._set_focus)
         self.charts.run_clicked.connect(self.library.focus_run)
         self.charts.dropped.connect(self._add)
+        self.charts.empty.asked.connect(self._fill)
         self._loader.loaded.connect(self._show)
         self._facts_timer.timeout.connect(self._show_facts)
 
@@ -203,6 +213,7 @@ class RunsPage(QWidget):
         """Show these runs in the list; the ones that were asked for are chosen as soon as they are there."""
         before = self.model.chosen
         self.library.show_runs(runs, complete=complete)
+        self.charts.show_library_size(self.model.runs)
         lost = [path for path in before if path not in self.model.chosen]
         if lost and complete:
             names = ", ".join(Path(path).name for path in lost)
@@ -231,6 +242,13 @@ class RunsPage(QWidget):
         folder = str(Path(path).parent)
         paths = self.model.newest_campaign() if not path else self.model.paths_in(folder)
         self.model.choose(paths)
+
+    def _fill(self) -> None:
+        """Do what the empty charts offer."""
+        if self.model.runs:
+            self.choose_campaign("")
+        else:
+            self.benchmark_asked.emit()
 
     def choose_folder(self, folder: str) -> None:
         """Show every run of a campaign folder once the library has been read to its end."""
