@@ -208,7 +208,11 @@ def test_where_there_are_no_runs_the_charts_offer_a_benchmark(
     empty = window.runs_page.charts.empty
     assert empty.title.text() == "No runs yet"
     empty.button.click()
-    assert window.campaigns.wizard is not None
+    wizard = window.campaigns.wizard
+    assert wizard is not None
+    qtbot.waitUntil(lambda: wizard.draft.environment is not None, timeout=PATIENCE_MS)
+    wizard.reject()
+    qtbot.waitUntil(lambda: window.campaigns.wizard is None, timeout=PATIENCE_MS)
 
 
 def test_a_run_dragged_onto_the_charts_is_added(qtbot: QtBot, open_window: OpenWindow, library: Path) -> None:
