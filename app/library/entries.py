@@ -189,7 +189,7 @@ class CampaignLock:
             self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
         except OSError as error:
             message = tr("The library cannot be written at {path}: {reason}. Nothing was started.")
-            hint = tr("Choose another folder with --output.")
+            hint = tr("Choose another folder with --output, or in the preferences of the window.")
             raise UsageError(message.format(path=folder, reason=error.strerror), hint=hint) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -213,3 +213,25 @@ def test_the_command_opens_the_dialog(open_window: OpenWindow, tmp_path: Path) -
     found = window.findChild(PreferencesDialog)
     assert found is not None
     found.reject()
+
+
+def test_a_library_that_cannot_be_written_is_told_before_the_wizard_with_a_way_to_choose_another(
+    open_window: OpenWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    window = open_window(tmp_path / "file" / "runs", begin=False)
+    window.show()
+    window.commands["new"].trigger()
+    assert window.campaigns.wizard is None
+    assert f"{tmp_path / 'file'} is no folder" in window.notice.words.text()
+    window.notice.action.click()
+    dialog = window.findChild(PreferencesDialog)
+    assert dialog is not None
+    dialog.library.setText(str(tmp_path / "good"))
+    dialog.accept_all()
+    assert "from the next start" in window.notice.words.text()
+    assert default_library() == tmp_path / "good"
+    again = open_window(default_library(), begin=False)
+    again.commands["new"].trigger()
+    assert again.campaigns.wizard is not None
+    again.campaigns.wizard.close()

@@ -188,6 +188,7 @@ class MainWindow(QMainWindow):
             maker.page_made.connect(self.pages.addWidget)
             maker.page_wanted.connect(self._go)
         self.campaigns.told.connect(self.notice.tell)
+        self.campaigns.refused.connect(self.notice.tell)
         self.opener.told.connect(self.notice.tell)
         self.opener.opened.connect(self._show_opened)
         self.campaigns.begun.connect(lambda _folder: self.live.look())

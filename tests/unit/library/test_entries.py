@@ -19,6 +19,7 @@ from app.library.entries import (
     is_live,
     list_runs,
     read_entry,
+    why_not_writable,
 )
 from app.runfile.reader import RunFile
 from app.runfile.writer import RunState
@@ -187,3 +188,13 @@ def test_a_run_that_is_finished_between_reading_it_and_asking_the_lock_is_not_ca
     entry = read_entry(path)
     assert entry.state == "done"
     assert entry.tps == 1000.0
+
+
+def test_a_library_is_writable_where_it_can_be_made_and_else_the_reason_is_told(tmp_path: Path) -> None:
+    assert why_not_writable(tmp_path) == why_not_writable(tmp_path / "new" / "runs") == ""
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    (tmp_path / "lost").symlink_to(tmp_path / "nowhere")
+    assert f"{tmp_path}/file is no folder" in why_not_writable(tmp_path / "file" / "runs")
+    assert f"{tmp_path}/lost is no folder" in why_not_writable(tmp_path / "lost")
+    assert "may not be written" in why_not_writable(Path("/proc/1/runs"))

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.hosts.preferences import read_preferences
+from app.library.entries import why_not_writable
 from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.formatting import one_line
@@ -53,6 +54,7 @@ class CampaignPages(QObject):
         runs_wanted: folder of a campaign whose runs shall be shown.
         runs_used: the command that somebody wants for runs, these runs and their colours.
         told: a sentence that somebody should see.
+        refused: why nothing can be measured, the text of a button that helps, and what it does.
     """
 
     page_made = Signal(QWidget)
@@ -62,6 +64,7 @@ class CampaignPages(QObject):
     runs_wanted = Signal(Path)
     runs_used = Signal(str, object, object)
     told = Signal(str)
+    refused = Signal(str, str, object)
 
     def __init__(self, window: QWidget, theme: Theme, library: Path, settings: QSettings) -> None:
         super().__init__(window)
@@ -102,6 +105,10 @@ class CampaignPages(QObject):
         if self.wizard is not None:
             self.wizard.activateWindow()
             return
+        if reason := why_not_writable(self._library):  # said before a person fills in all the pages
+            hint = tr("Another folder for the library can be chosen; it counts from the next start.")
+            self.refused.emit(f"{reason} {hint}", tr("Pre&ferences …"), self._show_preferences)
+            return
         self._queued_key = ""
         if self._draft is None:
             self._draft = CampaignDraft(first_parts(read_preferences()[0].repeats))
@@ -113,6 +120,13 @@ class CampaignPages(QObject):
         self.wizard.draft_changed.connect(self._keeping.start)
         self.wizard.finished.connect(self._forget_wizard)
         self.wizard.open()
+
+    def _show_preferences(self) -> None:
+        from ui.window.commands.preferences_dialog import PreferencesDialog  # noqa: PLC0415 - first used
+
+        dialog = PreferencesDialog(self._theme, self._library, self._window)
+        dialog.told.connect(self.told)
+        dialog.open()
 
     def open_wizard_with(self, campaign: Campaign) -> None:
         """Open the wizard with the fields of a campaign; what was filled in before is replaced."""
