@@ -187,9 +187,8 @@ class MainWindow(QMainWindow):
         for maker in (self.campaigns, self.tools):
             maker.page_made.connect(self.pages.addWidget)
             maker.page_wanted.connect(self._go)
-        self.campaigns.told.connect(self.notice.tell)
-        self.campaigns.refused.connect(self.notice.tell)
-        self.opener.told.connect(self.notice.tell)
+        for told in (self.campaigns.told, self.campaigns.refused, self.opener.told):
+            told.connect(self.notice.tell)
         self.opener.opened.connect(self._show_opened)
         self.campaigns.begun.connect(lambda _folder: self.live.look())
         self.campaigns.ended.connect(self._tell_end)
