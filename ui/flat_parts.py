@@ -161,6 +161,12 @@ def _indicator(option: QStyleOption) -> tuple[QColor, QColor, QColor]:
         window = palette.color(Role.Window)
         pale = mix(edge, window, 0.5)
         return (pale if chosen else window), pale, window
+    if chosen and option.state & State.State_Selected:  # on a row that is filled with the accent
+        return (
+            palette.color(Role.HighlightedText),
+            palette.color(Role.HighlightedText),
+            palette.color(Role.Highlight),
+        )
     if chosen:
         accent = moved_by_pointer(option, palette.color(Role.Highlight))
         return accent, accent, palette.color(Role.HighlightedText)

@@ -213,3 +213,17 @@ def test_the_focus_can_be_seen(qtbot: QtBot, scheme: Scheme) -> None:
         edge = [focused.pixelColor(x, row).name() for x in range(3)]
         assert PALETTES[scheme].accent in edge, edge
         assert without != focused
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+def test_a_ticked_box_stands_out_from_a_selected_row(qtbot: QtBot, scheme: Scheme) -> None:
+    listed = QListWidget()
+    listed.addItem("Transactions")
+    listed.item(0).setCheckState(Qt.CheckState.Checked)
+    listed.setCurrentRow(0)
+    listed.resize(160, 60)
+    picture = shown(qtbot, listed, scheme)
+    row = listed.visualItemRect(listed.item(0)).translated(listed.viewport().pos())
+    box = [picture.pixelColor(x, row.center().y()).name() for x in range(row.left() + 2, row.left() + 20)]
+    accent = PALETTES[scheme].accent
+    assert sum(contrast(colour, accent) >= 3 for colour in box) >= 6, box

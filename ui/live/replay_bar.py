@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 from app.domain.text import tr
 from app.live.replay import ReplaySource
 from app.live.replay_clock import SPEEDS
+from ui.icons import SMALL_ICON, set_icon
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
 from ui.widgets.elided import ElidedComboBox
@@ -45,13 +46,17 @@ class ReplayBar(QWidget):
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time runs to the right in every script
         self.source: ReplaySource | None = None
         self.play = QPushButton(tr("&Pause"), self)
-        self.before = QPushButton(tr("◂ C&heckpoint"), self)
-        self.after = QPushButton(tr("Chec&kpoint ▸"), self)
+        self.before = QPushButton(tr("C&heckpoint"), self)
+        self.after = QPushButton(tr("Chec&kpoint"), self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.clock = plain_label(parent=self)
         self.speed = ElidedComboBox(self)
         self._lay_out()
         self._name()
+        self._theme = theme
+        set_icon(self.play, "pause", theme)
+        set_icon(self.before, "skip-back", theme)
+        set_icon(self.after, "skip-forward", theme)
         self.clock.setFont(theme.number_font())
         theme.changed.connect(lambda: self.clock.setFont(theme.number_font()))
         self.play.clicked.connect(self.toggle)
@@ -65,7 +70,7 @@ class ReplayBar(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SMALL)
-        widest = self.fontMetrics().horizontalAdvance(tr("&Pause") + tr("&Play"))
+        widest = self.fontMetrics().horizontalAdvance(tr("&Pause") + tr("&Play")) + SMALL_ICON
         self.play.setMinimumWidth(widest)
         left: tuple[QWidget, ...] = (self.play, self.before, self.after)
         right: tuple[QWidget, ...] = (self.clock, self.speed)
@@ -78,6 +83,8 @@ class ReplayBar(QWidget):
     def _name(self) -> None:
         self.slider.setAccessibleName(tr("Where the replay is"))
         self.clock.setAccessibleName(tr("Time of the replay"))
+        self.before.setAccessibleName(tr("The checkpoint before"))
+        self.after.setAccessibleName(tr("The next checkpoint"))
         self.before.setToolTip(tr("Jump to shortly before the checkpoint before this one (Shift+C)"))
         self.after.setToolTip(tr("Jump to shortly before the next checkpoint (C)"))
         self.play.setToolTip(tr("Stand still, or go on (P); J and L jump by 10 s"))
@@ -125,6 +132,7 @@ class ReplayBar(QWidget):
         self.clock.setText(f"{signed_clock(position_s)} / {signed_clock(source.end_s)}")
         stands = source.paused or source.at_end
         self.play.setText(tr("&Play") if stands else tr("&Pause"))
+        set_icon(self.play, "play" if stands else "pause", self._theme)
         self._show_speed(source.speed)
 
     def _show_speed(self, speed: float) -> None:

@@ -29,9 +29,7 @@ class ToolBar(QToolBar):
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        for command in shown_commands():
-            if command.icon and command.id in actions:
-                set_icon(actions[command.id], command.icon, theme)
+        _show_icons(actions, theme, only_in_tool_bar=True)
         self.setIconSize(QSize(SMALL_ICON, SMALL_ICON))
         self._buttons = {
             command.id: self._add_button(actions[command.id], command.text)
@@ -49,7 +47,9 @@ class ToolBar(QToolBar):
         self.menu_button.setToolTip(tr("All commands"))
         self.menu_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.menu_button.setMenu(_make_menu(self.menu_button, actions))
+        menu = _make_menu(self.menu_button, actions)
+        menu.aboutToShow.connect(lambda: _show_icons(actions, theme))
+        self.menu_button.setMenu(menu)
         self.addWidget(self.menu_button)
 
     def _add_button(self, action: QAction, text: str) -> QAction:
@@ -64,6 +64,13 @@ class ToolBar(QToolBar):
         """Show the buttons of these commands beside the menu."""
         for name, action in self._buttons.items():
             action.setVisible(name in wanted)
+
+
+def _show_icons(actions: Mapping[str, QAction], theme: Theme, *, only_in_tool_bar: bool = False) -> None:
+    """Give commands their icons; those of the menu when it is opened first: a window is shown sooner."""
+    for command in shown_commands():
+        if command.icon and command.id in actions and (command.in_tool_bar or not only_in_tool_bar):
+            set_icon(actions[command.id], command.icon, theme)
 
 
 def _make_menu(parent: QWidget, actions: Mapping[str, QAction]) -> QMenu:

@@ -178,7 +178,8 @@ class LibraryDelegate(QStyledItemDelegate):
     ) -> None:
         metrics = QFontMetrics(look.small)
         width = min(metrics.height() * _SPARK_EMS, area.width() // 3)
-        if len(row.run.spark) > 1 and self._warning_width(metrics, row) <= area.width() - width:
+        left = area.width() - width - metrics.height() // 2
+        if len(row.run.spark) > 1 and self._warning_width(metrics, row) <= left:
             self._paint_spark(
                 painter, area.adjusted(area.width() - width, 2, 0, -2), look, row, colour_number
             )
