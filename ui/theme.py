@@ -16,6 +16,8 @@ from typing import Final
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication
 
+from ui.font_features import set_feature
+
 TINY: Final = 4
 SMALL: Final = 8
 MEDIUM: Final = 12
@@ -269,7 +271,7 @@ class Theme(QObject):
     def number_font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
         """Return a font whose digits are all of one width, for numbers that change."""
         font = self.font(scale, bold=bold)
-        font.setFeature(QFont.Tag("tnum"), 1)
+        set_feature(font, "tnum", 1)
         return font
 
     def fixed_font(self, scale: float = 1.0) -> QFont:

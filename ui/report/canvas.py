@@ -27,6 +27,7 @@ from PySide6.QtGui import (
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from ui.font_features import set_feature
 from ui.theme import PALETTES, SERIES, Palette, Scheme
 
 Array = NDArray[np.float64]
@@ -136,7 +137,7 @@ class Canvas:
             font.setBold(kind.bold)
             font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
             font.setKerning(False)  # one run of glyphs a text: what is copied out has no odd spaces
-            font.setFeature(QFont.Tag("liga"), 0)  # nor ligatures, which nobody's search finds
+            set_feature(font, "liga", 0)  # nor ligatures, which nobody's search finds
             self._fonts[kind] = font, QFontMetricsF(font, self._device)
         return self._fonts[kind]
 

@@ -29,6 +29,9 @@ from ui.widgets.texts import ErrorText, Heading, ReservedLines, Text, WrappedLab
 HELP: Final = "help_key"
 """Dynamic property of widgets that the quiet panel explains."""
 
+_ROLE_OF_FLAGS: Final = Qt.ItemDataRole.UserRole.value - 1
+"""Where QStandardItem keeps its flags (QStandardItem::setFlags in Qt's qstandarditemmodel.cpp)."""
+
 
 def plain(text: str) -> str:
     """Return a label's text without its mnemonic, for screen readers."""
@@ -122,6 +125,17 @@ def combo_box() -> QComboBox:
     box.installEventFilter(_Unscrolled(box))
     box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     return box
+
+
+def set_row_enabled(box: QComboBox, row: int, *, enabled: bool) -> None:
+    """Let a row of a list be chosen, or show it greyed.
+
+    The flags are written as data, where QStandardItem keeps them, and never through an item of the model:
+    items that ``addItem`` makes are C++'s own, and PySide6 is not told when they go. Its wrapper stays, with
+    the address of memory that is free, and PySide6 6.8 takes whatever lies there next for that item: an event
+    came to HelpPanel.eventFilter as a QStandardItem, and ``event.type()`` was a segmentation fault.
+    """
+    box.setItemData(row, None if enabled else Qt.ItemFlag.NoItemFlags.value, _ROLE_OF_FLAGS)
 
 
 def text_box(theme: Theme, placeholder: str, lines: int) -> QPlainTextEdit:

@@ -57,7 +57,8 @@ class CellsList(QWidget):
         )
         if self.list.count() != len(cells):
             self.list.clear()
-            self.list.addItems([each.name for each in cells])
+            for each in cells:  # items of Python's, not addItems': see ui.widgets.fields.set_row_enabled
+                QListWidgetItem(each.name, self.list)
         for number, each in enumerate(cells):
             self._show(self.list.item(number), each)
         lines = min(_LINES, max(2, len(cells)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QStandardItemModel
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -23,7 +23,7 @@ from app.domain.text import tr
 from app.draft.disks.options import OptionRow
 from ui.theme import LARGE, SMALL, TINY, Theme
 from ui.widgets.elided import ElidedCheckBox, ElidedLabel
-from ui.widgets.fields import HELP, combo_box, line_edit
+from ui.widgets.fields import HELP, combo_box, line_edit, set_row_enabled
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, ReservedLines, Text
 
@@ -128,12 +128,10 @@ class OptionEditor(QWidget):
         self._loading = False
 
     def _show_values(self, box: QComboBox, row: OptionRow) -> None:
-        model = box.model()
         for number, value in enumerate(row.values):
             box.setItemText(number, value.label)
             box.setItemData(number, tooltip(value.obstacle or value.effect), Qt.ItemDataRole.ToolTipRole)
-            if isinstance(model, QStandardItemModel):
-                model.item(number).setEnabled(not value.obstacle)
+            set_row_enabled(box, number, enabled=not value.obstacle)
         box.setCurrentIndex(max(0, box.findData(row.text)) if row.is_own else 0)
 
     def _show_change(self, row: OptionRow) -> None:

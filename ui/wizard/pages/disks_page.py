@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -28,7 +27,7 @@ from app.draft.fields.state import Step
 from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import HELP, Field, Section, combo_box, line_edit, push_button
+from ui.widgets.fields import HELP, Field, Section, combo_box, line_edit, push_button, set_row_enabled
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ReservedLines, ScrollingTexts, Text
 from ui.wizard.base.page import Page
@@ -316,9 +315,7 @@ class DisksPage(Page):
             box.setItemText(number, choice.label)
             told = tooltip(f"{choice.obstacle} {choice.words}".strip())
             box.setItemData(number, told, Qt.ItemDataRole.ToolTipRole)
-            model = box.model()
-            if isinstance(model, QStandardItemModel):
-                model.item(number).setEnabled(not choice.obstacle)
+            set_row_enabled(box, number, enabled=not choice.obstacle)
         level = level_of(group.made, len(group.disks))
         box.setCurrentIndex(box.findData(level))
         note = _note(next(each for each in choices if each.level is level)) if group.disks else ""

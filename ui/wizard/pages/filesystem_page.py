@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPlainTextEdit, QRadioButton, QWidget
 from typing_extensions import override
 
@@ -42,7 +41,7 @@ from app.draft.matrix.variants import (
 )
 from ui.theme import LARGE, SMALL, Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import Field, Section, combo_box, describe_button, text_box
+from ui.widgets.fields import Field, Section, combo_box, describe_button, set_row_enabled, text_box
 from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text
@@ -272,11 +271,9 @@ class FilesystemPage(Page):
             self.preset.clear()
             for each in choices:
                 self.preset.addItem(each.label, each.id)
-        model = self.preset.model()
         for row, each in enumerate(choices):
             self.preset.setItemData(row, tooltip(each.obstacle or each.words), Qt.ItemDataRole.ToolTipRole)
-            if isinstance(model, QStandardItemModel):
-                model.item(row).setEnabled(not each.obstacle)
+            set_row_enabled(self.preset, row, enabled=not each.obstacle)
         chosen = preset_of(self.made)
         self.preset.setCurrentIndex(self.preset.findData(chosen))
         words = next(each for each in choices if each.id == chosen)

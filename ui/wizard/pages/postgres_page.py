@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -27,7 +26,7 @@ from app.postgres.presets import PRESETS
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import Choice, Field, combo_box, line_edit, text_box
+from ui.widgets.fields import Choice, Field, combo_box, line_edit, set_row_enabled, text_box
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
@@ -204,11 +203,9 @@ class PostgresPage(Page):
         self._unusable.setVisible(bool(reasons))
 
     def _disable(self, row: int, reason: str) -> None:
-        model = self.installation.model()
-        if isinstance(model, QStandardItemModel):
-            model.item(row).setEnabled(False)
-            model.item(row).setToolTip(tooltip(reason))
-            model.item(row).setData(reason, Qt.ItemDataRole.AccessibleDescriptionRole)
+        set_row_enabled(self.installation, row, enabled=False)
+        self.installation.setItemData(row, tooltip(reason), Qt.ItemDataRole.ToolTipRole)
+        self.installation.setItemData(row, reason, Qt.ItemDataRole.AccessibleDescriptionRole)
 
     @override
     def refresh(self) -> None:

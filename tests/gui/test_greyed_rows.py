@@ -1,0 +1,31 @@
+"""Rows of a list to choose from are greyed without a wrapper of an item that C++ owns."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+import ui
+from ui.widgets.fields import combo_box, set_row_enabled
+
+pytestmark = pytest.mark.gui
+
+
+@pytest.mark.usefixtures("qapp")
+def test_a_greyed_row_cannot_be_chosen_until_it_is_enabled_again() -> None:
+    box = combo_box()
+    box.addItems(["ext4", "xfs"])
+    flags = box.model().index(1, 0).flags()
+    assert flags & Qt.ItemFlag.ItemIsEnabled
+    set_row_enabled(box, 1, enabled=False)
+    assert not box.model().index(1, 0).flags() & Qt.ItemFlag.ItemIsEnabled
+    assert box.model().index(0, 0).flags() == flags, "the other row stays as it is"
+    set_row_enabled(box, 1, enabled=True)
+    assert box.model().index(1, 0).flags() == flags
+
+
+def test_no_module_takes_hold_of_an_item_that_cpp_owns() -> None:
+    source = {path: path.read_text(encoding="utf-8") for path in Path(ui.__path__[0]).rglob("*.py")}
+    wrapped = re.compile(r"QStandardItemModel|model\(\)\.item\(|list\.addItems?\(")
+    assert [path.name for path, text in source.items() if wrapped.search(text)] == []

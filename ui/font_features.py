@@ -1,0 +1,53 @@
+"""OpenType features of fonts, with every PySide6 from 6.8.0 on.
+
+``QFont.Tag`` cannot be made from a text before PySide6 6.8.3: the constructor raises TypeError, and there is
+no other that makes one. Debian 13 ships 6.8.2.1. There a font gets its feature by way of its stream, whose
+format Qt keeps for each ``QDataStream.Version``: since 6.7 it ends with the features (a number of pairs, the
+pairs) and the axes of a variable font (a number of pairs), see operator<< in Qt's qfont.cpp.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from PySide6.QtCore import QByteArray, QDataStream, QIODevice
+from PySide6.QtGui import QFont
+
+HAS_TAGS: Final = hasattr(QFont.Tag, "fromString")
+"""Whether a tag can be made from a text here."""
+
+_NOTHING: Final = struct.pack(">II", 0, 0)
+
+
+def set_feature(font: QFont, tag: str, value: int) -> None:
+    """Switch an OpenType feature of a font that has none set yet: four letters of the registry, 0 is off.
+
+    Raises:
+        ValueError: the tag is not four letters, or another feature is set and tags cannot be made here.
+    """
+    if len(tag.encode("ascii")) != 4:
+        raise ValueError(tag)
+    if HAS_TAGS:
+        font.setFeature(QFont.Tag(tag), value)
+    else:
+        set_feature_by_stream(font, tag, value)
+
+
+def set_feature_by_stream(font: QFont, tag: str, value: int) -> None:
+    """Do the same without a tag.
+
+    Raises:
+        ValueError: another feature, or an axis of a variable font, is set.
+    """
+    written = QByteArray()
+    out = QDataStream(written, QIODevice.OpenModeFlag.WriteOnly)
+    out.setVersion(QDataStream.Version.Qt_6_8.value)
+    _ = out << font
+    told = bytes(written.data())
+    if font.featureTags() or not told.endswith(_NOTHING):
+        raise ValueError(tag)
+    changed = told.removesuffix(_NOTHING) + struct.pack(">I4sII", 1, tag.encode("ascii"), value, 0)
+    back = QDataStream(QByteArray(changed))
+    back.setVersion(QDataStream.Version.Qt_6_8.value)
+    _ = back >> font
