@@ -143,6 +143,16 @@ def paint_tool_button(painter: QPainter, option: QStyleOption) -> None:
         round_box(painter, option.rect, ground, ring, width=RING)
 
 
+def paint_line_below(painter: QPainter, option: QStyleOption) -> None:
+    """Paint the line on which tabs stand."""
+    painter.fillRect(option.rect.adjusted(0, option.rect.height() - 1, 0, 0), quiet_line(option))
+
+
+def paint_group(painter: QPainter, option: QStyleOption) -> None:
+    """Paint the edge of a group of controls."""
+    round_box(painter, option.rect, None, quiet_line(option), CARD_RADIUS)
+
+
 def paint_field(painter: QPainter, option: QStyleOption) -> None:
     """Paint the ground of a field for text."""
     enabled = bool(option.state & State.State_Enabled)

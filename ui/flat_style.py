@@ -63,7 +63,35 @@ _PAINTED: Final[dict[Primitive, Callable[[QPainter, QStyleOption], None]]] = {
     Primitive.PE_IndicatorCheckBox: parts.paint_tick_box,
     Primitive.PE_IndicatorItemViewItemCheck: parts.paint_tick_box,
     Primitive.PE_IndicatorRadioButton: parts.paint_radio,
+    Primitive.PE_FrameTabBarBase: parts.paint_line_below,
+    Primitive.PE_FrameGroupBox: parts.paint_group,
 }
+
+
+_PRIMITIVES: Final = frozenset(
+    {
+        *_PAINTED,
+        *_ARROWS,
+        Primitive.PE_PanelLineEdit,
+        Primitive.PE_FrameLineEdit,
+        Primitive.PE_FrameFocusRect,
+        Primitive.PE_Frame,
+    }
+)
+_CONTROLS: Final = frozenset(
+    {
+        Control.CE_TabBarTabShape,
+        Control.CE_TabBarTabLabel,
+        Control.CE_ToolBar,
+        Control.CE_HeaderSection,
+        Control.CE_ProgressBarGroove,
+        Control.CE_ProgressBarContents,
+        Control.CE_ToolButtonLabel,
+        Control.CE_PushButtonLabel,
+        Control.CE_Splitter,
+    }
+)
+"""What is painted here; everything else is Fusion's."""
 
 
 class FlatStyle(QProxyStyle):
@@ -77,8 +105,9 @@ class FlatStyle(QProxyStyle):
         painter: QPainter,
         widget: QWidget | None = None,
     ) -> None:
-        paint = _PAINTED.get(element)
-        if paint is not None:
+        if element not in _PRIMITIVES:  # first, for cells of tables are many
+            super().drawPrimitive(element, option, painter, widget)
+        elif (paint := _PAINTED.get(element)) is not None:
             paint(painter, option)
         elif element in _ARROWS:
             parts.paint_chevron(painter, option.rect, _ARROWS[element], option)
@@ -97,8 +126,6 @@ class FlatStyle(QProxyStyle):
             )
         elif element is Primitive.PE_FrameGroupBox:
             parts.round_box(painter, option.rect, None, parts.quiet_line(option), parts.CARD_RADIUS)
-        else:
-            super().drawPrimitive(element, option, painter, widget)
 
     @override
     def drawControl(
@@ -108,7 +135,9 @@ class FlatStyle(QProxyStyle):
         painter: QPainter,
         widget: QWidget | None = None,
     ) -> None:
-        if element is Control.CE_TabBarTabShape and isinstance(option, QStyleOptionTab) and _lies(option):
+        if element not in _CONTROLS:
+            super().drawControl(element, option, painter, widget)
+        elif element is Control.CE_TabBarTabShape and isinstance(option, QStyleOptionTab) and _lies(option):
             _paint_tab(painter, option)
         elif element is Control.CE_ToolBar:
             painter.fillRect(option.rect, option.palette.color(Role.Window))
