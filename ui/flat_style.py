@@ -116,16 +116,8 @@ class FlatStyle(QProxyStyle):
                 parts.paint_field(painter, option)
             elif element is Primitive.PE_PanelLineEdit:
                 super().drawPrimitive(element, option, painter, widget)
-        elif element is Primitive.PE_FrameFocusRect:
-            _paint_focus(painter, option, widget)
-        elif element is Primitive.PE_Frame:
-            _paint_frame(painter, option, widget)
-        elif element is Primitive.PE_FrameTabBarBase:
-            painter.fillRect(
-                option.rect.adjusted(0, option.rect.height() - 1, 0, 0), parts.quiet_line(option)
-            )
-        elif element is Primitive.PE_FrameGroupBox:
-            parts.round_box(painter, option.rect, None, parts.quiet_line(option), parts.CARD_RADIUS)
+        else:
+            _PAINTED_BY_WIDGET[element](painter, option, widget)
 
     @override
     def drawControl(
@@ -407,6 +399,12 @@ def _paint_frame(painter: QPainter, option: QStyleOption, widget: QWidget | None
         parts.round_box(painter, option.rect, ground, parts.quiet_line(option), parts.CARD_RADIUS)
     elif _has_frame(option):
         parts.round_box(painter, option.rect, None, line, parts.BOX_RADIUS)
+
+
+_PAINTED_BY_WIDGET: Final = {
+    Primitive.PE_FrameFocusRect: _paint_focus,
+    Primitive.PE_Frame: _paint_frame,
+}
 
 
 def _paint_tab(painter: QPainter, option: QStyleOptionTab) -> None:
