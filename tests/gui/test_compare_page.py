@@ -514,6 +514,10 @@ def test_the_table_says_what_the_verdicts_say_and_can_be_copied(
     text = view.table.text_of_selection()
     assert text.startswith("Configuration,Runs,TPS,")
     assert "xfs is 10.0 % faster than ext4" in text
+    headings = [view.table.horizontalHeaderItem(number) for number in range(view.table.columnCount())]
+    told = {each.text(): each.toolTip() for each in headings if each is not None}
+    assert "holds what endless repeats would give" in told["95 % interval"]
+    assert "99 of 100 transactions" in next(told[each] for each in told if "99th percentile" in each)
     view.table.selectRow(0)
     assert "faster" not in view.table.text_of_selection()
 

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.analysis.glossary import GLOSSARY
 from app.library import entries
 from app.live.campaign_status import CampaignStatus, RunStatus
 from app.runfile.writer import RunState
@@ -760,6 +761,8 @@ def test_the_help_lists_every_key_and_the_machine(
     for keys, text in key_lines():
         assert f"{keys}  {text}" in told
     assert len(key_lines()) == len(KEYS) + sum(bool(command.keys) for command in shown_commands())
+    for term in GLOSSARY:
+        assert f"{term.word}  {term.meaning}" in helping.words.toPlainText()
     qtbot.waitUntil(lambda: "postgresql" in helping.machine.toPlainText(), timeout=60_000)
     assert "pgFooting" in helping.program.toPlainText()
     activate(qtbot, window)

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QTableWidget, QTableWidgetItem
 from typing_extensions import override
 
+from app.analysis.glossary import meaning_of
 from app.analysis.labels import one_line
 from app.comparison.comparison import RunComparison
 from app.comparison.figures import (
@@ -39,6 +40,7 @@ from ui.compare.parts import View, sentence_label
 from ui.compare.phases_view import PhasesView
 from ui.compare.result import ResultView
 from ui.theme import Theme
+from ui.widgets.formatting import tooltip
 
 
 class _Table(QTableWidget):
@@ -106,6 +108,9 @@ class TableView(View):
         self.table.setRowCount(len(comparison.rows))
         self.table.setHorizontalHeaderLabels([column.heading for column in columns])
         for number, column in enumerate(columns):
+            heading = self.table.horizontalHeaderItem(number)
+            if heading is not None and (meaning := meaning_of(column.id)):
+                heading.setToolTip(tooltip(meaning))
             for place, group in enumerate(comparison.groups):
                 item = _item(column, place)
                 if column.id == ComparisonColumn.CONFIGURATION:

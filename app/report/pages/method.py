@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.bottleneck import describe_causes
 from app.analysis.cold_caches import MOST_CACHED
+from app.analysis.glossary import GlossaryTerm, terms_of_report
 from app.analysis.properties import LABELS, WORKLOAD
 from app.comparison.comparison import RunComparison
 from app.comparison.offered_load import KEPT_SHARE
@@ -36,7 +36,7 @@ def method(found: Findings) -> Iterator[Block]:
     for sentence in (*_comparing(found), *found.notes):
         yield Text(TextRole.SMALL, sentence)
     yield Text(TextRole.SUBHEADING, tr("Words"))
-    yield plain_table(_WORD_COLUMNS, _WORDS, size=TableSize.SMALL)
+    yield plain_table(_WORD_COLUMNS, terms_of_report(), size=TableSize.SMALL)
 
 
 def _measuring(comparison: RunComparison) -> Iterator[str]:
@@ -156,60 +156,7 @@ def _comparing(found: Findings) -> Iterator[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A word of the report and what it means."""
-
-    word: str
-    meaning: str
-
-
-_WORD_COLUMNS: Final[tuple[Column[_Word], ...]] = (
+_WORD_COLUMNS: Final[tuple[Column[GlossaryTerm], ...]] = (
     Column("word", tr("Word"), lambda row: row.word, CellKind.LABEL),
     Column("meaning", tr("Meaning"), lambda row: row.meaning, CellKind.WORDS),
-)
-
-_WORDS: Final = (
-    _Word(tr("p99"), tr("99 of 100 transactions were faster than this.")),
-    _Word(tr("jitter"), tr("Standard deviation of the TPS per second, by their mean.")),
-    _Word(
-        tr("stalled"),
-        tr(
-            "Seconds below 10 % of what was reached near them (the lower of the 95th percentiles of the five"
-            " minutes before and after), below 1 % of the run's own, or without any transaction."
-        ),
-    ),
-    _Word(tr("drift"), tr("The mean of the last tenth of a run by that of the first, minus one.")),
-    _Word(
-        tr("steady"),
-        tr("Five equal rounds within 20 % of their mean, with a trend within 10 % (as in SNIA's tests)."),
-    ),
-    _Word(
-        tr("cell"),
-        tr("A combination of everything but one factor, measured at two levels of that factor."),
-    ),
-    _Word(tr("/ tx"), tr("What one transaction cost: the mean rate of a counter by the mean TPS.")),
-    _Word(
-        tr("disturbed"),
-        tr("Others used the CPUs, the disks or memory meanwhile, or the machine was slowed down; see above."),
-    ),
-    _Word(
-        tr("UNSAFE"),
-        tr(
-            "An option that lets committed transactions, or the database, be lost in a crash or a power "
-            "failure. Its numbers are not comparable with safe ones."
-        ),
-    ),
-    _Word(tr("capacity"), tr("TPS of a configuration that did not keep the rate at which load was offered.")),
-    _Word(
-        tr("closed loop"),
-        tr("Each client sends its next transaction when it has an answer: a slow server is asked less."),
-    ),
-    _Word(
-        tr("imported"), tr("Measured elsewhere, not by pgFooting; what its files do not hold is not known.")
-    ),
-    _Word(
-        tr("sampled"),
-        tr("The log holds one in so many transactions; counts of seconds are scaled by that."),
-    ),
 )

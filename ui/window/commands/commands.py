@@ -171,7 +171,7 @@ COMMANDS: Final = (
         "help",
         tr("&Help and machine"),
         "F1",
-        tr("Keys, and what works on this machine."),
+        tr("Keys, what words mean, and what works on this machine."),
         icon="circle-question-mark",
     ),
     Command(

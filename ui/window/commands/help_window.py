@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTabWidget, QTextBrowse
 from typing_extensions import override
 
 from app import VERSION
+from app.analysis.glossary import GLOSSARY
 from app.cli.doctor.doctor import Check, examine_machine
 from app.domain.errors import FootingError
 from app.domain.text import tr
@@ -47,6 +48,7 @@ class HelpWindow(QDialog):
 
     Attributes:
         keys: the page of the keys.
+        words: the page of the glossary.
         machine: the page of the doctor's findings.
         program: the page about the program.
     """
@@ -61,8 +63,10 @@ class HelpWindow(QDialog):
         self.keys = self._page(tr("Keys"))
         self.machine = self._page(tr("What works on this machine"))
         self.program = self._page(tr("About pgFooting"))
+        self.words = self._page(tr("What words mean"))
         pages = QTabWidget(self)
         pages.addTab(self.keys, tr("&Keys"))
+        pages.addTab(self.words, tr("&Words"))
         pages.addTab(self.machine, tr("This &machine"))
         pages.addTab(self.program, tr("&About"))
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
@@ -95,6 +99,7 @@ class HelpWindow(QDialog):
 
     def _write(self) -> None:
         self._fill(self.keys, [_Line(keys, text) for keys, text in key_lines()])
+        self._fill(self.words, [_Line(each.word, each.meaning) for each in GLOSSARY])
         self._fill(self.machine, self._machine_lines())
         self._fill(self.program, self._program_lines())
 
