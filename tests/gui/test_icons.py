@@ -73,6 +73,7 @@ def test_the_tool_bar_has_an_icon_and_a_word_each(qtbot: QtBot) -> None:
     actions = {command.id: QAction(command.text) for command in COMMANDS}
     bar = ToolBar(actions, Theme(Scheme.LIGHT))
     qtbot.addWidget(bar)
+    assert not actions["replay"].icon().isNull(), "it has a button above the facts"
     bar.menu_button.menu().aboutToShow.emit()
     for command in COMMANDS:
         assert actions[command.id].icon().isNull() == (not command.icon), command.id

@@ -13,6 +13,7 @@ from ui.icons import SMALL_ICON, set_icon
 from ui.theme import Theme
 from ui.window.commands.tools import shown_commands
 
+_ABOVE_THE_FACTS = frozenset({"replay", "race"})
 _BREAKS_AFTER = frozenset({"import", "race", "start", "edit", "panel", "clear", "example"})
 
 
@@ -29,7 +30,7 @@ class ToolBar(QToolBar):
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        _show_icons(actions, theme, only_in_tool_bar=True)
+        _show_icons(actions, theme, only_in_sight=True)
         self.setIconSize(QSize(SMALL_ICON, SMALL_ICON))
         self._buttons = {
             command.id: self._add_button(actions[command.id], command.text)
@@ -66,10 +67,11 @@ class ToolBar(QToolBar):
             action.setVisible(name in wanted)
 
 
-def _show_icons(actions: Mapping[str, QAction], theme: Theme, *, only_in_tool_bar: bool = False) -> None:
-    """Give commands their icons; those of the menu when it is opened first: a window is shown sooner."""
+def _show_icons(actions: Mapping[str, QAction], theme: Theme, *, only_in_sight: bool = False) -> None:
+    """Give commands their icons; those of the menu when it is opened first: the window is shown sooner."""
     for command in shown_commands():
-        if command.icon and command.id in actions and (command.in_tool_bar or not only_in_tool_bar):
+        in_sight = command.in_tool_bar or command.id in _ABOVE_THE_FACTS
+        if command.icon and command.id in actions and (in_sight or not only_in_sight):
             set_icon(actions[command.id], command.icon, theme)
 
 
