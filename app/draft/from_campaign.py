@@ -49,16 +49,25 @@ _NAMES: Final = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory"), Place.D
 _OTHER_PLACES: Final = {Place.FOLDER: Place.OTHER_FOLDER, Place.MEMORY: Place.OTHER_MEMORY}
 
 
-def first_parts(repeats: int = 0) -> DraftParts:
-    """Return the draft of a first look: the default folder against memory.
+def first_parts(repeats: int = 0, *, on_disks: bool = False) -> DraftParts:
+    """Return the draft of a first look: the default folder against memory, or spare disks.
 
     Args:
         repeats: as often each configuration is measured; 0 for what a campaign file has that says nothing.
+        on_disks: spare disks are ticked, and nothing else.
     """
     parts = DraftParts()
     parts.values["repeats"] = str(repeats) if repeats else ""
-    _complete_where(parts, ticked=frozenset({Place.FOLDER, Place.MEMORY}))
+    ticked = {Place.DISKS} if on_disks else {Place.FOLDER, Place.MEMORY}
+    _complete_where(parts, ticked=frozenset(ticked))
     return parts
+
+
+def tick_disks(parts: DraftParts) -> None:
+    """Tick spare disks on the first page; what is ticked there already stays."""
+    for each in parts.configurations:
+        if each.from_where and each.place is Place.DISKS:
+            each.chosen = True
 
 
 def parts_of(campaign: Campaign) -> DraftParts:

@@ -72,7 +72,7 @@ def clipped(page: StartPage) -> list[str]:
 
 
 def overlapping(page: StartPage) -> bool:
-    buttons = [page.new, page.open, page.example]
+    buttons = [page.new, page.disks, page.example]
     rects = [QRect(button.mapTo(page, QPoint(0, 0)), button.size()) for button in buttons]
     return any(one.intersects(other) for i, one in enumerate(rects) for other in rects[i + 1 :])
 
@@ -80,6 +80,7 @@ def overlapping(page: StartPage) -> bool:
 def test_the_three_choices_ask_for_what_they_say(qtbot: QtBot, page: StartPage) -> None:
     for button, signal in (
         (page.new, page.new_asked),
+        (page.disks, page.disks_asked),
         (page.open, page.open_asked),
         (page.example, page.example_asked),
     ):

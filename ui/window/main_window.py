@@ -153,7 +153,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         start = self.start_page
-        start.new_asked.connect(self.campaigns.open_wizard)
+        self.campaigns.follow_doors(start.new_asked, start.disks_asked)
         start.open_asked.connect(self.opener.choose_files)
         start.example_asked.connect(self.opener.open_example)
         start.look_again_asked.connect(self._look_at_machine)

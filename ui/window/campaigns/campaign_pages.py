@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+from PySide6.QtCore import QObject, QSettings, QTimer, Signal, SignalInstance
 from PySide6.QtWidgets import QWidget
 
 from app.domain.errors import FootingError
@@ -79,6 +79,7 @@ class CampaignPages(QObject):
         self.wizard: Wizard | None = None
         self._loading: BackgroundOp[ReplaySource] | None = None
         self._draft: CampaignDraft | None = None
+        self._untouched = ""
         self._queued_key = ""
         self._reading: BackgroundOp[Campaign] | None = None
         self._keeping = QTimer(self, singleShot=True, interval=_KEEP_MS)
@@ -96,10 +97,17 @@ class CampaignPages(QObject):
 
     # The wizard
 
-    def open_wizard(self) -> None:
-        """Ask what shall be measured; one wizard at a time."""
-        from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
-        from app.draft.from_campaign import first_parts  # noqa: PLC0415 - not needed to show the window
+    def follow_doors(self, here: SignalInstance, disks: SignalInstance) -> None:
+        """Open the wizard when somebody wants to try it here, or to measure spare disks."""
+        here.connect(self.open_wizard)
+        disks.connect(lambda: self.open_wizard(on_disks=True))
+
+    def open_wizard(self, *, on_disks: bool = False) -> None:
+        """Ask what shall be measured; one wizard at a time.
+
+        Args:
+            on_disks: spare disks are ticked, and nothing else where nothing was filled in.
+        """
         from ui.wizard.wizard import Wizard  # noqa: PLC0415 - not needed to show the window
 
         if self.wizard is not None:
@@ -110,8 +118,7 @@ class CampaignPages(QObject):
             self.refused.emit(f"{reason} {hint}", tr("Pre&ferences …"), self._show_preferences)
             return
         self._queued_key = ""
-        if self._draft is None:
-            self._draft = CampaignDraft(first_parts(read_preferences()[0].repeats))
+        self._fill_in(on_disks=on_disks)
         self.wizard = Wizard(
             self._theme, self._draft, self._window, settings=self._settings, library=self._library
         )
@@ -120,6 +127,19 @@ class CampaignPages(QObject):
         self.wizard.draft_changed.connect(self._keeping.start)
         self.wizard.finished.connect(self._forget_wizard)
         self.wizard.open()
+
+    def _fill_in(self, *, on_disks: bool) -> None:
+        """Begin a draft where there is none that somebody changed; tick spare disks where they are wanted."""
+        from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
+        from app.draft.from_campaign import first_parts, tick_disks  # noqa: PLC0415 - likewise
+
+        if self._draft is None or repr(self._draft.parts) == self._untouched:
+            environment = None if self._draft is None else self._draft.environment
+            parts = first_parts(read_preferences()[0].repeats, on_disks=on_disks)
+            self._draft = CampaignDraft(parts, environment)
+            self._untouched = repr(parts)
+        elif on_disks:
+            tick_disks(self._draft.parts)
 
     def _show_preferences(self) -> None:
         from ui.window.commands.preferences_dialog import PreferencesDialog  # noqa: PLC0415 - first used

@@ -1,4 +1,4 @@
-"""The first page: three large choices, and what is missing on this machine before one of them can work."""
+"""The first page: three doors, and what is missing on this machine before one of them can work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.choice_button import ChoiceButton
-from ui.widgets.formatting import one_line
+from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.plain_label import plain_label
 from ui.window.pages.waiting_list import WaitingList
 
@@ -32,13 +32,14 @@ if TYPE_CHECKING:
 
 
 class StartPage(QScrollArea):
-    """New benchmark, Open runs, Look at an example; campaigns that wait to go on.
+    """Three doors: try it here, spare disks, a real comparison; below them what waits, and runs to open.
 
     Attributes:
         waiting: the campaigns that were interrupted.
 
     Signals:
         new_asked: start the wizard.
+        disks_asked: start it with spare disks.
         open_asked: choose run files.
         example_asked: show the runs that ship with the program.
         look_again_asked: look at the machine again.
@@ -46,6 +47,7 @@ class StartPage(QScrollArea):
     """
 
     new_asked = Signal()
+    disks_asked = Signal()
     open_asked = Signal()
     example_asked = Signal()
     look_again_asked = Signal()
@@ -63,33 +65,40 @@ class StartPage(QScrollArea):
         )
         self.question.setWordWrap(True)
         self.new = ChoiceButton(
-            tr("&New benchmark"),
-            tr("Choose where the data lives; a folder and memory need no preparation. Live in a minute."),
+            tr("Try it h&ere"),
+            tr("A folder against memory: nothing is formatted and no root is needed. Live in a minute."),
             theme,
             icon="plus",
         )
-        self.open = ChoiceButton(
-            tr("&Open runs"),
-            tr("Run files (*.footing) of this or another machine, laid over each other."),
+        self.disks = ChoiceButton(
+            tr("My spare &disks"),
+            tr(
+                "Filesystems, arrays and options on disks that you choose. They are erased, and only after "
+                "you typed the end of each serial number."
+            ),
             theme,
-            icon="folder-open",
+            icon="hard-drive",
         )
         self.example = ChoiceButton(
-            tr("Look at an &example"),
+            tr("Look at a real &comparison"),
             tr("ext4, XFS, btrfs and ZFS over each other, as Tomas Vondra measured them in 2022."),
             theme,
             icon="lightbulb",
         )
+        self.open = QPushButton(tr("&Open runs …"))
+        runs = tr("Run files (*.footing) of this or another machine, laid over each other.")
+        self.open.setToolTip(tooltip(runs))
         self.library = QPushButton(tr("Show the &library"))
         self.library.setVisible(False)
         self._choices = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._choices.setSpacing(MEDIUM)
-        for button in (self.new, self.open, self.example):
+        for button in (self.new, self.disks, self.example):
             self._choices.addWidget(button, 1)
         self.findings = _Findings(theme)
         self.waiting = WaitingList()
         self._lay_out()
         self.new.clicked.connect(self.new_asked)
+        self.disks.clicked.connect(self.disks_asked)
         self.open.clicked.connect(self.open_asked)
         self.example.clicked.connect(self.example_asked)
         self.library.clicked.connect(self.library_asked)
@@ -109,7 +118,12 @@ class StartPage(QScrollArea):
         middle.addSpacing(MEDIUM)
         middle.addWidget(self.waiting)
         middle.addWidget(self.findings)
-        middle.addWidget(self.library, 0, Qt.AlignmentFlag.AlignLeft)
+        others = QHBoxLayout()
+        others.setSpacing(MEDIUM)
+        others.addWidget(self.open)
+        others.addWidget(self.library)
+        others.addStretch(1)
+        middle.addLayout(others)
         middle.addStretch(3)
         self._column = QWidget(page)
         self._column.setLayout(middle)
@@ -136,15 +150,17 @@ class StartPage(QScrollArea):
         elif isinstance(environment.folder, Problem) and isinstance(environment.memory, Problem):
             problem, hint = environment.folder.message, environment.folder.hint
         self.findings.tell(problem, hint)
-        if problem:
-            self.new.refuse(problem)
-        else:
-            self.new.allow()
+        for door in (self.new, self.disks):
+            door.refuse(problem) if problem else door.allow()
+        if environment.newest is not None and environment.account is not None:  # disks need no folder
+            why = environment.disks.sentence if environment.disks is not None else ""
+            self.disks.refuse(why) if why else self.disks.allow()
 
     def show_problem(self, message: str) -> None:
         """Say that the machine could not be looked at; the wizard tells more."""
         self.findings.tell(message, "")
         self.new.allow()
+        self.disks.allow()
 
     def show_example(self, reason: str) -> None:
         """Let the example be opened, or say why it cannot: an empty reason means that it can."""
