@@ -181,6 +181,17 @@ def test_a_file_of_a_package_is_refused_with_its_name(packaged: str) -> None:
     assert changed() == [packaged]
 
 
+def test_what_a_package_owns_by_now_is_not_removed(layers: None, request: pytest.FixtureRequest) -> None:
+    assert helper("install").returncode == 0
+    before = Path("/usr/libexec/pgfooting-helper").read_bytes()
+    request.getfixturevalue("packaged")
+    Path("/usr/libexec/pgfooting-helper").write_bytes(before)
+    done = helper("uninstall")
+    assert done.returncode == 0
+    assert "Kept, because they belong to a package now: 1 files." in done.stderr
+    assert changed() == ["/usr/libexec/pgfooting-helper"]
+
+
 def test_a_user_changes_nothing() -> None:
     asked = ["setpriv", "--reuid=nobody", "--clear-groups", str(PROGRAM), "install"]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)

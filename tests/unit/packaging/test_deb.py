@@ -1,0 +1,115 @@
+"""The Debian packages are the same bytes twice, and root's part is what packaging/helper installs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.cli.main import build_parser
+
+PROJECT = Path(__file__).parents[3]
+DEBIAN = PROJECT / "packaging" / "debian"
+NAMES = {
+    "PySide6-Essentials": "pyside6.qtwidgets",
+    "typing_extensions": "typing-extensions",
+    "psycopg[binary]": "psycopg",
+}
+needs_dpkg = pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="dpkg-deb is not installed")
+
+
+def build(folder: Path) -> dict[str, Path]:
+    environment = {**os.environ, "PYTHON": sys.executable, "SOURCE_DATE_EPOCH": "1790000000"}
+    program = str(PROJECT / "packaging" / "deb")
+    subprocess.run([program, str(folder)], env=environment, check=True, capture_output=True)
+    return {path.name.partition("_")[0]: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return build(tmp_path_factory.mktemp("packages"))
+
+
+def unpacked(package: Path, folder: Path) -> Path:
+    subprocess.run(["dpkg-deb", "--extract", str(package), str(folder)], check=True)
+    return folder
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@needs_dpkg
+def test_the_same_tree_gives_the_same_bytes(packages: dict[str, Path], tmp_path: Path) -> None:
+    again = build(tmp_path)
+    assert sorted(again) == ["pgfooting", "pgfooting-helper"]
+    for name, path in packages.items():
+        assert (again[name].name, again[name].read_bytes()) == (path.name, path.read_bytes())
+
+
+@needs_dpkg
+def test_everything_is_roots_and_nobody_else_may_write_it(packages: dict[str, Path]) -> None:
+    for path in packages.values():
+        told = subprocess.run(
+            ["dpkg-deb", "--contents", str(path)], capture_output=True, text=True, check=True
+        )
+        for line in told.stdout.splitlines():
+            mode, owner = line.split()[:2]
+            assert owner == "root/root", line
+            assert mode.startswith("l") or (mode[5], mode[8]) == ("-", "-"), line
+
+
+@needs_dpkg
+def test_the_service_is_what_packaging_helper_installs(packages: dict[str, Path], tmp_path: Path) -> None:
+    found = unpacked(packages["pgfooting-helper"], tmp_path / "package")
+    subprocess.run([str(PROJECT / "packaging" / "helper"), "stage", str(tmp_path / "staged")], check=True)
+    staged = files(tmp_path / "staged")
+    assert "usr/libexec/pgfooting-helper" in staged
+    assert {name for name in files(found) if "/doc/" not in name and "/lintian/" not in name} == staged | {
+        "usr/lib/systemd/system/basic.target.wants/pgfooting-recover.service"
+    }
+    assert all((found / name).read_bytes() == (tmp_path / "staged" / name).read_bytes() for name in staged)
+
+
+@needs_dpkg
+def test_the_program_starts_from_the_package_and_its_page_names_every_command(
+    packages: dict[str, Path], tmp_path: Path
+) -> None:
+    found = unpacked(packages["pgfooting"], tmp_path)
+    page = gzip.decompress((found / "usr/share/man/man1/pgfooting.1.gz").read_bytes()).decode()
+    commands = re.findall(r"^ {4}([a-z]+)\b", build_parser().format_help(), re.MULTILINE)
+    assert len(commands) > 10
+    assert re.findall(r"^\.SS pgfooting (\S+)$", page, re.MULTILINE) == commands
+    tree = found / "usr/share/pgfooting"
+    assert not {"README.md", "LICENSE"} & {path.name for path in tree.rglob("*")}
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    argv = [sys.executable, "-P", "-m", "app", "recipes"]
+    told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "quick" in told.stdout
+    copyright_file = (found / "usr/share/doc/pgfooting/copyright").read_text()
+    assert "SIL OPEN FONT LICENSE" in copyright_file
+
+
+def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["window"]]
+    depends = (DEBIAN / "pgfooting.control").read_text()
+    for each in wanted:
+        name, lowest = re.fullmatch(r"([\w\[\]-]+)>=([\d.]+).*", each).groups()  # type: ignore[union-attr]
+        package = f"python3-{NAMES.get(name, name)}"
+        assert re.search(rf"{re.escape(package)} \(>= (1:)?{re.escape(lowest)}\)", depends), each
+
+
+def test_over_a_copy_from_a_checkout_the_package_refuses_and_says_what_to_do() -> None:
+    script = (DEBIAN / "pgfooting-helper.preinst").read_text()
+    manifest = re.search(r"^HOME_FOLDER=(\S+)$", (PROJECT / "packaging" / "helper").read_text(), re.MULTILINE)
+    assert manifest is not None
+    assert f"[ -e {manifest[1]}/MANIFEST ]" in script
+    assert "sudo packaging/helper uninstall" in script
