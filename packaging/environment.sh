@@ -81,13 +81,14 @@ prune_environments() {
 
 # pip reads its own configuration (index, proxy, certificates) as ever, but not where to install. Nothing of the
 # system's Python counts as installed: its versions are not those of the list. Nothing is built: that would run a
-# program of whoever made the package.
+# program of whoever made the package. The lists are complete, so nothing is looked up beside them (--no-deps): an old pip
+# refuses a list that pins coverage, where pytest-cov asks for coverage[toml], from the day of a newer coverage on.
 pip_install() {
   local quiet=()
   [[ -t 2 ]] || quiet=(--quiet --progress-bar off)
   env --unset=PIP_TARGET --unset=PIP_PREFIX --unset=PIP_ROOT PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 \
     "$ENVIRONMENT/bin/python" -I -m pip install "${quiet[@]}" --no-input --ignore-installed --no-compile --require-hashes \
-    --only-binary=:all: --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
+    --no-deps --only-binary=:all: --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
 }
 
 install_requirements() {

@@ -46,7 +46,7 @@ def test_what_is_installed_is_the_list_of_this_python_with_its_hashes(scripts: S
     assert requirements == (lists(scripts) / "run-3.11.txt").read_text()
     assert {"numpy", "psycopg-binary", "pyside6-essentials"} <= names_in(requirements)
     assert "pytest" not in names_in(requirements)
-    for option in ("--require-hashes", "--only-binary=:all:"):
+    for option in ("--require-hashes", "--no-deps", "--only-binary=:all:"):
         assert option in scripts.pip_calls[0]
 
 
