@@ -38,8 +38,11 @@ TIER_OF_FIXTURE = {
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test is in the tier of what it uses, whether or not its module says so."""
+    """A test is in the tier of its folder and of what it uses, whether or not its module says so."""
     for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in TIER_OF_FIXTURE.values():
+            item.add_marker(folder)
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in TIER_OF_FIXTURE:
                 item.add_marker(TIER_OF_FIXTURE[fixture])
