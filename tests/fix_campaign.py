@@ -22,7 +22,7 @@ from app.process.starter import Account
 from app.runfile.reader import RunFile
 
 TOP = Path(__file__).resolve().parents[1]
-PATIENCE_S = 120.0
+PATIENCE_S = 240.0
 
 SETTINGS = """
 [postgresql]

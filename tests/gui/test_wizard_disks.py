@@ -284,7 +284,7 @@ def test_a_disk_that_is_plugged_in_or_pulled_is_seen_at_once_and_the_cursor_stay
     machinery.show(SYSTEM, *SPARE[:2])
     qtbot.waitUntil(lambda: sum("gone" not in words for words in words_of(page, DiskColumn.ANSWER)) == 3)
     assert page.table.key == here
-    assert wizard.next.isEnabled()
+    qtbot.waitUntil(wizard.next.isEnabled)
     machinery.show(SYSTEM, SPARE[0])
     qtbot.waitUntil(lambda: not wizard.next.isEnabled())
     assert "not there any more" in wizard.reason.text()
