@@ -1,6 +1,6 @@
 """Print the requirements of pyproject.toml, one a line, for ``pip install --requirement``.
 
-pip installs a project's dependencies only together with the project, and pgFooting is never built as a wheel;
+pip installs a project's dependencies only together with the project, whose wheel a checkout does not need;
 ``pip install --group`` exists from pip 25.1, Debian 12 has 23.0. So the lists are read here.
 
 Usage: ``requirements.py PYPROJECT [OPTIONAL-GROUP...]``.

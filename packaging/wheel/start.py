@@ -1,0 +1,5 @@
+"""`python -m pgfooting` is the command `pgfooting`."""
+
+from pgfooting import main
+
+main()
