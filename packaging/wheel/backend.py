@@ -76,6 +76,7 @@ def metadata() -> str:
         f"Version: {told['version']}",
         f"Summary: {told['description']}",
         f"Keywords: {','.join(told['keywords'])}",
+        *(f"Maintainer-email: {each['name']} <{each['email']}>" for each in told["maintainers"]),
         f"License-Expression: {told['license']}",
         *(f"License-File: {name}" for name in told["license-files"]),
         *(f"Classifier: {each}" for each in told["classifiers"]),

@@ -6,10 +6,12 @@ import gzip
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -95,6 +97,74 @@ def test_the_program_starts_from_the_package_and_its_page_names_every_command(
     assert "quick" in told.stdout
     copyright_file = (found / "usr/share/doc/pgfooting/copyright").read_text()
     assert "SIL OPEN FONT LICENSE" in copyright_file
+
+
+@needs_dpkg
+def test_the_icon_is_there_in_every_size_that_desktops_ask_for(
+    packages: dict[str, Path], tmp_path: Path
+) -> None:
+    theme = unpacked(packages["pgfooting"], tmp_path) / "usr/share/icons/hicolor"
+    sizes = {16, 22, 24, 32, 48, 64, 128, 256, 512}
+    assert {path.name for path in theme.iterdir()} == {f"{size}x{size}" for size in sizes} | {"scalable"}
+    for size in sizes:
+        content = (theme / f"{size}x{size}" / "apps" / "org.pgfooting.Footing.png").read_bytes()
+        assert content[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", content[16:24]) == (size, size)
+
+
+@needs_dpkg
+def test_metainfo_and_control_name_the_addresses_of_pyproject(
+    packages: dict[str, Path], tmp_path: Path
+) -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    folder = unpacked(packages["pgfooting"], tmp_path) / "usr/share/metainfo"
+    root = ET.fromstring((folder / "org.pgfooting.Footing.metainfo.xml").read_text())  # noqa: S314
+    told = {url.get("type"): url.text for url in root.findall("url")}
+    assert told == {"homepage": project["urls"]["Homepage"], "bugtracker": project["urls"]["Issues"]}
+    for path in packages.values():
+        control = subprocess.run(
+            ["dpkg-deb", "--field", str(path)], capture_output=True, text=True, check=True
+        )
+        assert f"Homepage: {project['urls']['Homepage']}\n" in control.stdout
+        (maintainer,) = project["maintainers"]
+        assert f"Maintainer: {maintainer['name']} <{maintainer['email']}>\n" in control.stdout
+    version = packages["pgfooting"].name.split("_")[1]
+    (release,) = root.findall("releases/release")
+    assert (release.get("version"), release.get("date")) == (version, "2026-09-21")
+
+
+def made_metainfo(checkout: Path) -> ET.Element:
+    argv = [
+        sys.executable,
+        "-P",
+        str(PROJECT / "packaging" / "metainfo.py"),
+        str(checkout),
+        "0.3.0",
+        "2027-02-03",
+    ]
+    made = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return ET.fromstring(made.stdout)  # noqa: S314
+
+
+def test_metainfo_shows_pictures_where_they_can_be_fetched_and_lists_every_release(tmp_path: Path) -> None:
+    (tmp_path / "packaging").mkdir()
+    metainfo = "packaging/org.pgfooting.Footing.metainfo.xml"
+    (tmp_path / metainfo).write_bytes((PROJECT / metainfo).read_bytes())
+    told = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2027-01-02\n\n## [0.1.0] - 2026-12-01\n"
+    (tmp_path / "CHANGELOG.md").write_text(told)
+    pyproject = (PROJECT / "pyproject.toml").read_text()
+    (tmp_path / "pyproject.toml").write_text(pyproject)
+    assert made_metainfo(tmp_path).find("screenshots") is None
+    (tmp_path / "pyproject.toml").write_text(pyproject.replace("pgfooting.example", "pgfooting.test.org"))
+    root = made_metainfo(tmp_path)
+    pictures = [image.text or "" for image in root.findall("screenshots/screenshot/image")]
+    assert len(pictures) > 2
+    for address in pictures:
+        start, _, name = address.rpartition("/")
+        assert start == "https://pgfooting.test.org/screenshots"
+        assert (PROJECT / "resources" / "screenshots" / name).is_file()
+    versions = [release.get("version") for release in root.findall("releases/release")]
+    assert versions == ["0.3.0", "0.2.0", "0.1.0"]
 
 
 def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:

@@ -1,0 +1,231 @@
+#!/bin/bash
+# What prove-debian does inside the fresh root for the Debian packages, as its root. The clone is mounted read-only and
+# its path has spaces; standard input is /dev/null; there is no display.
+#
+# Two versions are built of the clone with the Python of the release: this one, and an older one that has a file more.
+# They are installed, upgraded, downgraded, removed and purged, put over packaging/helper and the other way round, and dpkg
+# is killed at every step; then the whole root has to be as it was before.
+set -euo pipefail
+
+# It kills what it started, wherever that hides; it must never do so outside of its own process namespace.
+(($$ == 1)) || { echo "proof_packages.sh is started by packaging/prove-debian alone." >&2 && exit 2; }
+
+CLONE="/srv/a clone with spaces"
+PACKAGES=(pgfooting pgfooting-helper)
+WORK=/srv/proof
+BROKEN=0
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+
+step() {
+  printf '\n#### %s\n' "$*"
+}
+
+# Runs COMMAND... and tells whether it did what NAME says: NAME COMMAND...
+try() {
+  local name=$1 status=0
+  shift
+  "$@" || status=$?
+  if ((status == 0)); then
+    printf '#### proved: %s\n' "$name"
+  else
+    printf '#### NOT PROVED: %s: status %d\n' "$name" "$status"
+    BROKEN=$((BROKEN + 1))
+  fi
+}
+
+as_user() {
+  (cd /home/dba && setpriv --reuid=dba --regid=dba --init-groups env HOME=/home/dba USER=dba "$@")
+}
+
+# Prints every file, link and folder of the root with its mode, owner and content. What dpkg and apt write about
+# themselves, logs, caches and the accounts' own files are not what a package leaves behind.
+snapshot() {
+  (
+    cd /
+    find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./srv -o -path ./home \
+      -o -path ./root -o -path ./var/log -o -path ./var/cache -o -path ./var/tmp -o -path './var/lib/dpkg/*-old' \
+      -o -path ./var/lib/apt \) -prune -o ! -type d -printf '%p %M %U %G %l\n' -o -printf '%p %M %U %G\n' | sort
+    find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./srv -o -path ./home \
+      -o -path ./root -o -path ./var/log -o -path ./var/cache -o -path ./var/tmp -o -path './var/lib/dpkg/*-old' \
+      -o -path ./var/lib/apt -o -path ./var/lib/dpkg/status -o -path ./var/lib/dpkg/diversions \) -prune \
+      -o -type f -exec sha256sum {} + | sort --key=2
+  )
+}
+
+# Whether the root is as FILE says that it was, but for lines with PATTERN: FILE [PATTERN].
+is_as_in() {
+  snapshot | grep --invert-match --extended-regexp -- "${2:-^$}" >"$WORK/now"
+  diff --unified=0 -- "$1" "$WORK/now"
+}
+
+# Whether all packages of ours are there whole.
+is_whole() {
+  [[ -z $(dpkg --audit) && -z $(dpkg --verify "${PACKAGES[@]}") ]] &&
+    [[ $(dpkg-query --show --showformat='${db:Status-Status} ' "${PACKAGES[@]}") == "installed installed " ]]
+}
+
+# Builds both packages of TREE, committed at second WHEN, into FOLDER: TREE WHEN FOLDER.
+build() {
+  git config --global --replace-all safe.directory '*'
+  SOURCE_DATE_EPOCH=$2 PYTHON=/usr/bin/python3 "$1/packaging/deb" "$3" >"$WORK/build.log" 2>&1 || { cat "$WORK/build.log" && return 1; }
+}
+
+install_what_packages_depend_on() {
+  local depends
+  depends=$(sed --quiet 's/^Depends: //p' "$CLONE"/packaging/debian/*.control | sed 's/([^)]*)//g; s/,/ /g')
+  apt-get -q update
+  # shellcheck disable=SC2086 # names
+  apt-get -qq -y --no-install-recommends install $depends postgresql git lintian appstream desktop-file-utils shared-mime-info \
+    xdg-utils >"$WORK/apt.log" 2>&1 || { tail --lines=20 "$WORK/apt.log" && return 1; }
+}
+
+build_versions() {
+  local now=1790000000
+  build "$CLONE" "$now" "$WORK/new"
+  build "$CLONE" "$now" "$WORK/again"
+  cp --archive -- "$CLONE" "$WORK/older-tree"
+  echo '"""A module that the newer version has no more."""' >"$WORK/older-tree/app/gone.py"
+  echo '# older' >>"$WORK/older-tree/app/cli/main.py"
+  build "$WORK/older-tree" $((now - 86400)) "$WORK/old"
+  try "two builds are the same bytes" diff --recursive -- "$WORK/new" "$WORK/again"
+}
+
+is_valid() {
+  local folder=$WORK/unpacked
+  dpkg-deb --extract "$WORK"/new/pgfooting_*.deb "$folder"
+  desktop-file-validate "$folder"/usr/share/applications/*.desktop
+  appstreamcli validate --no-net "$folder"/usr/share/metainfo/*.xml
+}
+
+# lintian says nothing at all: what it would say is overridden with the reason.
+lintian_is_silent() {
+  lintian --allow-root --info --display-info --pedantic "$WORK"/new/*.deb >"$WORK/lintian" 2>&1 || true
+  cat -- "$WORK/lintian"
+  [[ ! -s $WORK/lintian ]]
+}
+
+# The command works for a user, from a folder of that user's, and a run file is opened by it.
+program_works() {
+  local status=0
+  as_user pgfooting --version || return 1
+  as_user pgfooting list || return 1
+  as_user env QT_QPA_PLATFORM=offscreen timeout 15 pgfooting open >"$WORK/window.log" 2>&1 || status=$?
+  if ((status != 124 && status != 0)) || [[ -s $WORK/window.log ]]; then
+    cat -- "$WORK/window.log"
+    return 1
+  fi
+  [[ $(as_user xdg-mime query default application/x-pgfooting-run) == org.pgfooting.Footing.desktop ]]
+}
+
+# A campaign of SECONDS a run in a folder, by an ordinary user.
+tiny_campaign() {
+  printf '%s\n' 'name = "tiny"' 'repeats = 1' '[workload]' 'script = "tpcb-like"' 'size = "small"' 'clients = 2' \
+    "duration = \"$1s\"" 'warmup = "1s"' '[[configuration]]' 'name = "folder"' 'target.folder.path = "/home/dba/bench"' >/home/dba/tiny.toml
+  mkdir --parents /home/dba/bench
+  chown --recursive dba: /home/dba/bench /home/dba/tiny.toml
+  as_user pgfooting run /home/dba/tiny.toml
+}
+
+prove_life() {
+  step "install, upgrade, downgrade, remove, purge"
+  try "install the older version" dpkg --install "$WORK"/old/*.deb
+  try "it is whole" is_whole
+  try "the program works" program_works
+  try "a run in a folder" tiny_campaign 3
+  step "a run in progress while the package is upgraded"
+  tiny_campaign 20 >"$WORK/campaign.log" 2>&1 &
+  local campaign=$!
+  until grep --quiet measuring "$WORK/campaign.log"; do kill -0 "$campaign" && sleep 0.2; done
+  try "upgrade" dpkg --install "$WORK"/new/*.deb
+  try "the run ends well" wait "$campaign"
+  tail --lines=4 "$WORK/campaign.log"
+  try "it is whole" is_whole
+  try "what the newer version has no more is gone, with its byte code" test ! -e /usr/share/pgfooting/app/gone.py -a \
+    -z "$(find /usr/share/pgfooting -name 'gone*')"
+  try "the program works" program_works
+  try "downgrade" dpkg --install "$WORK"/old/*.deb
+  try "it is whole" is_whole
+  try "remove" dpkg --remove "${PACKAGES[@]}"
+  try "nothing is left but what dpkg notes for the purge" is_as_in "$WORK/before" '/var/lib/dpkg/info/pgfooting-helper\.(list|postrm)'
+  try "install the newer version" dpkg --install "$WORK"/new/*.deb
+  try "purge" dpkg --purge "${PACKAGES[@]}"
+  try "nothing is left after purge" is_as_in "$WORK/before"
+  try "root's part can be installed alone" dpkg --install "$WORK"/new/pgfooting-helper_*.deb
+  try "and taken away" dpkg --purge pgfooting-helper
+  try "nothing is left of it" is_as_in "$WORK/before"
+}
+
+# COMMAND... fails, and says TEXT: TEXT COMMAND...
+refuses() {
+  local text=$1 status=0 said
+  shift
+  said=$("$@" 2>&1) || status=$?
+  printf '%s\n' "$said"
+  [[ $status -ne 0 && $said == *"$text"* ]]
+}
+
+prove_helper() {
+  step "the package over packaging/helper, and the other way round"
+  try "packaging/helper install" "$CLONE/packaging/helper" install
+  snapshot >"$WORK/with-helper"
+  try "the package refuses and says what to do" refuses "sudo packaging/helper uninstall" dpkg --install "$WORK"/new/pgfooting-helper_*.deb
+  try "the installed copy is untouched" is_as_in "$WORK/with-helper"
+  try "packaging/helper status" "$CLONE/packaging/helper" status
+  try "packaging/helper uninstall" "$CLONE/packaging/helper" uninstall
+  try "nothing is left" is_as_in "$WORK/before"
+  try "now the package can be installed" dpkg --install "$WORK"/new/*.deb
+  snapshot >"$WORK/with-package"
+  try "packaging/helper install refuses" refuses "belongs to the package pgfooting-helper" "$CLONE/packaging/helper" install
+  try "packaging/helper uninstall has nothing to do" "$CLONE/packaging/helper" uninstall
+  try "the package is untouched" is_as_in "$WORK/with-package"
+  try "purge" dpkg --purge "${PACKAGES[@]}"
+  try "nothing is left" is_as_in "$WORK/before"
+}
+
+# Starts COMMAND... and kills it with all its processes as soon as CONDITION (a command line) is true: CONDITION COMMAND...
+kill_when() {
+  local condition=$1 child status=0
+  shift
+  setsid "$@" >"$WORK/killed.log" 2>&1 &
+  child=$!
+  until eval "$condition"; do
+    kill -0 "$child" 2>/dev/null || { echo "it ended before: $(tail --lines=3 "$WORK/killed.log")" && return 1; }
+  done
+  kill -KILL -- "-$child" 2>/dev/null || true
+  wait "$child" || status=$?
+  printf 'killed (%d); dpkg --audit says:\n%s\n' "$status" "$(dpkg --audit)"
+}
+
+# What an administrator does next: the same once more.
+recovers() {
+  dpkg --configure --pending || true
+  dpkg --install "$WORK"/new/*.deb && is_whole && program_works
+}
+
+prove_kills() {
+  local tree=/usr/share/pgfooting
+  step "dpkg is killed"
+  try "killed while it unpacks the first time" kill_when "compgen -G '$tree/*' >/dev/null" dpkg --install "$WORK"/new/*.deb
+  try "the same again goes on" recovers
+  dpkg --install "$WORK"/old/*.deb
+  try "killed while an upgrade unpacks" kill_when "compgen -G '$tree/app/*.dpkg-new' >/dev/null" dpkg --install "$WORK"/new/*.deb
+  try "the same again goes on" recovers
+  dpkg --purge "${PACKAGES[@]}"
+  try "killed while it configures" kill_when "[[ -n \$(find $tree -name '*.pyc' -print -quit 2>/dev/null) ]]" dpkg --install "$WORK"/new/*.deb
+  try "the same again goes on" recovers
+  try "killed while it removes" kill_when "[[ ! -e /usr/bin/pgfooting || ! -e $tree/ui/__main__.py ]]" dpkg --purge "${PACKAGES[@]}"
+  try "purging again goes on" dpkg --purge "${PACKAGES[@]}"
+  try "nothing is left" is_as_in "$WORK/before"
+}
+
+mkdir --parents -- "$WORK"
+try "what they depend on is in this release" install_what_packages_depend_on
+build_versions
+try "lintian -I --pedantic is silent" lintian_is_silent
+try "desktop entry and metainfo are valid" is_valid
+snapshot >"$WORK/before"
+prove_life
+prove_helper
+prove_kills
+printf '#### %d things are not proved of the packages\n' "$BROKEN"
+((BROKEN == 0))
