@@ -1,6 +1,6 @@
 """Write the program's icon as PNG files of the sizes that desktops ask for; called by packaging/deb.
 
-Usage: ``app_icons.py SVG FOLDER``: FOLDER is a theme's, such as /usr/share/icons/hicolor. Needs PySide6, no display.
+Usage: ``app_icons.py SVG FOLDER``: FOLDER is a theme's, such as /usr/share/icons/hicolor. Needs PySide6.
 """
 
 from __future__ import annotations

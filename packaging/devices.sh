@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# Whether tests may touch block devices here: the guard of the tiers `disks` and `machine`.
+# Whether tests may touch block devices here: the guard of the tier `disks` and of the matrix.
 #
-# Sourced after common.sh. The rule (README, design): only as root, only where no udevd or udisksd of the machine itself
-# runs (they would react to every device that a test makes), and only where there is no block device but the root disk
-# and loop devices of our own, so that a mistake has nothing to destroy. What cannot be read refuses.
+# Sourced after common.sh. The rule (README): only as root, only where no udevd or udisksd of the machine itself runs
+# (they would react to every device that a test makes), and only where there is no block device but the root disk and
+# loop devices of our own, so that a mistake has nothing to destroy. What cannot be read refuses. The virtual machine of
+# the tier `machine` reaches none of the devices here: it asks for root alone, who makes its Debian.
 
 PROC=/proc
 SYSFS=/sys
@@ -81,4 +82,9 @@ refusals_of_device_tests() {
         echo "/dev/$name exists and is neither the root disk nor a loop device of a test" ;;
     esac
   done
+}
+
+# Prints the reason why the tests on the virtual machine cannot run here for USER (effective uid); nothing where they can.
+refusals_of_machine_tests() {
+  (($1 == 0)) || echo "only root can make the virtual machine's Debian"
 }

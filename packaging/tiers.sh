@@ -7,7 +7,7 @@
 MARKERS=(machine disks postgres bus gui)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
-REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=() PYTEST_CACHE=""
+REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=() PYTEST_CACHE=""
 
 # Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
 # tests send them.
@@ -113,16 +113,18 @@ end_beside() {
   SUMMARY+=("${lines[@]:1}")
 }
 
-# Where tiers that touch devices are asked for: sets REFUSALS, else installs what they need and begins to build the
-# guest beside the other tiers.
+# Where tiers that touch devices, or run in the virtual machine, are asked for: sets REFUSALS and MACHINE_REFUSALS, else
+# installs what they need and begins to build the guest beside the other tiers.
 prepare_device_tiers() {
   [[ -n $ROOT$MACHINE ]] || return 0
   REFUSALS=$(refusals_of_device_tests "$(root_device)" "$CACHE/loop-devices" "$EUID")
-  [[ -z $REFUSALS ]] || return 0
-  if [[ -n $ROOT ]] || plays_covering_matrix; then provide_system_packages disks; fi
-  [[ $ROOT != matrix ]] || provide_system_packages matrix
-  ! plays_covering_matrix || export PGFOOTING_MATRIX=here
-  if [[ -n $MACHINE ]]; then
+  MACHINE_REFUSALS=$(refusals_of_machine_tests "$EUID")
+  if [[ -z $REFUSALS ]]; then
+    if [[ -n $ROOT ]] || plays_covering_matrix; then provide_system_packages disks; fi
+    [[ $ROOT != matrix ]] || provide_system_packages matrix
+    ! plays_covering_matrix || export PGFOOTING_MATRIX=here
+  fi
+  if [[ -n $MACHINE && -z $MACHINE_REFUSALS ]]; then
     provide_system_packages machine
     XDG_CACHE_HOME=$(dirname -- "$CACHE") nice "$CHECKOUT/tests/machine/build-guest" \
       >"$SCRATCH/guest-folder" 2>"$SCRATCH/build-guest.log" &
@@ -154,14 +156,16 @@ wait_for_guest() {
 # A tier that touches devices: TIER OPTION ASKED. Its tests demand PGFOOTING_DEVICE_TESTS, which names the folder for
 # the files of their loop devices and is set here alone.
 run_device_tier() {
-  local tier=$1 option=$2 asked=$3
+  local tier=$1 option=$2 asked=$3 refusals excluded=()
   if [[ -z $asked ]]; then
     leave_out "$tier" "not asked for (packaging/test $option)"
     return
   fi
   heading "$tier"
-  if [[ -n $REFUSALS ]]; then
-    printf 'Tests that touch devices may not run here:\n%s\n' "$REFUSALS"
+  refusals=$REFUSALS
+  [[ $tier != machine ]] || refusals=$MACHINE_REFUSALS
+  if [[ -n $refusals ]]; then
+    printf 'Tests that touch devices may not run here:\n%s\n' "$refusals"
     count "$tier" 0 1 0
     return
   fi
@@ -170,14 +174,23 @@ run_device_tier() {
     return
   fi
   [[ $tier != disks ]] || COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
+  if [[ $tier == machine ]]; then leave_out_container; fi
   PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices PGFOOTING_MACHINE_TESTS=$MACHINE \
-    run_pytest "$tier" -o faulthandler_timeout=1200 -m "$(expression_of "$tier")"
+    run_pytest "$tier" -o faulthandler_timeout=1200 "${excluded[@]}" -m "$(expression_of "$tier")"
+}
+
+# Adds to `excluded` of the caller what is no virtual machine: the container shares the kernel, and so the devices, of the
+# host, whose systemd-udevd it would wake.
+leave_out_container() {
+  [[ -n $REFUSALS ]] || return 0
+  excluded+=(--ignore=tests/machine/test_container.py)
+  leave_out container "it has the kernel of this machine, where ${REFUSALS//$'\n'/; }"
 }
 
 # Whether some combinations of the matrix are played on loop devices beside other tiers: wherever those are asked for, and
-# in the short form of the machine tier, which plays a few in the guest where there are none.
+# in the short form of the machine tier where devices may be touched; it plays a few in the guest where not.
 plays_covering_matrix() {
-  [[ $ROOT == asked || ($MACHINE == short && -e $LOOP_CONTROL) ]]
+  [[ $ROOT == asked || ($MACHINE == short && -e $LOOP_CONTROL && -z $REFUSALS) ]]
 }
 
 # Plays combinations of the matrix (python -m tests.disks.matrix): ARGUMENTS... Each counts as one test.
@@ -199,18 +212,21 @@ run_matrix() {
 
 # One pytest with the caller's own arguments; devices stay out of reach unless asked for and allowed as above.
 run_selection() {
-  local excluded=() expression
-  [[ -n $ROOT ]] || excluded+=("not disks")
-  [[ -n $MACHINE ]] || excluded+=("not machine")
+  local chosen=() excluded=() expression refusals=""
+  [[ -n $ROOT ]] || chosen+=("not disks")
+  [[ -n $MACHINE ]] || chosen+=("not machine")
   if [[ -n $ROOT$MACHINE ]]; then
-    [[ -z $REFUSALS ]] || fail "Tests that touch devices may not run here: ${REFUSALS//$'\n'/; }."
+    [[ -z $ROOT ]] || refusals=$REFUSALS
+    [[ -z $MACHINE ]] || refusals=${refusals:-$MACHINE_REFUSALS}
+    [[ -z $refusals ]] || fail "Tests that touch devices may not run here: ${refusals//$'\n'/; }."
+    [[ -z $MACHINE ]] || leave_out_container
     export PGFOOTING_DEVICE_TESTS=$CACHE/loop-devices PGFOOTING_MACHINE_TESTS=$MACHINE
   fi
-  expression=$(printf ' and %s' "${excluded[@]}")
+  expression=$(printf ' and %s' "${chosen[@]}")
   heading selection
   [[ -z $ROOT ]] || COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
   [[ -z $GUEST_BUILD ]] || wait_for_guest || fail "The guest cannot be built."
-  run_pytest selection ${excluded[@]:+-m "${expression# and }"} "$@"
+  run_pytest selection "${excluded[@]}" ${chosen[@]:+-m "${expression# and }"} "$@"
 }
 
 scripts() {

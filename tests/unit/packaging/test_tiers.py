@@ -144,7 +144,9 @@ def test_a_reason_against_devices_is_told_and_counts_as_a_failure(scripts: Scrip
 def test_nothing_is_installed_for_devices_that_are_not_asked_for_or_refused(scripts: Scripts) -> None:
     install = 'provide_system_packages() { echo "installs for $1"; }\n'
     assert scripts.call(f"{TIER}{install}ROOT= MACHINE=\n{REFUSED}").stdout == ""
-    assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=whole\n{REFUSED}").stdout == ""
+    assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=\n{REFUSED}").stdout == ""
+    refused = f"refusals_of_machine_tests() {{ echo no root; }}\n{REFUSED}"
+    assert scripts.call(f"{TIER}{install}ROOT= MACHINE=whole\n{refused}").stdout == ""
     allowed = REFUSED.replace("echo one reason; echo another", ":")
     assert scripts.call(f"{TIER}{install}ROOT=asked MACHINE=\n{allowed}").stdout == "installs for disks\n"
     both = "installs for disks\ninstalls for matrix\n"
@@ -160,7 +162,8 @@ def write_guest_build(scripts: Scripts, text: str) -> None:
 
 
 MACHINE = (
-    "refusals_of_device_tests() { :; }\nprovide_system_packages() { :; }\nROOT= MACHINE=short\n"
+    "refusals_of_device_tests() { :; }\nrefusals_of_machine_tests() { :; }\nLOOP_CONTROL=/none\n"
+    "provide_system_packages() { :; }\nROOT= MACHINE=short\n"
     "prepare_device_tiers\nrun_device_tier machine --machine short"
 )
 
@@ -172,6 +175,40 @@ def test_the_guest_is_built_before_the_machine_tier_begins(scripts: Scripts) -> 
     python.write_text(python.read_text().replace('echo "$PGF', 'echo "$PGFOOTING_GUEST_FOLDER $PGF'))
     assert "the build speaks" in summary(scripts, MACHINE)
     assert (scripts.fake / "pytest.calls").read_text().startswith("/the/guest ")
+
+
+def test_the_virtual_machine_runs_where_devices_are_refused_but_no_container_and_no_matrix(
+    scripts: Scripts,
+) -> None:
+    write_pytest(scripts, status=0, report=suite(3))
+    write_guest_build(scripts, "echo /the/guest")
+    refused = MACHINE.replace("refusals_of_device_tests() { :; }", REFUSED.partition("\n")[0])
+    refused = refused.replace("LOOP_CONTROL=/none", "LOOP_CONTROL=/dev/null")
+    lines = summary(scripts, f"{refused}\nif plays_covering_matrix; then echo played; fi")
+    assert lines[-1] == "3 passed, 0 failed"
+    assert "played" not in lines
+    told = "container left out: it has the kernel of this machine, where one reason; another"
+    assert told in lines
+    (called,) = (scripts.fake / "pytest.calls").read_text().splitlines()
+    assert " --ignore=tests/machine/test_container.py " in called
+    assert (PROJECT / "tests" / "machine" / "test_container.py").is_file()
+
+
+def test_the_container_is_a_part_of_the_machine_tier_where_devices_may_be_touched(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(3))
+    write_guest_build(scripts, "echo /the/guest")
+    assert not any(line.startswith("container") for line in summary(scripts, MACHINE))
+    assert "--ignore" not in (scripts.fake / "pytest.calls").read_text()
+
+
+def test_without_root_there_is_no_virtual_machine(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(3))
+    code = MACHINE.replace("refusals_of_machine_tests() { :; }\n", "")
+    code = code.replace("prepare_device_tiers", "MACHINE_REFUSALS=$(refusals_of_machine_tests 1000)")
+    lines = summary(scripts, code)
+    assert "only root can make the virtual machine's Debian" in lines
+    assert lines[-1] == "0 passed, 1 failed"
+    assert scripts.call("refusals_of_machine_tests 0").stdout == ""
 
 
 def test_a_guest_that_cannot_be_built_is_a_failure(scripts: Scripts) -> None:
