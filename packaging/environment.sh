@@ -8,6 +8,9 @@
 #
 # What is installed are the versions of packaging/lock/GROUP-PYTHON.txt, and only files with the hashes that stand there:
 # an index, a proxy or a mirror that has something else is refused by pip. packaging/lock/renew makes the lists.
+#
+# The groups lowest and newest are for tests alone (packaging/test --bounds): the ends of what pyproject.toml allows, as
+# packaging/bounds.py tells them. They have no list and no hashes; newest is made anew each day.
 
 ENVIRONMENT_FORMAT=2
 KEPT_ENVIRONMENTS=3
@@ -15,9 +18,29 @@ PIP_ATTEMPTS=3
 PIP_PAUSE_S=5
 NETWORK_TROUBLE='Connection|Temporary failure|Name or service not known|timed out|Max retries|Read ?Timeout|IncompleteRead|SSL|Proxy|HTTP error 5|50[0-9] Server Error'
 
+# Whether GROUP is an end of the bounds, which no list of packaging/lock has.
+is_bound() {
+  [[ $1 == lowest || $1 == newest ]]
+}
+
+# Writes what GROUP, an end of the bounds, holds, and prints the name of the file.
+write_bounds() {
+  local file=$CACHE/environments/$1-wanted.txt
+  {
+    [[ $1 != newest ]] || date --utc +"# %F"
+    "$SYSTEM_PYTHON" -B "$CHECKOUT/packaging/bounds.py" "$1" "$CHECKOUT" "$PYTHON_VERSION"
+  } >"$file.$$" || fail "The bounds of pyproject.toml cannot be read: the lines above say why."
+  mv -- "$file.$$" "$file"
+  printf '%s\n' "$file"
+}
+
 # The files that list the packages of an environment of GROUP (run, test) with their hashes. Where the system has no
 # pydbus (system.sh asks for it on Debian and Ubuntu only), PyPI's is the same pure Python.
 package_lists() {
+  if is_bound "$1"; then
+    printf '%s\n' "$CACHE/environments/$1-wanted.txt"
+    return
+  fi
   printf '%s\n' "$CHECKOUT/packaging/lock/$1-$PYTHON_VERSION.txt"
   [[ $FACTS != *lacks\ pydbus* ]] || printf '%s\n' "$CHECKOUT/packaging/lock/pydbus.txt"
 }
@@ -25,6 +48,10 @@ package_lists() {
 # Ends where no list is for the system's Python or machine.
 check_package_lists() {
   local list known machine
+  if is_bound "$1"; then
+    write_bounds "$1" >/dev/null
+    return
+  fi
   machine=$(uname --machine)
   known=$(cd -- "$CHECKOUT/packaging/lock" && printf '%s ' "$1"-*.txt | sed --expression="s/$1-//g" --expression='s/\.txt//g')
   while IFS= read -r list; do
@@ -49,7 +76,7 @@ environment_name() {
 
 # Whether FOLDER is an environment of ours, finished or not, and not a link to somewhere else.
 is_our_environment() {
-  [[ $(basename -- "$1") =~ ^(run|test)-[0-9a-f]{16}$ && -d $1 && ! -L $1 && -f $1/pgfooting-environment ]]
+  [[ $(basename -- "$1") =~ ^(run|test|lowest|newest)-[0-9a-f]{16}$ && -d $1 && ! -L $1 && -f $1/pgfooting-environment ]]
 }
 
 delete_environment() {
@@ -84,19 +111,20 @@ prune_environments() {
 # program of whoever made the package. The lists are complete, so nothing is looked up beside them (--no-deps): an old pip
 # refuses a list that pins coverage, where pytest-cov asks for coverage[toml], from the day of a newer coverage on.
 pip_install() {
-  local quiet=()
+  local quiet=() exactly=(--require-hashes --no-deps)
   [[ -t 2 ]] || quiet=(--quiet --progress-bar off)
+  if is_bound "$1"; then exactly=(); fi
   env --unset=PIP_TARGET --unset=PIP_PREFIX --unset=PIP_ROOT PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    "$ENVIRONMENT/bin/python" -I -m pip install "${quiet[@]}" --no-input --ignore-installed --no-compile --require-hashes \
-    --no-deps --only-binary=:all: --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
+    "$ENVIRONMENT/bin/python" -I -m pip install "${quiet[@]}" --no-input --ignore-installed --no-compile "${exactly[@]}" \
+    --only-binary=:all: --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
 }
 
 install_requirements() {
   local attempt wanted
-  wanted=$(sed --quiet 's/^\([A-Za-z0-9][^ ]*==[^ ]*\).*/\1/p' "$ENVIRONMENT/requirements.txt" | paste --serial --delimiters=' ')
+  wanted=$(sed --quiet 's/^\([A-Za-z0-9][^ ]*[=>]=[^ ]*\).*/\1/p' "$ENVIRONMENT/requirements.txt" | paste --serial --delimiters=' ')
   say "Installing for Python $PYTHON_VERSION into $ENVIRONMENT (once): $wanted"
   for ((attempt = 1; ; attempt++)); do
-    if pip_install; then return; fi
+    if pip_install "$1"; then return; fi
     if ((attempt >= PIP_ATTEMPTS)) || ! grep --quiet --extended-regexp "$NETWORK_TROUBLE" "$ENVIRONMENT/pip.log"; then break; fi
     say "pip met trouble with the network; trying again in $PIP_PAUSE_S s ($attempt of $PIP_ATTEMPTS)."
     sleep "$PIP_PAUSE_S"
@@ -116,7 +144,7 @@ build_environment() {
   "$SYSTEM_PYTHON" -I -m venv --system-site-packages -- "$ENVIRONMENT" >&2 ||
     fail "Could not make a Python environment in $ENVIRONMENT: the lines above say why."
   cat -- "${lists[@]}" >"$ENVIRONMENT/requirements.txt"
-  install_requirements
+  install_requirements "$group"
   rm --force -- "$ENVIRONMENT/pip.log"
   # The word "complete" must not reach the disk before what it speaks of.
   sync --file-system "$ENVIRONMENT"
@@ -125,12 +153,12 @@ build_environment() {
   prune_environments "$group"
 }
 
-# Sets ENVIRONMENT to a complete environment of GROUP (run, test) and holds it until this process, or the program that
+# Sets ENVIRONMENT to a complete environment of GROUP (run, test, lowest, newest) and holds it until this process, or the program that
 # it becomes by exec, ends.
 prepare_environment() {
   local lock
-  check_package_lists "$1"
   mkdir --parents -- "$CACHE/environments"
+  check_package_lists "$1"
   ENVIRONMENT=$CACHE/environments/$(environment_name "$1")
   until [[ -e $ENVIRONMENT/complete ]] && exec {HOLD}<"$ENVIRONMENT/complete" && flock --shared "$HOLD" &&
     [[ -e $ENVIRONMENT/complete ]]; do

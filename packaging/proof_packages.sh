@@ -14,7 +14,7 @@ CLONE="/srv/a clone with spaces"
 PACKAGES=(pgfooting pgfooting-helper)
 WORK=/srv/proof
 BROKEN=0
-export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/root
 
 step() {
   printf '\n#### %s\n' "$*"

@@ -5,6 +5,7 @@
 # marker of MARKERS which it carries, `unit` without any.
 
 MARKERS=(machine disks postgres bus gui)
+TIERS=(lint unit gui bus postgres disks machine)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
 REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=() PYTEST_CACHE=""
@@ -13,6 +14,20 @@ REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=() PYTES
 # tests send them.
 python() {
   "${COMMAND_PREFIX[@]}" env --default-signal=HUP,INT,QUIT,TERM,PIPE "$ENVIRONMENT/bin/python" "$@" </dev/null
+}
+
+known_tier() {
+  [[ " ${TIERS[*]} " == *" $1 "* ]]
+}
+
+# Whether TIER is to run, or at least to be told of: those of ONLY where that is given, else all, but no lint at the
+# ends of the bounds, for types differ between versions. What is not to run is told.
+wants() {
+  if [[ -n ${ONLY:-} ]]; then
+    [[ ,$ONLY, == *",$1,"* ]] || { leave_out "$1" "not one of --only=$ONLY" && return 1; }
+  elif [[ -n ${BOUNDS:-} && $1 == lint ]]; then
+    leave_out lint "left to the versions of packaging/lock" && return 1
+  fi
 }
 
 heading() {

@@ -1,0 +1,112 @@
+"""packaging/test --bounds: libraries at one end of what pyproject.toml allows, and --only: chosen tiers."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.unit.packaging.conftest import PROJECT, Scripts
+from tests.unit.packaging.test_tiers import TIER, suite, summary, write_pytest
+
+PROGRAM = PROJECT / "packaging" / "bounds.py"
+
+
+def told(end: str) -> list[str]:
+    argv = [sys.executable, "-B", str(PROGRAM), end, str(PROJECT), "3.11"]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_lowest_is_each_library_of_the_program_in_its_lowest_version() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["window"]]
+    found = told("lowest")
+    assert found[: len(wanted)] == [each.split(",")[0].replace(">=", "==") for each in wanted]
+
+
+def test_lowest_has_the_tools_of_the_tests_as_the_list_has_them() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    groups = project["optional-dependencies"]
+    tools = {re.split(r"[>=]", each)[0] for each in [*groups["development"], *groups["servers"]]}
+    tools -= {"import-linter", "mypy", "ruff"}  # lint does not run there
+    lock = (PROJECT / "packaging" / "lock" / "test-3.11.txt").read_text()
+    found = [each for each in told("lowest") if each.partition("==")[0] in tools]
+    assert {each.partition("==")[0] for each in found} == tools
+    assert all(re.search(rf"^{re.escape(each)} ", lock, re.MULTILINE) for each in found)
+
+
+def test_newest_is_the_bounds_themselves() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    groups = project["optional-dependencies"]
+    assert told("newest") == [
+        *project["dependencies"], *groups["window"], *groups["development"], *groups["servers"]
+    ]  # fmt: skip
+
+
+def test_a_library_without_a_lowest_version_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PROGRAM.parent))
+    spec = importlib.util.spec_from_file_location("bounds", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    bounds = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bounds)
+    with pytest.raises(ValueError, match="no lowest version"):
+        bounds.lowest("numpy<3")
+
+
+def test_an_end_of_the_bounds_is_an_environment_of_its_own_without_hashes(scripts: Scripts) -> None:
+    code = "find_cache_folder\nlook_at_system engine\nprepare_environment {}\necho $ENVIRONMENT\n"
+    folders = {}
+    for group in ("run", "lowest", "newest"):
+        outcome = scripts.call(code.format(group))
+        assert outcome.returncode == 0, outcome.stderr
+        folders[group] = outcome.stdout.strip().rpartition("/")[2]
+        assert folders[group].startswith(f"{group}-")
+    calls = scripts.pip_calls
+    assert len(calls) == 3
+    assert [("--require-hashes" in call, "--no-deps" in call) for call in calls] == [(True, True)] + [
+        (False, False)
+    ] * 2
+    assert all("--only-binary=:all:" in call for call in calls)
+    held = (scripts.environments / folders["lowest"] / "requirements.txt").read_text()
+    assert "PySide6-Essentials==6.8\n" in held
+    assert scripts.call(code.format("lowest")).stdout.strip().endswith(folders["lowest"])
+    assert len(scripts.pip_calls) == 3
+
+
+def runs(scripts: Scripts, settings: str) -> list[str]:
+    """What packaging/test runs and leaves out with these settings, one word a tier."""
+    program = (PROJECT / "packaging" / "test").read_text()
+    run_tiers = re.search(r"^run_tiers\(\) \{.*?^\}\n", program, re.MULTILINE | re.DOTALL)
+    assert run_tiers is not None
+    pretend = "run_lint() { count lint 1 0 0; }\nrun_tier() { count $1 1 0 0; }\n"
+    pretend += (
+        "begin_beside() { BESIDE=1; run_tier $1; }\nend_beside() { :; }\nplays_covering_matrix() { false; }\n"
+    )
+    lines = summary(scripts, f"{settings}\n{run_tiers[0]}{pretend}heading all\nrun_tiers")
+    return [line.split()[0] for line in lines[lines.index("== summary") + 1 :] if " green " in line]
+
+
+def test_only_the_tiers_that_were_asked_for_run_and_the_others_are_told(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(1))
+    assert sorted(runs(scripts, "ONLY=unit,gui BOUNDS=")) == ["gui", "unit"]
+    assert sorted(runs(scripts, "ONLY= BOUNDS=")) == ["bus", "gui", "lint", "postgres", "unit"]
+    assert sorted(runs(scripts, "ONLY= BOUNDS=lowest")) == ["bus", "gui", "postgres", "unit"]
+    told_of = summary(scripts, f"{TIER}ONLY=unit\nwants lint || true")
+    assert "lint      left out: not one of --only=unit" in told_of
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--only=nonsense"], ["--only=unit", "--bench"], ["--only=unit", "tests/unit"]]
+)
+def test_what_cannot_be_chosen_is_told_before_anything_is_set_up(
+    scripts: Scripts, arguments: list[str]
+) -> None:
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "test"), *arguments])
+    assert outcome.returncode == 2
+    assert "these are: lint unit gui" in outcome.stderr or "--only chooses" in outcome.stderr
+    assert scripts.pip_calls == []
