@@ -1,8 +1,8 @@
-"""Print what an environment of tests holds at one end of the bounds of pyproject.toml, as pip reads requirements.
+"""Print what an environment of tests holds at one end of the bounds of pyproject.toml, for pip.
 
-Usage: ``bounds.py lowest|newest CHECKOUT PYTHON``. lowest: each library of the program in the lowest version that
-pyproject.toml allows, and what runs tests as the list of packaging/lock for that Python (such as 3.11) has it.
-newest: the bounds themselves, of which pip takes the newest of today.
+Usage: ``bounds.py lowest|newest CHECKOUT PYTHON``. lowest: each library of the program in the lowest version
+that pyproject.toml allows, and what runs tests as the list of packaging/lock for that Python (such as 3.11)
+has it. newest: the bounds themselves, of which pip takes the newest of today.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def bounds(end: str, checkout: Path, python: str) -> list[str]:
         raise ValueError(f"no end of bounds: {end}")
     program = requirements(pyproject, [*PROGRAM])
     known = pins((checkout / "packaging" / "lock" / f"test-{python}.txt").read_text(encoding="utf-8"))
-    tools = [name_of(each) for each in requirements(pyproject, [*TOOLS])]
+    tools = [name_of(each) for each in requirements(pyproject, [*TOOLS]) if each not in program]
     return [lowest(each) for each in program] + [
         f"{name}=={known[name]}" for name in dict.fromkeys(tools) if name not in LINT
     ]

@@ -1,4 +1,4 @@
-"""The steps of the workflow, and what CONTRIBUTING.md says of them, are commands with options that are there."""
+"""The steps of the workflow, and what CONTRIBUTING.md says of them, are commands that are there."""
 
 from __future__ import annotations
 
