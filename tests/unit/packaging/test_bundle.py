@@ -1,4 +1,4 @@
-"""packaging/bundle: what goes into the file for machines without network, and what refuses to be installed."""
+"""packaging/bundle: what is in the file for machines without network, and what refuses to be installed."""
 
 from __future__ import annotations
 
