@@ -11,7 +11,9 @@ import re
 import sys
 from pathlib import Path
 
-from requirements import requirements
+sys.path.insert(0, str(Path(__file__).parent))  # not there where Python is told to be safe (-P)
+
+from requirements import requirements  # noqa: E402
 
 PROGRAM = ("window",)
 TOOLS = ("development", "servers")
