@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))  # not there where Python is told to be safe (-P)
 
-from requirements import requirements  # noqa: E402
+from requirements import requirements
 
 PROGRAM = ("window",)
 TOOLS = ("development", "servers")
