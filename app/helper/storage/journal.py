@@ -32,7 +32,7 @@ from app.storage.layout.steps import Mark, mark_fact, mark_of
 SCHEMA: Final = 2
 """1 had neither boot nor marks of signatures; it is read, and everything of it counts as begun."""
 _MOST_BYTES: Final = 16 * 1024**2
-"""Of one file: what is read, and therefore what is written. The largest plan with all its marks has a few MB."""
+"""Of one file: what is read, and therefore what is written. The largest plan with its marks has a few MB."""
 _MOST_STEPS: Final = 100_000
 _MOST_BLOCK_BYTES: Final = 1024**2
 _LAST_USER: Final = 2**32 - 2
@@ -95,7 +95,8 @@ class Journal:
         """
         text = json.dumps(_as_mapping(entry))
         if len(text) > _MOST_BYTES:
-            # SECURITY: what cannot be read again frees no disk. Others make reasons long; each attempt tells them.
+            # SECURITY: what cannot be read again frees no disk, and others can make reasons long. Each
+            # attempt tells them anew.
             text = json.dumps(_as_mapping(replace(entry, kept=dict.fromkeys(entry.kept, ""))))
         if len(text) > _MOST_BYTES:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(self._path(entry.session)))
