@@ -140,7 +140,8 @@ def test_the_largest_plan_with_the_longest_names_and_all_its_marks_is_read_again
     groups = [
         Group(tuple(many[at : at + MOST_DISKS]), Level.STRIPE, "btrfs") for at in range(0, count, MOST_DISKS)
     ]
-    plan = StoragePlan(groups[0], **dict(zip(map(str, FURTHER_ROLES), groups[1:], strict=True)))
+    further: dict[str, Any] = dict(zip(map(str, FURTHER_ROLES), groups[1:], strict=True))
+    plan = StoragePlan(groups[0], **further)
     known = {each.key(): PlannedDevice(f"/dev/sd{number}") for number, each in enumerate(many)}
     undo = undo_of(PlannedLayout(SESSION, plan, known).steps())
     places = {each.place for each in undo if isinstance(each, Wipe)}
