@@ -78,7 +78,7 @@ class GroupsScene(Scene):
 
 @pytest.fixture
 def scene(make_loop: Callable[..., str], request: pytest.FixtureRequest) -> Scene:
-    return getattr(request, "param", Scene)(make_loop)  # type: ignore[no-any-return]
+    return getattr(request, "param", Scene)(make_loop)
 
 
 EVERY_SCENE = pytest.mark.parametrize(
