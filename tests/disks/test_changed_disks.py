@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import FURTHER_ROLES, Role, StoragePlan
 from app.domain.storage_plan.wire import identity_to_wire
 from app.domain.units import GIB, MIB
 from app.helper.base.folders import RUN
@@ -109,10 +111,14 @@ def scene(installed_helper: None, make_loop: Callable[..., str]) -> Iterator[Sce
 
 def killed_while_ready(*disks: str, filesystem: str = "ext4", level: Level = Level.SINGLE) -> None:
     """Make storage, and kill the helper; its mounts are gone as after the end of a system."""
+    killed_with(plan_of(*disks, filesystem=filesystem, level=level))
+
+
+def killed_with(plan: StoragePlan) -> None:
     running = Running()
     with client() as connection:
         owner = Owner(connection)
-        owner.execute(plan_of(*disks, filesystem=filesystem, level=level))
+        owner.execute(plan)
         owner.make()
         running.kill()
     unmount()
@@ -192,6 +198,20 @@ def test_after_a_crash_the_encrypted_partition_of_a_stripe_survives_and_the_othe
     settle()
     before = digest(scene.disk)
     is_kept(Running(), scene.disk, before, "crypto_LUKS")
+    assert scene.has_nothing(scene.disks[1])
+
+
+@pytest.mark.parametrize("role", FURTHER_ROLES)
+def test_after_a_crash_a_filesystem_on_the_disk_of_a_group_survives_and_the_data_s_disk_is_freed(
+    scene: Scene, role: Role
+) -> None:
+    theirs, data = (plan_of(disk).data for disk in scene.disks)
+    further: dict[str, Any] = {role.value: theirs}
+    killed_with(StoragePlan(data, **further))
+    foreign_xfs(scene)
+    settle()
+    before = digest(scene.disk)
+    is_kept(Running(), scene.disk, before, "xfs")
     assert scene.has_nothing(scene.disks[1])
 
 

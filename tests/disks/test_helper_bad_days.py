@@ -7,17 +7,22 @@ import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import StoragePlan
+from app.domain.storage_plan.plan import FURTHER_ROLES, StoragePlan
 from app.domain.storage_plan.wire import identity_to_wire
-from app.domain.units import GIB, MIB
+from app.domain.units import GIB, KIB, MIB
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import digest, fill, leftovers
+from tests.disks.test_disk_settings import show
 from tests.fix_helper import Running, journaled, wait_until
 
 pytestmark = [
@@ -33,8 +38,8 @@ NOTHING_LEFT = ["/run/pgfooting/lock"]
 class Scene:
     """Disks of a session, and one beside them that must stay as it is."""
 
-    def __init__(self, make_loop: Callable[..., str]) -> None:
-        self.disks = [make_loop(1 * GIB, partscan=True) for _ in range(2)]
+    def __init__(self, make_loop: Callable[..., str], count: int = 2) -> None:
+        self.disks = [make_loop(1 * GIB, partscan=True) for _ in range(count)]
         self.sentinel = make_loop(64 * MIB)
         self.before = fill(self.sentinel)
 
@@ -47,9 +52,38 @@ class Scene:
         assert digest(self.sentinel) == self.before
 
 
+class GroupsScene(Scene):
+    """Every group that a plan can have, each on a disk of its own with a read-ahead of the session's."""
+
+    def __init__(self, make_loop: Callable[..., str]) -> None:
+        super().__init__(make_loop, 1 + len(FURTHER_ROLES))
+        self.settings = [show(disk) for disk in self.disks]
+        assert all(read_ahead != "512" for _, read_ahead in self.settings)
+
+    @override
+    def is_clean(self) -> None:
+        super().is_clean()
+        assert [show(disk) for disk in self.disks] == self.settings
+
+    @override
+    def plan(self) -> StoragePlan:
+        kinds = cycle(("ext4", "btrfs", "xfs"))
+        made = [
+            replace(plan_of(disk, filesystem=next(kinds)).data, read_ahead_bytes=512 * KIB)
+            for disk in self.disks
+        ]
+        further: dict[str, Any] = dict(zip(map(str, FURTHER_ROLES), made[1:], strict=True))
+        return StoragePlan(made[0], **further)
+
+
 @pytest.fixture
-def scene(make_loop: Callable[..., str]) -> Scene:
-    return Scene(make_loop)
+def scene(make_loop: Callable[..., str], request: pytest.FixtureRequest) -> Scene:
+    return getattr(request, "param", Scene)(make_loop)
+
+
+EVERY_SCENE = pytest.mark.parametrize(
+    "scene", [pytest.param(Scene, id="stripe"), pytest.param(GroupsScene, id="groups")], indirect=True
+)
 
 
 def until_step(owner: Owner, number: int) -> bool:
@@ -62,6 +96,7 @@ def until_step(owner: Owner, number: int) -> bool:
             return True
 
 
+@EVERY_SCENE
 def test_a_helper_that_is_killed_at_any_step_of_making_is_recovered_from(
     installed_helper: None, scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,6 +117,7 @@ def test_a_helper_that_is_killed_at_any_step_of_making_is_recovered_from(
     assert number > 10
 
 
+@EVERY_SCENE
 def test_a_helper_that_is_killed_at_any_step_of_unmaking_is_recovered_from(
     installed_helper: None, scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +158,7 @@ def test_what_a_killed_helper_had_started_may_still_be_at_work_when_the_next_one
     scene.is_clean()
 
 
+@EVERY_SCENE
 def test_an_owner_that_vanishes_at_any_step_of_making_leaves_nothing(
     helper: Running, scene: Scene, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.domain.storage_plan.plan import FURTHER_ROLES, Role
 from tests.disks.matrix.__main__ import Combination, Results, covering, summary
 from tests.disks.matrix.kinds import kinds
-from tests.disks.matrix.moments import Counts, moments
-from tests.disks.matrix.trial import LAYOUTS, Outcome
+from tests.disks.matrix.moments import ALIVE, Counts, moments
+from tests.disks.matrix.trial import LAYOUTS, OF_ROLES, Outcome
 
 MOMENTS = moments(Counts(making=12, writes=20, steps=tuple(range(1, 10))))
 ALL = [Combination(layout, kind, moment) for layout in LAYOUTS for moment in MOMENTS for kind in kinds()]
@@ -37,6 +38,22 @@ def test_the_covering_part_has_every_kind_and_every_moment_and_is_small() -> Non
     assert {each.layout for each in chosen} == set(LAYOUTS)
     assert len(chosen) < len(ALL) / 10
     assert chosen == covering(ALL)
+
+
+def test_every_role_that_has_disks_of_its_own_is_in_the_matrix() -> None:
+    assert {each.role for each in LAYOUTS} == {Role.DATA, *FURTHER_ROLES}
+    assert {each.role for each in OF_ROLES} == set(FURTHER_ROLES)
+
+
+def test_the_covering_part_has_deaths_and_other_kinds_for_each_role_and_few_of_them() -> None:
+    chosen = [each for each in covering(ALL) if each.layout in OF_ROLES]
+    for layout in OF_ROLES:
+        times = {each.moment.title for each in chosen if each.layout == layout}
+        assert times > {each.title for each in ALIVE}
+        deaths = times - {each.title for each in ALIVE}
+        assert any("step" in time or "write" in time for time in deaths)
+    assert len({each.kind.title for each in chosen}) == len(chosen), "none twice while there are others"
+    assert len(chosen) <= 13 * len(OF_ROLES)
 
 
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:

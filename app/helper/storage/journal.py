@@ -7,6 +7,7 @@ that recovery after a crash or a power cut finds at least what there is.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -30,7 +31,8 @@ from app.storage.layout.steps import Mark, mark_fact, mark_of
 
 SCHEMA: Final = 2
 """1 had neither boot nor marks of signatures; it is read, and everything of it counts as begun."""
-_MOST_BYTES: Final = 1024**2
+_MOST_BYTES: Final = 16 * 1024**2
+"""Of one file: what is read, and therefore what is written. The largest plan with its marks has a few MB."""
 _MOST_STEPS: Final = 100_000
 _MOST_BLOCK_BYTES: Final = 1024**2
 _LAST_USER: Final = 2**32 - 2
@@ -86,15 +88,22 @@ class Journal:
     folder: Path = JOURNAL
 
     def write(self, entry: JournalEntry) -> None:
-        """Make an entry durable.
+        """Make an entry durable; without the reasons of `JournalEntry.kept` where these make it too large.
 
         Raises:
             OSError: it could not be written; then nothing may be made.
         """
+        text = json.dumps(_as_mapping(entry))
+        if len(text) > _MOST_BYTES:
+            # SECURITY: what cannot be read again frees no disk, and others can make reasons long. Each
+            # attempt tells them anew.
+            text = json.dumps(_as_mapping(replace(entry, kept=dict.fromkeys(entry.kept, ""))))
+        if len(text) > _MOST_BYTES:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(self._path(entry.session)))
         make_private_folder(self.folder, 0o700)
         new = self.folder / f".{entry.session.hex}.new"
         with new.open("w", encoding="utf-8") as file:
-            json.dump(_as_mapping(entry), file)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._path(entry.session))

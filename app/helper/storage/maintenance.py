@@ -11,13 +11,13 @@ import secrets
 import shlex
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from app.dbus.service import MethodError
 from app.domain.errors import FootingError
-from app.domain.maintenance import DoneBy, Maintenance, maintenance
+from app.domain.maintenance import MAINTENANCE, DoneBy, Maintenance, maintenance
 from app.domain.messages.message import say
 from app.domain.step_progress import Operation, StepProgress
 from app.helper.storage.pending_plans import PlannedLayout
@@ -91,6 +91,15 @@ def commands_for(
     return tuple(each for each in found if each is not None)
 
 
+def commands_left(
+    facts: Mapping[str, str], layout: PlannedLayout, steps: Sequence[Step]
+) -> tuple[MaintenanceCommand, ...]:
+    """Return those that an earlier maintenance could not end, by the journal."""
+    of_root = [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT]
+    found = [each for kind in of_root for each in commands_for(kind, layout, steps)]
+    return tuple(each for each in found if facts.get(each.fact) == each.name)
+
+
 class MaintenanceThread:
     """One maintenance under way.
 
@@ -105,15 +114,19 @@ class MaintenanceThread:
         listener: SessionListener,
         done: Told,
         is_cancelled: Callable[[], bool],
+        left: Sequence[MaintenanceCommand] = (),
     ) -> None:
-        """Nothing is begun yet; `execution` is that of the storage, at rest."""
+        """Nothing is begun yet; `execution` is that of the storage, at rest; `left` is ended before."""
         self.name = commands[0].name
         self._commands = commands
         self._execution = execution
         self._listener = listener
         self._done = done
         self._is_cancelled = is_cancelled
+        self._left = left
         self._called_off = threading.Event()
+        self._knowing = threading.Lock()
+        self._is_given_up = False
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
@@ -134,7 +147,9 @@ class MaintenanceThread:
         """Have it end, wait for it, and return whether it has."""
         self.call_off()
         self._thread.join(WAIT_S)
-        return not self.is_under_way
+        with self._knowing:
+            self._is_given_up = self.is_under_way
+            return not self._is_given_up
 
     def _run(self) -> None:
         started_s = time.monotonic()
@@ -154,6 +169,10 @@ class MaintenanceThread:
         self._done(answer)
 
     def _all(self) -> tuple[str, str]:
+        for command in self._left:
+            # SECURITY: the name of another one would take the place of its name in the journal.
+            if not end_work(command) or not self._know(command, ""):
+                raise MethodError("Busy", "maintained")
         for command in self._commands:
             if self._is_off():
                 return ENDED, ""
@@ -167,15 +186,12 @@ class MaintenanceThread:
 
     def _one(self, command: MaintenanceCommand) -> tuple[str, str]:
         """Do it on one filesystem; return how it ended, and what was said of a failure."""
-        self._execution.know({command.fact: command.name})
+        if not self._know(command, command.name):
+            return ENDED, ""
         watch = _Watch(command, self._is_off, self._listener)
-        ended, is_done = self._run_one(command.argv, watch)
-        for argv in following(command, ended.stdout) if is_done else ():
-            ended, is_done = self._run_one(argv, watch)
-            if not is_done:
-                break
+        ended, is_done = self._run_all(command, watch)
         if is_done or end_work(command):
-            self._execution.know({command.fact: ""})
+            self._know(command, "")
         for path in command.leaves:
             Path(path).unlink(missing_ok=True)
         if is_done:
@@ -183,6 +199,38 @@ class MaintenanceThread:
         if watch.is_late:
             return FAILED, say("program-time-up", seconds=command.limit_s, said=ended.complaint())
         return (ENDED, "") if watch.is_ending else (FAILED, ended.complaint())
+
+    def _know(self, command: MaintenanceCommand, name: str) -> bool:
+        """Have the journal hold what is under way there; return whether it is this thread's to say.
+
+        SECURITY: once it was given up, others unmake the storage and say what the journal holds; what this
+        thread knows of it is old, and would bring back an entry that was removed.
+        """
+        with self._knowing:
+            if not self._is_given_up:
+                self._execution.know({command.fact: name})
+            return not self._is_given_up
+
+    def _run_all(self, command: MaintenanceCommand, watch: _Watch) -> tuple[CompletedProgram, bool]:
+        """Run all programs of it; return how the last one ended, and whether all was done.
+
+        What a list names is longer than what is kept of an output where there is much of it: it is listed
+        again until it names nothing new.
+        """
+        tried: set[tuple[str, ...]] = set()
+        while True:
+            ended, is_done = self._run_one(command.argv, watch)
+            new = [argv for argv in following(command, ended.stdout) if argv not in tried]
+            if not is_done or not new:
+                break
+            tried.update(new)
+            for argv in new:
+                ended, is_done = self._run_one(argv, watch)
+                if not is_done:
+                    return ended, is_done
+        if is_done and command.then:
+            return self._run_one(command.then, watch)
+        return ended, is_done
 
     def _run_one(self, argv: tuple[str, ...], watch: _Watch) -> tuple[CompletedProgram, bool]:
         """Run one program of it; return how it ended, and whether it was done."""

@@ -18,7 +18,7 @@ from app.helper.base import audit
 from app.helper.base.folders import PRIVATE, RUN, make_private_folder
 from app.helper.storage.control_groups import ControlGroup
 from app.helper.storage.journal import Journal, JournalEntry, Writer
-from app.helper.storage.maintenance import MaintenanceThread, Told, commands_for
+from app.helper.storage.maintenance import MaintenanceThread, Told, commands_for, commands_left
 from app.helper.storage.ownership import Process, end_users, hand_over, who_holds
 from app.helper.storage.pending_plans import PlannedLayout
 from app.helper.storage.signals import SessionListener
@@ -115,7 +115,8 @@ class ProvisionedStorage:
         commands = commands_for(kind, self.layout, self._steps)
         if not commands:
             raise MethodError("Unavailable", "no-maintenance")
-        thread = MaintenanceThread(commands, self._execution, self._listener, done, is_cancelled)
+        left = commands_left(self._execution.facts, self.layout, self._steps)
+        thread = MaintenanceThread(commands, self._execution, self._listener, done, is_cancelled, left)
         self._maintenance = thread
         thread.start()
 

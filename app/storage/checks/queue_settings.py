@@ -14,14 +14,17 @@ from app.domain.units import KIB
 from app.storage.checks.disk_checks import check_identity
 from app.storage.checks.hooks import Hooks
 from app.storage.checks.readback import ReadbackDifference, ReadBackError
+from app.storage.layout.conditions import table_place
 from app.storage.layout.queue_record import QueueRecord, QueueSetting, fits, parse_record, queue_fact
 from app.storage.layout.steps import (
     CheckScheduler,
+    Mark,
     ReadBackQueue,
     RestoreQueue,
     SetQueue,
     SetReadAhead,
     Step,
+    mark_of,
 )
 from app.storage.system import queue
 
@@ -110,6 +113,9 @@ class QueueSettings:
         """Put it back, if it is still ours to do: returns and raises as `restore`, and `_AwayError`."""
         if self.hooks.other_boot:
             return say("skipped-queue-boot"), ""
+        if mark_of(self.facts, table_place(step.place)) is Mark.RELEASED:
+            # SECURITY: putting it back had failed, and then the disk was given back: another's by now, maybe.
+            return say("skipped-nothing-ours"), ""
         try:
             now = self.hooks.identify(step.disk)
         except OSError as err:

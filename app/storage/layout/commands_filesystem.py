@@ -15,7 +15,7 @@ from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, layout
 from app.domain.storage_plan.plan import Group
-from app.storage.layout.commands_maintenance import ending_steps
+from app.storage.layout.commands_maintenance import ending_steps, left_files_steps
 from app.storage.layout.commands_partition import wipe_member
 from app.storage.layout.conditions import (
     ArrayRuns,
@@ -118,6 +118,7 @@ def mount_steps(
                     "target is busy",
                 ),  # UDisks2 asks a mounted XFS for its size (xfs_info), as long as that takes
             ),
+            *left_files_steps(spec.id, place, uuid),
         ),
     )
     for _, item in spec.arguments(Stage.ATTRIBUTE, group.chosen):

@@ -198,10 +198,13 @@ def maintenance_command(
 
 
 def following(command: MaintenanceCommand, printed: str) -> tuple[tuple[str, ...], ...]:
-    """Return what is run after the first program of a maintenance, by what that printed."""
-    found = re.findall(command.found, printed, re.MULTILINE | re.ASCII) if command.found else []
-    commands = [tuple(word.replace(FOUND, each) for word in command.each) for each in found]
-    return (*commands, command.then) if command.then else tuple(commands)
+    """Return what is run for everything that the program of a maintenance found, by what that printed.
+
+    A last line without its end counts for nothing: it may have been cut.
+    """
+    whole = printed[: printed.rfind("\n") + 1]
+    found = re.findall(command.found, whole, re.MULTILINE | re.ASCII) if command.found else []
+    return tuple(tuple(word.replace(FOUND, each) for word in command.each) for each in found)
 
 
 def ending_steps(filesystem_id: str, mounted: MountIs) -> Iterator[Command]:
@@ -215,6 +218,24 @@ def ending_steps(filesystem_id: str, mounted: MountIs) -> Iterator[Command]:
                 f"what is under way on it is ended ({name})",
                 when=under_way,
                 forgives=program.nothing,
+            )
+
+
+def left_files_steps(filesystem_id: str, place: str, uuid: str) -> Iterator[Command]:
+    """Yield what removes, after a filesystem was unmounted, files of root's that a helper that died left.
+
+    Args:
+        filesystem_id: of which kind it is.
+        place: mount point.
+        uuid: of the filesystem.
+    """
+    for (name, on), program in _PROGRAMS.items():
+        if on == filesystem_id and program.leaves:
+            yield Command(
+                ("rm", "--", *(path.replace(_UUID, uuid) for path in program.leaves)),
+                f"what was noted of it is removed ({name})",
+                when=(FactIs(maintenance_fact(place), name),),
+                forgives=("No such file or directory",),
             )
 
 

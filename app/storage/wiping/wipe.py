@@ -36,6 +36,8 @@ EDGE_BYTES: Final = 16 * MIB
 """How much of both ends is compared after a crash between wiping a table and giving the disk back."""
 READERS_S: Final = 10.0
 """How long it is waited for those who only read a disk before they are named, and for an array to run."""
+MOST_TOLD: Final = 16
+"""Of those who use a disk, that are named: the reason is kept in the journal, and anybody can be many."""
 _AGAIN_S: Final = 0.2
 _ENTRIES_BYTES: Final = 16 * KIB
 """Entries of a GPT as sfdisk makes it: 128 of 128 bytes."""
@@ -366,8 +368,10 @@ class Wiper:
         Raises:
             InUseError: always.
         """
-        said = joined("; ", [joined(" ", (each.message, each.evidence)) for each in users])
-        remedy = joined(" ", dict.fromkeys(each.remedy for each in users))
+        told = users[:MOST_TOLD]
+        more = [f"+ {len(users) - len(told)}"] if len(users) > len(told) else []
+        said = joined("; ", [*(joined(" ", (each.message, each.evidence)) for each in told), *more])
+        remedy = joined(" ", dict.fromkeys(each.remedy for each in told))
         raise InUseError(
             disk,
             say("kept-in-use", node=node, who=unstopped(said)),

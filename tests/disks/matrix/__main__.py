@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.domain.storage_plan.plan import Role
 from tests.disks.matrix import trial
 from tests.disks.matrix.helper import be_first_namespace
 from tests.disks.matrix.images import Images
@@ -23,6 +24,8 @@ from tests.disks.matrix.stage import Kind
 from tests.disks.matrix.trial import LAYOUTS, Layout, Outcome
 
 PROJECT: Final = Path(__file__).parents[3]
+_DEATHS: Final = 4
+"""How often at least a helper dies with each group beside the data's in the short form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +72,14 @@ def mixed(found: list[Combination]) -> list[Combination]:
 
 
 def covering(found: list[Combination]) -> list[Combination]:
-    """Return some of them, the same every time: on each layout each kind and each moment at least once.
+    """Return some of them, the same every time: on the data's disks each kind and each moment at least once.
 
-    On the first layout each kind that is no format comes at one of the moments with everything made, too.
+    On the first layout each kind that is no format comes at one of the moments with everything made, too. Of
+    groups beside the data's, which are made and unmade by the same steps: each of those moments and some
+    deaths, with other kinds for each role.
     """
     titles = list(dict.fromkeys(each.kind.title for each in found))
-    layouts = list(dict.fromkeys(each.layout.title for each in found))
+    layouts = list(dict.fromkeys(each.layout.title for each in found if each.layout.role is Role.DATA))
     wanted = set()
     for shift, layout in enumerate(layouts):
         times = list(dict.fromkeys(each.moment.title for each in found if each.layout.title == layout))
@@ -84,6 +89,13 @@ def covering(found: list[Combination]) -> list[Combination]:
     others = dict.fromkeys(each.kind.title for each in found if each.kind.group != "formats")
     for number, kind in enumerate(others):
         wanted.add((layouts[0], kind, ALIVE[number % len(ALIVE)].title))
+    beside = list(dict.fromkeys(each.layout.title for each in found if each.layout.role is not Role.DATA))
+    for shift, layout in enumerate(beside):
+        times = list(dict.fromkeys(each.moment.title for each in found if each.layout.title == layout))
+        deaths = [each for each in times if each not in {moment.title for moment in ALIVE}]
+        some = [*(each.title for each in ALIVE), *deaths[shift :: max(1, len(deaths) // _DEATHS)]]
+        for number, when in enumerate(some):
+            wanted.add((layout, list(others)[(number + shift * len(some)) % len(others)], when))
     return [each for each in found if (each.layout.title, each.kind.title, each.moment.title) in wanted]
 
 

@@ -120,6 +120,7 @@ def _exchanged(stage: Stage) -> Foreign | None:
         return None
 
     def then(disk: Disk) -> Foreign:
+        stage.free_all()
         for each in stage.disks:
             each.detach()
         for each in reversed(stage.disks):

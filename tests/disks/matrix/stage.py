@@ -68,6 +68,7 @@ class Stage:
         is_held: whether a helper lives and has the disks open.
         table_uuid: of the table that the session made on the subject; empty before.
         partition_uuid: of its partition.
+        place: name of the folder on which the subject's filesystem is mounted.
     """
 
     disks: list[Disk]
@@ -77,6 +78,7 @@ class Stage:
     is_held: bool = False
     table_uuid: str = ""
     partition_uuid: str = ""
+    place: str = "storage"
 
     @property
     def subject(self) -> Disk:
@@ -89,12 +91,11 @@ class Stage:
         return table is not None and bool(table.partitions) and table.uuid == self.table_uuid
 
     def mounts(self) -> list[state.MountEntry]:
-        """Return where storage of sessions is mounted, not their folders in memory."""
-        entries = state.parse_mountinfo(Path("/proc/self/mountinfo").read_text())
-        return [each for each in entries if each.folder.startswith(f"{RUN}/") and each.filesystem != "tmpfs"]
+        """Return where the subject's filesystem is mounted by a session."""
+        return [each for each in _mounts() if Path(each.folder).name == self.place]
 
     def is_mounted(self) -> bool:
-        """Whether the storage of the session is still mounted."""
+        """Whether the subject's filesystem is still mounted."""
         return bool(self.mounts())
 
     def is_live(self) -> bool:
@@ -103,8 +104,14 @@ class Stage:
         return self.is_mounted() or held
 
     def free(self) -> None:
-        """Unmount the storage and stop what it is made of, as an administrator does who wants the disk."""
+        """Unmount the subject and stop what it is part of, as an administrator does who wants the disk."""
         for each in reversed(self.mounts()):
+            run("umount", each.folder)
+        free_pools_and_arrays(self.disks)
+
+    def free_all(self) -> None:
+        """The same with all disks of the session."""
+        for each in reversed(_mounts()):
             run("umount", each.folder)
         free_pools_and_arrays(self.disks)
 
@@ -126,6 +133,12 @@ class Stage:
     def outside(self) -> tuple[Range, ...]:
         """Return all of the disk but our partition."""
         return (0, PARTITION_START), (PARTITION_START + PARTITION_BYTES, self.subject.size_bytes)
+
+
+def _mounts() -> list[state.MountEntry]:
+    """Return where storage of sessions is mounted, not their folders in memory."""
+    entries = state.parse_mountinfo(Path("/proc/self/mountinfo").read_text())
+    return [each for each in entries if each.folder.startswith(f"{RUN}/") and each.filesystem != "tmpfs"]
 
 
 Happening = Callable[[Stage], Foreign | None]

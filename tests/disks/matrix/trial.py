@@ -9,14 +9,15 @@ import traceback
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from app.domain.maintenance import MAINTENANCE, REMOVE_SNAPSHOTS, DoneBy
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import Group, StoragePlan
+from app.domain.storage_plan.plan import FURTHER_ROLES, Group, Role, StoragePlan
 from app.domain.units import MIB
 from app.helper.base.folders import JOURNAL
 from app.storage.inspect.sources import RELEASED_FOLDER
+from app.storage.layout.commands import MOUNT_NAMES
 from app.storage.layout.names import PlannedDevice
 from tests.disks.matrix import helper as helpers
 from tests.disks.matrix.disks import PARTITION_BYTES, Disk, settle, write
@@ -48,23 +49,40 @@ class Layout:
         title: names it in results.
         filesystem: of the plan.
         level: of the plan.
-        count: of disks.
+        count: of its disks.
+        role: what the group is for to which something happens; all but the data's have that on a disk of its
+            own beside them, which must be freed whatever happens.
     """
 
     title: str
     filesystem: str
     level: Level
     count: int
+    role: Role = Role.DATA
+
+    @property
+    def disks(self) -> int:
+        """Disks of the session; those of the group are the last."""
+        return self.count + (self.role is not Role.DATA)
 
     def plan(self, disks: list[Disk]) -> StoragePlan:
         """Return the plan over disks."""
         identities = tuple(SPARE.identify(disk.node) for disk in disks)
-        return StoragePlan(Group(identities, self.level, self.filesystem, partition_bytes=PARTITION_BYTES))
+        made = identities[-self.count :]
+        group = Group(made, self.level, self.filesystem, partition_bytes=PARTITION_BYTES)
+        if self.role is Role.DATA:
+            return StoragePlan(group)
+        data = Group(identities[:1], EXT4.level, EXT4.filesystem, partition_bytes=PARTITION_BYTES)
+        further: dict[str, Any] = {self.role.value: group}
+        return StoragePlan(data, **further)
 
 
 EXT4: Final = Layout("ext4", "ext4", Level.SINGLE, 1)
 BTRFS: Final = Layout("btrfs on two disks", "btrfs", Level.STRIPE, 2)
-LAYOUTS: Final = (EXT4, BTRFS)
+OF_ROLES: Final = tuple(
+    Layout(f"btrfs for {role.value} beside ext4", "btrfs", Level.SINGLE, 1, role) for role in FURTHER_ROLES
+)
+LAYOUTS: Final = (EXT4, BTRFS, *OF_ROLES)
 GUEST_LAYOUTS: Final = (
     Layout("md stripe of two disks", "xfs", Level.STRIPE, 2),
     Layout("zfs mirror of two disks", "zfs", Level.MIRROR, 2),
@@ -100,9 +118,9 @@ class Trial:
         stack.callback(shutil.rmtree, folder)
         self.sentinel = _disk(stack, folder / "sentinel", _SENTINEL_BYTES)
         write(self.sentinel.node, (0, b"\x3c" * MIB), (_SENTINEL_BYTES - MIB, b"\xc3" * MIB))
-        disks = [_disk(stack, folder / f"disk {number}") for number in range(layout.count)]
+        disks = [_disk(stack, folder / f"disk {number}") for number in range(layout.disks)]
         self._sentinel_before = self.sentinel.digest()
-        self.stage = Stage(disks, folder, images, stack)
+        self.stage = Stage(disks, folder, images, stack, place=MOUNT_NAMES[layout.role])
         stack.callback(self._take_away)
         self.kind = kind
         self.layout = layout
@@ -246,9 +264,10 @@ class Trial:
 
     def _others_faults(self) -> list[str]:
         assert self.foreign is not None
-        others = [disk for disk in self.stage.disks if disk is not self.foreign.disk and disk.node]
-        if self.foreign.keeps_others:
-            return []
+        disks = self.stage.disks
+        if self.foreign.keeps_others:  # of its own group
+            disks = disks[: -self.layout.count]
+        others = [disk for disk in disks if disk is not self.foreign.disk and disk.node]
         return [
             f"disk {disk.node} was not freed: {disk.signatures()}" for disk in others if not disk.is_bare()
         ]

@@ -16,12 +16,16 @@ from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
 from app.domain.messages.message import Message, say
 from app.domain.options.raid import Level
+from app.domain.storage_plan.plan import FURTHER_ROLES, Group, Role, StoragePlan
+from app.domain.storage_plan.problems import MOST_DISKS
 from app.helper.storage import journal as journal_module
 from app.helper.storage.journal import Journal, JournalEntry, Writer
 from app.helper.storage.leftovers import Leftovers
+from app.helper.storage.pending_plans import PlannedLayout
 from app.storage.layout.conditions import table_place
-from app.storage.layout.names import Names
-from app.storage.layout.steps import Mark, mark_fact
+from app.storage.layout.names import Names, PlannedDevice
+from app.storage.layout.queue_record import QueueSetting, queue_fact
+from app.storage.layout.steps import Mark, Wipe, WipeTable, ends_fact, mark_fact, undo_of
 from tests.unit.storage.plans import devices, disks, plan_of
 
 pytestmark = pytest.mark.expects_log
@@ -114,6 +118,52 @@ def test_what_a_session_tells_its_journal_is_there_before_it_goes_on(
     assert written == [], "it says so already"
     writer.keep({})
     assert [each.kept for each in written] == [{}]
+
+
+def test_however_long_the_reasons_are_that_others_give_an_entry_is_read_again(journal: Journal) -> None:
+    writer = Writer(journal, entry())
+    writer.keep({"one": "mounted here; " * 100_000})
+    assert journal.entry(SESSION) == writer.entry
+    writer.keep({"one": "mounted here; " * 2_000_000, "other": "short"})
+    kept = journal.entry(SESSION)
+    assert kept == replace(entry(), kept={"one": "", "other": ""}), "it says the reasons at the next attempt"
+
+
+def test_the_largest_plan_with_the_longest_names_and_all_its_marks_is_read_again(journal: Journal) -> None:
+    count = len((Role.DATA, *FURTHER_ROLES)) * MOST_DISKS
+    many = [
+        DiskIdentity(
+            f"{number:04}".ljust(200, "\U0001f5b4"), None, "\U0001f5b4" * 200, 1 << 40, f"9:{number}"
+        )
+        for number in range(count)
+    ]
+    groups = [
+        Group(tuple(many[at : at + MOST_DISKS]), Level.STRIPE, "btrfs") for at in range(0, count, MOST_DISKS)
+    ]
+    further: dict[str, Any] = dict(zip(map(str, FURTHER_ROLES), groups[1:], strict=True))
+    plan = StoragePlan(groups[0], **further)
+    known = {each.key(): PlannedDevice(f"/dev/sd{number}") for number, each in enumerate(many)}
+    undo = undo_of(PlannedLayout(SESSION, plan, known).steps())
+    places = {each.place for each in undo if isinstance(each, Wipe)}
+    places |= {each.partition.table_place for each in undo if isinstance(each, WipeTable)}
+    facts = {mark_fact(place): Mark.WIPED.value for place in places}
+    facts |= {ends_fact(place): "f" * 64 for place in places}
+    facts |= {
+        queue_fact(setting, place): f"{'x' * 16} {'x' * 16} 9"
+        for setting in QueueSetting
+        for place in places
+        if setting is QueueSetting.SCHEDULER
+    }
+    whole = JournalEntry(SESSION, 1000, plan, known, 3, facts)
+    journal.write(whole)
+    assert path_of(journal).stat().st_size > 1 << 20
+    assert journal.entry(SESSION) == whole
+
+
+def test_what_could_not_be_read_again_is_not_written_and_nothing_is_made(journal: Journal) -> None:
+    with pytest.raises(OSError, match="too large"):
+        journal.write(replace(entry(), facts={"pool": "x" * (17 << 20)}))
+    assert journal.entry(SESSION) is None
 
 
 def test_a_mark_that_nobody_knows_is_set_aside(journal: Journal) -> None:

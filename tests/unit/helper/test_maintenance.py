@@ -19,12 +19,17 @@ from app.domain.options.raid import Level
 from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.helper.storage import maintenance as maintenance_module
-from app.helper.storage.maintenance import MaintenanceThread, commands_for, root_maintenance
+from app.helper.storage.maintenance import (
+    MaintenanceThread,
+    commands_for,
+    commands_left,
+    root_maintenance,
+)
 from app.helper.storage.pending_plans import PlannedLayout
 from app.storage.checks.conditions import ConditionResult
 from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.commands_maintenance import MaintenanceCommand, following, fraction_of
-from app.storage.layout.conditions import MountIs
+from app.storage.layout.conditions import FactIs, MountIs
 from app.storage.layout.steps import Command, describe, undo_of
 from app.storage.system import programs
 from tests.unit.storage.plans import devices, disk, disks
@@ -107,9 +112,11 @@ ID 5 /etc path {NAME}
 def test_snapshots_are_removed_by_what_the_filesystem_lists_and_nothing_else_is() -> None:
     (command,) = commands("remove-snapshots", "btrfs")
     place = command.mounted.folder
-    *deleted, synced = following(command, LISTED)
-    assert deleted == [("btrfs", "subvolume", "delete", "--subvolid", each, place) for each in ("256", "257")]
-    assert synced == ("btrfs", "subvolume", "sync", place)
+    delete = ("btrfs", "subvolume", "delete", "--subvolid")
+    assert following(command, LISTED) == ((*delete, "256", place), (*delete, "257", place))
+    assert command.then == ("btrfs", "subvolume", "sync", place)
+    cut = LISTED.partition("/x")[0]
+    assert following(command, cut) == following(command, LISTED), "where it was cut, another name stands"
     (command,) = commands("remove-snapshots", "zfs")
     pool = command.mounted.sources[0]
     printed = f"{pool}@{NAME}\n{pool}@mine\n{pool}@{NAME}x\n{pool}/a@{NAME}@b\n"
@@ -297,6 +304,59 @@ def test_what_does_not_end_stays_in_the_journal_for_whoever_unmakes(
     assert scene.told == ["storage: btrfs-balance"]
 
 
+def test_who_unmakes_what_did_not_end_is_not_overwritten_once_it_does(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance_module, "WAIT_S", 0.1)
+    ended = scene.folder / "ended"
+    scene.script(
+        "btrfs",
+        f"[ $2 = start ] || exit 0; echo begun >>{scene.folder}/log; "
+        f"until [ -e {ended} ]; do sleep 0.02; done",
+    )
+    thread = scene.start("btrfs-balance")
+    wait_begun(scene)
+    assert not thread.end()
+    ended.touch()  # as after a disk that did not answer
+    assert scene.result()[0] == "done"
+    assert scene.told == ["storage: btrfs-balance"], "whoever unmakes may have removed the entry since"
+    assert thread.end()
+
+
+def test_what_an_earlier_one_left_is_ended_before_its_name_leaves_the_journal(scene: Scene) -> None:
+    place = commands("fstrim", "btrfs")[0].fact
+    layout = layout_of("btrfs")
+    scene.execution.know({place: "btrfs-balance"})
+    left = commands_left(scene.execution.facts, layout, layout.steps())
+    assert [each.name for each in left] == ["btrfs-balance"]
+    scene.script("fstrim", f"echo trimmed >>{scene.folder}/log")
+
+    def again() -> tuple[str, str]:
+        found, done = commands("fstrim", "btrfs"), scene.answers.put
+        MaintenanceThread(found, scene.execution, scene, done, scene.is_cancelled.is_set, left).start()
+        return scene.result()
+
+    scene.script("btrfs", f"echo $2 >>{scene.folder}/log; echo no >&2; exit 1")
+    assert again() == ("Busy", "maintained")
+    assert (scene.log(), scene.facts) == (["cancel"], {place: "btrfs-balance"})
+    scene.script("btrfs", f"echo $2 >>{scene.folder}/log")
+    assert again() == ("done", "")
+    assert (scene.log()[1:], scene.facts) == (["cancel", "trimmed"], {place: ""})
+
+
+def test_what_a_scrub_of_a_dead_helper_noted_is_removed_where_the_journal_says_so() -> None:
+    (scrub,) = commands("btrfs-scrub", "btrfs")
+    undo = undo_of(layout_of("btrfs").steps())
+    removing = [each for each in undo if isinstance(each, Command) and each.argv[0] == "rm"]
+    assert [(each.argv, each.when) for each in removing] == [
+        (("rm", "--", *scrub.leaves), (FactIs(scrub.fact, scrub.name),))
+    ]
+    lines = [describe(each) for each in undo]
+    assert lines.index(describe(removing[0])) > lines.index(f"umount --internal-only {scrub.mounted.folder}")
+    others = [describe(each) for each in undo_of(layout_of("ext4", "xfs").steps())]
+    assert not any(line.startswith("rm ") for line in others)
+
+
 def test_another_mount_on_the_folder_is_not_maintained(scene: Scene) -> None:
     scene.script("btrfs", f"echo begun >>{scene.folder}/log")
     scene.mounted = False
@@ -311,11 +371,33 @@ def test_each_snapshot_that_is_listed_is_removed_and_what_fails_ends_it(scene: S
     scene.start("remove-snapshots")
     assert scene.result() == ("done", "")
     place = commands("remove-snapshots", "btrfs")[0].mounted.folder
-    assert scene.log() == [f"list {place}", "delete 256", "delete 257", "sync "]
-    assert len(scene.steps) == 4
+    assert scene.log() == [f"list {place}", "delete 256", "delete 257", f"list {place}", "sync "]
+    assert len(scene.steps) == 5
     scene.script("btrfs", f'[ $2 != delete ] || exit 1; echo "{listed}"')
     scene.start("remove-snapshots")
     assert scene.result()[0] == "failed"
+
+
+def test_snapshots_beyond_what_is_kept_of_an_output_are_removed_too(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "OUTPUT_LIMIT_BYTES", 500)
+    count = 10
+    left = scene.folder / "left"
+    left.write_text("".join(f"{number:04}\n" for number in range(count)))
+    assert count * len(LISTED.splitlines()[0]) > programs.OUTPUT_LIMIT_BYTES
+    words = "gen 12 cgen 12 top level 5 otime 2026-01-01 00:00:00 path pgfooting-snapshot-000000000000"
+    scene.script("sed", f'exec /usr/bin/sed "$@" {left}')
+    scene.script(
+        "btrfs",
+        f"""case $2 in
+list) exec {scene.folder}/sed 's/.*/ID & {words}&/';;
+delete) exec {scene.folder}/sed -i "/^$4$/d";;
+esac""",
+    )
+    scene.start("remove-snapshots")
+    assert scene.result() == ("done", "")
+    assert left.read_text() == ""
 
 
 def test_who_hears_of_the_end_may_ask_for_the_next_one_at_once(scene: Scene) -> None:

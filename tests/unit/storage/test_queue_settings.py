@@ -16,6 +16,7 @@ from app.domain.units import KIB, MIB
 from app.storage.checks.readback import ReadBackError
 from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.commands import build_steps
+from app.storage.layout.conditions import table_place
 from app.storage.layout.queue_record import (
     QueueRecord,
     QueueSetting,
@@ -27,6 +28,7 @@ from app.storage.layout.steps import (
     CheckScheduler,
     ClaimDisks,
     Command,
+    Mark,
     ReadBackQueue,
     RestoreQueue,
     SetQueue,
@@ -34,6 +36,7 @@ from app.storage.layout.steps import (
     Settle,
     Step,
     describe,
+    mark_fact,
     undo_of,
 )
 from app.storage.system import queue, state
@@ -309,6 +312,22 @@ def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(kernel: Ke
     with pytest.raises(StorageError, match="could not be put back: it stays 512, and was 128"):
         kernel.execution().unmake(undo)
     assert set(kernel.facts.values()) == {"none bfq 1", "128 512 1"}
+
+
+def test_of_a_disk_that_was_given_back_nothing_is_put_back_any_more(kernel: Kernel) -> None:
+    undo = made(kernel)
+    kernel.takes = False
+    with pytest.raises(StorageError):
+        kernel.execution().unmake(undo)
+    kernel.facts[mark_fact(table_place(PLACE))] = Mark.WIPED.value
+    with pytest.raises(StorageError):
+        kernel.execution().unmake(undo)
+    kernel.facts[mark_fact(table_place(PLACE))] = Mark.RELEASED.value
+    kernel.takes = True
+    kernel.written.clear()
+    kernel.execution().unmake(undo)  # the next session has set the same, which is its own
+    assert (kernel.written, kernel.read()) == ([], ("bfq", "512"))
+    assert (kernel.facts[SCHEDULER], kernel.facts[READ_AHEAD]) == ("", "")
 
 
 def test_what_changed_before_the_end_of_making_is_a_difference(kernel: Kernel) -> None:

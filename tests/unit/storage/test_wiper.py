@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from app.domain.errors import RefusedError
+from app.domain.messages.message import message_to_json
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, MIB
 from app.storage.checks.conditions import ConditionResult
@@ -210,6 +212,18 @@ def test_what_somebody_uses_is_named_and_not_opened(world: World, step: Wipe, no
     with pytest.raises(InUseError, match="pid 7"):
         world.wipe(step)
     assert world.opened == []
+
+
+def test_of_many_who_use_a_disk_some_are_named_and_the_others_counted(world: World) -> None:
+    many = [User("It is mounted.", f"namespace {number}", f"umount {number}") for number in range(5_000)]
+    world.users = {DISK: many}
+    with pytest.raises(InUseError) as kept:
+        world.wipe(STEP)
+    said = kept.value.message
+    assert "namespace 0;" in said
+    assert f"+ {5_000 - wipe.MOST_TOLD}" in said
+    # journal and bus have to hold it, for each disk of a session
+    assert len(json.dumps(message_to_json(said))) + len(kept.value.hint) < 16_384
 
 
 def test_a_condition_that_does_not_hold_any_more_refuses(world: World) -> None:
