@@ -18,6 +18,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from app.draft.fields.state import Step
+from app.library.entries import find_examples
 from app.runfile.writer import Phase
 from ui.background import finish_background
 from ui.live.page import LivePage
@@ -159,14 +160,17 @@ def take_pictures(folder: Path, scratch: Path) -> None:
     wait_until("the end of the campaign", lambda: page.watched.ended, CAMPAIGN_S)
     page.header.runs.click()
     wait_until("the runs", lambda: len(window.runs_page.model.chosen) == RUNS)
-    wait(3)
+    replayed = next(iter(window.runs_page.model.chosen))
+    window.commands["example"].trigger()  # what a comparison is for: filesystems
+    wait_until("the example", lambda: len(window.runs_page.model.chosen) == len(find_examples()))
+    wait(5)
     window.notice.hide()
     photographer.take(window, "library")
     window.commands["compare"].trigger()
     wait(6)
     photographer.take(window, "compare")
     window.show_runs()
-    window.campaigns.replay(next(iter(window.runs_page.model.chosen)), speed=5.0)
+    window.campaigns.replay(replayed, speed=5.0)
     wait_until("the replay", lambda: window.campaigns.replay_page is not None)
     wait(4)
     photographer.take(window, "replay")

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QProxyStyle,
     QPushButton,
     QStyle,
+    QStyleHintReturn,
     QStyleOption,
     QStyleOptionButton,
     QStyleOptionComboBox,
@@ -268,6 +269,18 @@ class FlatStyle(QProxyStyle):
         if metric in {QStyle.PixelMetric.PM_ButtonShiftHorizontal, QStyle.PixelMetric.PM_ButtonShiftVertical}:
             return 0
         return super().pixelMetric(metric, option, widget)
+
+    @override
+    def styleHint(
+        self,
+        hint: QStyle.StyleHint,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+        returnData: QStyleHintReturn | None = None,
+    ) -> int:
+        if hint is QStyle.StyleHint.SH_DialogButtonBox_ButtonsHaveIcons:
+            return 0  # they would be Qt's own, bevelled ones: the words say enough
+        return super().styleHint(hint, option, widget, returnData)
 
     @override
     def sizeFromContents(

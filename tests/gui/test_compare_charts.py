@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QPointF, QSizeF
+from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QColor, QImage, QPainter
 from pytestqt.qtbot import QtBot
 
@@ -21,6 +21,7 @@ from ui.charts.data.x_axis import LATENCY, NINES, XQuantity, percent_of, swept_a
 from ui.charts.figures.bars import Bar, BarFigure, BarGroup
 from ui.charts.figures.heat import Cell, HeatFigure
 from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
+from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width
 from ui.charts.stack.saving import csv_text
 from ui.charts.stack.stack import ChartStack
 from ui.compare.distribution_data import DistributionCurves
@@ -145,6 +146,25 @@ def test_a_longer_bar_has_more_of_its_colour_and_an_endless_interval_no_say(them
     assert 1.6 < long / short < 2.4
     endless = count(painted(bar(90.0, 1e304), theme), ground)
     assert endless > long / 2
+
+
+def test_words_behind_bars_are_whole_where_there_is_room(
+    theme: Theme, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut: list[str] = []
+
+    def put(painter: QPainter, theme: Theme, area: QRectF, text: str, look: Look = PLAIN) -> None:
+        if text_width(theme, text, look.scale, bold=look.bold) > area.width():
+            cut.append(text)
+        put_text(painter, theme, area, text, look)
+
+    monkeypatch.setattr("ui.charts.figures.bars.put_text", put)
+    notes = ("", "UNSAFE, disturbed, indicative only")
+    bars = tuple(Bar(f"ext4 {number}", 7000.0, note=note) for number, note in enumerate(notes))
+    painted(BarFigure("TPS", (BarGroup("", bars),)), theme)
+    assert not cut
+    painted(BarFigure("TPS", (BarGroup("", bars),)), theme, 200)
+    assert cut, "a bar needs its room as well"
 
 
 @pytest.mark.parametrize(

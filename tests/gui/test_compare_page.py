@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPointF, QSizeF, Qt
+from PySide6.QtCore import QPoint, QPointF, QSizeF, Qt
 from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -520,6 +521,79 @@ def test_the_table_says_what_the_verdicts_say_and_can_be_copied(
     assert "99 of 100 transactions" in next(told[each] for each in told if "99th percentile" in each)
     view.table.selectRow(0)
     assert "faster" not in view.table.text_of_selection()
+
+
+def test_the_table_has_a_line_a_row_the_verdict_last_and_is_sorted_by_its_headings(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    rates = {"ext4": 1000.0, "xfs": 11000.0, "btrfs": 900.0}
+    paths = [
+        write_trial(tmp_path / f"{name}{repeat}.footing", Trial(f"{name} #{repeat}", name, repeat, tps=tps))
+        for repeat in range(3)
+        for name, tps in rates.items()
+    ]
+    show(qtbot, page, paths)
+    page.choose_view("table")
+    view = page.view
+    assert isinstance(view, TableView)
+    table, header = view.table, view.table.horizontalHeader()
+    headings = [
+        table.model().headerData(number, Qt.Orientation.Horizontal) for number in range(table.columnCount())
+    ]
+    assert headings[-1] == "Verdict"
+    assert max(table.rowHeight(row) for row in range(3)) < 2 * table.fontMetrics().height()
+
+    def names() -> list[str]:
+        return [table.item(row, 0).text() for row in range(3)]  # type: ignore[union-attr]
+
+    before, tps = names(), headings.index("TPS")
+    place = QPoint(header.sectionViewportPosition(tps) + 5, header.height() // 2)
+    shown = []
+    for _ in range(3):
+        QTest.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        shown.append((names(), header.isSortIndicatorShown()))
+    assert shown == [(["btrfs", "ext4", "xfs"], True), (["xfs", "ext4", "btrfs"], True), (before, False)]
+
+
+def test_bars_are_sorted_by_the_figure_that_is_shown(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    rates = {"ext4": 1000.0, "memory": 5000.0, "xfs": 3000.0}
+    paths = [
+        write_trial(
+            tmp_path / f"{name}{repeat}.footing",
+            Trial(
+                f"{name} #{repeat}",
+                name,
+                repeat,
+                tps=tps,
+                marks=(("not-durable", "memory"),) * (name == "memory"),
+            ),
+        )
+        for repeat in range(3)
+        for name, tps in rates.items()
+    ]
+    show(qtbot, page, paths)
+    page.choose_view("bars")
+    view = page.view
+    assert isinstance(view, BarsView)
+
+    def labels() -> list[str]:
+        figure = view.figure.figure
+        assert isinstance(figure, BarFigure)
+        return [bar.label for bar in figure.groups[0].bars]
+
+    assert labels() == ["ext4", "xfs", "memory"]
+    view.best_first.click()
+    assert labels() == ["xfs", "ext4", "memory"], "what is not ranked stays behind"
+    view.best_first.click()
+    assert labels() == ["ext4", "xfs", "memory"]
+
+
+def test_what_differs_has_one_colour_a_configuration(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path)
+    with qtbot.waitSignal(page.settled, timeout=30_000):
+        page.show_runs(listed(paths), {str(path): number % 2 for number, path in enumerate(paths)})
+    told = words(page)
+    assert told[: told.index("Verdict")].count("■") == 2, "three repeats of each of two filesystems"
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "csv"])

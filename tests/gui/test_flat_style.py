@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
+    QDialogButtonBox,
     QFrame,
     QGroupBox,
     QLabel,
@@ -23,6 +24,7 @@ from PySide6.QtWidgets import (
     QSlider,
     QSpinBox,
     QSplitter,
+    QStyle,
     QTableWidget,
     QTabWidget,
     QToolBar,
@@ -227,3 +229,12 @@ def test_a_ticked_box_stands_out_from_a_selected_row(qtbot: QtBot, scheme: Schem
     box = [picture.pixelColor(x, row.center().y()).name() for x in range(row.left() + 2, row.left() + 20)]
     accent = PALETTES[scheme].accent
     assert sum(contrast(colour, accent) >= 3 for colour in box) >= 6, box
+
+
+def test_buttons_of_dialogs_have_words_and_no_pictures_of_the_toolkit(qtbot: QtBot) -> None:
+    box = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+    qtbot.addWidget(box)
+    box.setStyle(FlatStyle("Fusion"))
+    assert all(button.icon().isNull() for button in box.buttons())
+    hint = QStyle.StyleHint.SH_DialogButtonBox_ButtonsHaveIcons
+    assert FlatStyle("Fusion").styleHint(hint) == 0

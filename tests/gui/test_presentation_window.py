@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,13 +10,17 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.library.entries import find_examples
 from app.live.campaign_follower import CampaignFollower, SingleRun
 from app.live.replay import ReplaySource, load_replay
+from app.runfile.writer import Phase
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import LiveBench
+from ui.charts.data.curves import curve_samples
 from ui.charts.data.registry import CHARTS
 from ui.live.page import LivePage
 from ui.live.presentation_window import MOST_LINES, NUMBER_POINTS, TalkWindow
+from ui.live.words import NOTHING
 from ui.theme import Scheme, Theme
 
 pytestmark = [
@@ -52,16 +57,51 @@ def test_numbers_are_large_on_every_screen(qtbot: QtBot, talk: TalkWindow) -> No
     assert talk.values["tps"].font().pointSizeF() > 2 * NUMBER_POINTS, "there is room on a 4K screen"
 
 
-def test_arrows_and_a_presenter_s_keys_go_through_all_charts(qtbot: QtBot, talk: TalkWindow) -> None:
+def test_arrows_and_a_presenter_s_keys_go_through_the_charts_that_hold_samples(
+    qtbot: QtBot, talk: TalkWindow, replay: ReplaySource
+) -> None:
     seen = [talk.charts.chart_ids]
-    for _ in range(len(CHARTS) - 1):
+    while len(seen) <= len(CHARTS):
         QTest.keyClick(talk, Qt.Key.Key_PageDown)
+        if talk.charts.chart_ids == seen[0]:
+            break
         seen.append(talk.charts.chart_ids)
-    assert [names for (names,) in seen] == list(CHARTS)
-    QTest.keyClick(talk, Qt.Key.Key_Right)
-    assert talk.charts.chart_ids == seen[0]
+    names = [name for (name,) in seen]
+    assert names == [
+        name
+        for name, spec in CHARTS.items()
+        if any(len(curve_samples(replay.data, curve)[0]) for curve in spec.curves)
+    ]
+    assert 5 < len(names) < len(CHARTS), "of arrays the run knows nothing"
     QTest.keyClick(talk, Qt.Key.Key_Left)
     assert talk.charts.chart_ids == seen[-1]
+
+
+def test_numbers_that_a_run_did_not_measure_take_no_room(qtbot: QtBot) -> None:
+    source = load_replay(find_examples()[0])
+    window = TalkWindow(Scheme.LIGHT, source)
+    window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(window)
+    assert list(window.values) == ["tps", "p99"]
+    source.pause()
+    source.jump(600.0)
+    window.show_watched(SingleRun(source).poll())
+    assert all(value.text() != NOTHING for value in window.values.values())
+
+
+def test_played_fast_the_numbers_are_means_of_what_was_just_played(
+    qtbot: QtBot, talk: TalkWindow, replay: ReplaySource
+) -> None:
+    t_s, tps = replay.data.series("pgbench.tps")
+    newest = talk.values["tps"].text()
+    while replay.speed < 60:
+        QTest.keyClick(talk, Qt.Key.Key_Plus)
+    talk.show_watched(SingleRun(replay).poll())
+    told = float(talk.values["tps"].text().replace(",", ""))
+    assert talk.values["tps"].text() != newest
+    before = tps[t_s <= replay.position_s]
+    assert before[-60:].min() < told < before[-60:].max()
+    assert told == pytest.approx(before[-60:].mean(), rel=0.1)
 
 
 def test_charts_that_are_replaced_leave_nothing_to_the_garbage_collector(talk: TalkWindow) -> None:
@@ -70,7 +110,25 @@ def test_charts_that_are_replaced_leave_nothing_to_the_garbage_collector(talk: T
         talk.next_chart(1)
         gc.collect(0)
     gc.collect()
-    assert talk.charts.chart_ids == (next(iter(CHARTS)),)
+    assert len(talk.charts.chart_ids) == 1
+
+
+def test_between_two_runs_stands_what_was_learned_so_far(qtbot: QtBot, bench: LiveBench) -> None:
+    bench.add_done(1)
+    bench.add_done(2)
+    writer = bench.begin(3)
+    bench.begin_phases(writer, Phase.PREPARE)
+    window = TalkWindow(Scheme.LIGHT, None)
+    window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    window.show()
+    window.show_watched(CampaignFollower(bench.folder).poll())
+    assert window.so_far.isVisible()
+    assert re.fullmatch(r"TPS so far: ext4 [\d,]+, xfs [\d,]+", window.so_far.text())
+    bench.grow(writer, 0, WARM_UP_S + 5)
+    window.show_watched(CampaignFollower(bench.folder).poll())
+    assert not window.so_far.isVisible()
 
 
 def test_keys_steer_the_replay(qtbot: QtBot, talk: TalkWindow, replay: ReplaySource) -> None:

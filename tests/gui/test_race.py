@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QFontMetricsF, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
@@ -17,10 +18,11 @@ from app.library.entries import find_examples
 from tests.fix_runs import Shape, write_run
 from ui.live.full_screen import SCHEMES
 from ui.live.words import NOTHING
+from ui.race.chart import fitting_name
 from ui.race.content import RaceContent, load_race
 from ui.race.starting import RaceStarter, RaceWish, usual_speed
 from ui.race.window import RaceWindow, rounded
-from ui.theme import Scheme, Theme
+from ui.theme import SMALL, Scheme, Theme
 from ui.widgets.plain_label import plain_label
 
 if TYPE_CHECKING:
@@ -274,6 +276,26 @@ def test_long_and_right_to_left_names_leave_room_for_the_numbers(
     assert room.window.width() == size[0], "no name makes the window wider"
     assert not any("\u202e" in row.name for row in room.window.board.rows)
     assert any(row.name.startswith("<b>xfs</b>") for row in room.window.board.rows)
+
+
+def test_six_names_with_warnings_are_whole_and_leave_the_axis_alone(enter: Enter, tmp_path: Path) -> None:
+    names = [
+        f"{name} #1" for name in ("ext4", "ext4 noatime", "ext4 nobarrier", "xfs", "xfs nobarrier", "btrfs")
+    ]
+    paths = write_runs(tmp_path, [Shape(seconds=60, tps=3000.0 + 9 * n, seed=n) for n in range(6)], names)
+    for path in (paths[2], paths[4]):
+        with sqlite3.connect(path) as connection:
+            connection.execute("INSERT INTO mark VALUES ('unsafe', 'barrier = off')")
+    room = enter(load_race(paths))
+    room.window.resize(1280, 800)
+    room.wait(30.0)
+    chart = room.window.chart
+    bold = QFontMetricsF(chart._font(bold=True))
+    places = chart._label_places()
+    for run in room.window.content.race.runs:
+        left = chart.plot.right() + SMALL + 0.6 * chart._row + SMALL
+        assert fitting_name(run, bold, chart.width() - left) == run.name
+        assert places[run.run_id] + chart._row / 2 <= chart.height() - chart._row, "the axis is below"
 
 
 @pytest.fixture

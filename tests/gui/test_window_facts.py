@@ -54,6 +54,13 @@ def unfold(panel: FactsPanel, section: str) -> None:
     panel.text.anchorClicked.emit(QUrl(f"section:{section}"))
 
 
+def test_what_differs_has_one_colour_a_configuration(panel: FactsPanel, tmp_path: Path) -> None:
+    paths = write_campaign(tmp_path)
+    panel.show_runs([(read_run_facts(path), number % 2) for number, path in enumerate(paths)])
+    told = text(panel)
+    assert told[told.index(DIFFERS) : told.index(VERDICT)].count("■") == 2
+
+
 def test_without_runs_it_says_how_to_get_some(panel: FactsPanel) -> None:
     assert text(panel) == "Tick runs in the library to see them here."
 

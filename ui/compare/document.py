@@ -83,8 +83,9 @@ class ComparisonWriter(PlainWriter):
         self._line(name, colour=self._ink.quiet)
         for variant in difference.variants:
             self._begin(indent=True)
-            for place in variant.runs[:_MOST_SWATCHES]:
-                self._put(SWATCH, colour=self._colour(content.runs[place].colour))
+            numbers = dict.fromkeys(content.runs[place].colour for place in variant.runs)
+            for number in list(numbers)[:_MOST_SWATCHES]:
+                self._put(SWATCH, colour=self._colour(number))
             text = one_line(variant.value)
             self._put(f" {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}")
             if (whose := _whose(content, variant.runs)) != text:

@@ -147,12 +147,14 @@ class BarsView(View):
         what: figure.
         by: dimension that makes groups.
         published: whether figures of others stand beside.
+        best_first: whether the best bar of this figure comes first.
         figure: shows the bars.
     """
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self.what, self.by = Choice(tr("Figure")), Choice(tr("Grouped by"))
+        self.best_first = QCheckBox(tr("&Best first"))
         self.published = QCheckBox(tr("&Published figures"))
         self.published.setToolTip(
             tr("Marks of the same filesystem, RAID level and workload on other machines; in no statistic.")
@@ -161,11 +163,12 @@ class BarsView(View):
         row = control_row(self)
         labelled(row, tr("&Figure"), self.what)
         labelled(row, tr("&Grouped by"), self.by)
-        row.addWidget(self.published)
+        for tick in (self.best_first, self.published):
+            row.addWidget(tick)
+            tick.toggled.connect(lambda _on: self.refresh())
         row.addStretch(1)
         for choice in (self.what, self.by):
             choice.chosen.connect(self.refresh)
-        self.published.toggled.connect(lambda _on: self.refresh())
         self.rows.addWidget(self.figure, 1)
 
     @override
@@ -182,7 +185,9 @@ class BarsView(View):
         self.published.setEnabled(self.what.choice == TPS)
         published = read_published() if self.published.isChecked() else ()
         by = find_dimension(self.content, self.by.choice)
-        self.figure.show_figure(make_bars(self.content, self.what.choice or TPS, by, published))
+        best_first = self.best_first.isChecked()
+        made = make_bars(self.content, self.what.choice or TPS, by, published, best_first=best_first)
+        self.figure.show_figure(made)
 
 
 class ScatterView(View):

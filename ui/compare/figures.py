@@ -59,9 +59,22 @@ def known_figures(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def make_bars(
-    content: Content, name: str, by: Dimension | None, published: tuple[PublishedFigure, ...] = ()
+    content: Content,
+    name: str,
+    by: Dimension | None,
+    published: tuple[PublishedFigure, ...] = (),
+    *,
+    best_first: bool = False,
 ) -> BarFigure | None:
-    """Return a figure of every configuration as bars, grouped by a dimension; None without a comparison."""
+    """Return a figure of every configuration as bars, grouped by a dimension; None without a comparison.
+
+    Args:
+        content: what is compared.
+        name: of the figure.
+        by: what makes groups; None for one group.
+        published: figures of others that may stand beside.
+        best_first: sort each group by this figure; what is not ranked stays behind.
+    """
     comparison = content.comparison
     if comparison is None:
         return None
@@ -71,12 +84,26 @@ def make_bars(
         members = tuple(
             group for place, group in enumerate(comparison.groups) if by is None or by.values[place] == level
         )
+        if best_first:
+            members = _best_first(comparison, members, name)
         bars = [bar_of(content, comparison, group, name) for group in members]
         marks = marks_for(comparison, members, published) if name == TPS else ()
         heading = "" if by is None else f"{by.name}: {level}"
         groups.append(BarGroup(heading, (*bars, *marks)))
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
     return BarFigure(figure_label(name), tuple(groups), note.format(better=better_words(name)))
+
+
+def _best_first(
+    comparison: RunComparison, groups: tuple[ComparedGroup, ...], name: str
+) -> tuple[ComparedGroup, ...]:
+    sign = 1 if figure(name).better is Direction.LOWER else -1
+
+    def key(group: ComparedGroup) -> tuple[bool, float]:
+        mean = run_interval(tuple(figure_values(comparison, group, name).values())).mean
+        return group.not_durable, math.inf if mean is None else sign * mean
+
+    return tuple(sorted(groups, key=key))
 
 
 def bar_of(content: Content, comparison: RunComparison, group: ComparedGroup, name: str) -> Bar:

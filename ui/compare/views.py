@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,6 +44,8 @@ from ui.compare.result import ResultView
 from ui.theme import Theme
 from ui.widgets.formatting import tooltip
 
+_NUMBER: Final = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
+
 
 class _Table(QTableWidget):
     """A table whose selection Ctrl+C copies as CSV."""
@@ -73,8 +77,23 @@ class _Table(QTableWidget):
         return "" if item is None else item.text()
 
 
+class _Cell(QTableWidgetItem):
+    """A cell that is sorted by the number with which it begins, else by its text; empty ones last."""
+
+    @property
+    def key(self) -> tuple[bool, float, str]:
+        """By what it is sorted."""
+        found = _NUMBER.match(self.text())
+        number = float(found[0].replace(",", "")) if found else math.inf
+        return not self.text(), number, self.text()
+
+    @override
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, _Cell) and self.key < other.key
+
+
 class TableView(View):
-    """Everything as numbers.
+    """Everything as numbers; a heading sorts by its column, at the third click all stands as it was compared.
 
     Attributes:
         table: the cells.
@@ -86,11 +105,28 @@ class TableView(View):
         self.table.setAccessibleName(tr("Verdicts and costs"))
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setAlternatingRowColors(True)
-        self.table.setWordWrap(True)
+        self.table.setWordWrap(False)
         self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.table.verticalHeader().hide()
         self.table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.table.horizontalHeader().sectionClicked.connect(self._on_heading)
+        self._sorted_by: tuple[int, Qt.SortOrder] | None = None
         self.rows.addWidget(self.table, 1)
+
+    def _on_heading(self, column: int) -> None:
+        """Sort upwards, then downwards, then not any more."""
+        up, down = Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder
+        chosen = {(column, up): down, (column, down): None}
+        order = chosen.get(self._sorted_by, up) if self._sorted_by is not None else up
+        header = self.table.horizontalHeader()
+        header.setSortIndicatorShown(order is not None)
+        if order is None:
+            self.refresh()
+            return
+        self._sorted_by = column, order
+        header.setSortIndicator(column, order)
+        self.table.sortItems(column, order)
+        self.table.clearSelection()
 
     @override
     def why_not(self, content: Content) -> str:
@@ -101,6 +137,8 @@ class TableView(View):
         comparison = self.content.comparison
         if comparison is None:
             return
+        self._sorted_by = None
+        self.table.horizontalHeader().setSortIndicatorShown(False)
         figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
         columns = _columns(comparison, figures)
         self.table.clear()
@@ -117,10 +155,6 @@ class TableView(View):
                     item.setIcon(_swatch(self.theme.series_colour(self.content.group_colour(group))))
                 self.table.setItem(place, number, item)
         self.table.resizeColumnsToContents()
-        widest = 44 * self.fontMetrics().averageCharWidth()
-        for number, column in enumerate(columns):
-            if column.kind is CellKind.WORDS:
-                self.table.setColumnWidth(number, min(widest, self.table.columnWidth(number)))
         self.table.resizeRowsToContents()
 
 
@@ -132,13 +166,14 @@ _VERDICT: Final[Column[ComparisonRow]] = Column(
 def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> tuple[Column[int], ...]:
     """Return the columns of the table; a row is the place of a configuration."""
     fitting = columns_for(COMPARISON_COLUMNS, comparison.rows)
-    known = (*(each for each in fitting if not each.figure), _VERDICT)
+    known = (each for each in fitting if not each.figure)
     return (
         *(column.of(comparison.rows.__getitem__) for column in known),
         *(
             Column(each.figure.name, figure_label(each.figure.name), partial(_figure_cell, each))
             for each in figures
         ),
+        _VERDICT.of(comparison.rows.__getitem__),  # last: long sentences would push the figures out of sight
     )
 
 
@@ -152,7 +187,7 @@ def _figure_cell(found: FigureComparison, place: int) -> str:
 
 
 def _item(column: Column[int], place: int) -> QTableWidgetItem:
-    item = QTableWidgetItem(column.cell(place))
+    item = _Cell(column.cell(place))
     is_left = column.alignment is Alignment.LEFT
     side = Qt.AlignmentFlag.AlignLeft if is_left else Qt.AlignmentFlag.AlignRight
     item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout
 from typing_extensions import override
 
 from app.domain.text import tr
-from app.live.campaign_follower import LiveState
+from app.live.campaign_follower import EarlierRun, LiveState
+from app.live.race import steady_position, width_at
 from app.live.replay import ReplaySource
 from app.live.snapshot import RunSnapshot
-from ui.charts.data.registry import CHARTS
+from app.runfile.series import RunData
+from ui.charts.data.curves import curve_samples
+from ui.charts.data.registry import CHARTS, ChartSpec
 from ui.charts.stack.stack import ChartStack
 from ui.live.chart_feed import ChartFeed
 from ui.live.full_screen import FullScreenWindow, Keys
-from ui.live.number_tiles import NUMBERS, shown_numbers
-from ui.live.words import NOTHING, PHASE_NAMES, clock_words
+from ui.live.number_tiles import NUMBERS, NumberSpec, shown_numbers
+from ui.live.words import NOTHING, PHASE_NAMES, clock_words, format_rate
 from ui.theme import LARGE, MEDIUM, Scheme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.plain_label import plain_label
@@ -44,7 +49,8 @@ class TalkWindow(FullScreenWindow):
 
     Attributes:
         charts: shows one chart.
-        values: labels of the numbers by their id.
+        values: labels of the numbers by their id; a replay has no label of what its run did not measure.
+        so_far: what earlier runs came to, while the next one has no number yet.
 
     Signals:
         steered: the replay was changed: whoever polls it looks at once.
@@ -56,10 +62,13 @@ class TalkWindow(FullScreenWindow):
         super().__init__(scheme, tr("pgFooting: talk mode"), HINT)
         self._source = source
         self._watched = LiveState()
-        self._chart = 0
+        self._chart = next(iter(CHARTS))
         self.title, self.phase = ElidedLabel(self), plain_label(parent=self)
-        self.values = {spec.id: plain_label(NOTHING, self) for spec in NUMBERS}
-        self.names = {spec.id: plain_label(spec.short, self) for spec in NUMBERS}
+        self._numbers = _measured(source)
+        self.values = {spec.id: plain_label(NOTHING, self) for spec in self._numbers}
+        self.names = {spec.id: plain_label(spec.short, self) for spec in self._numbers}
+        self.so_far = ElidedLabel(self)
+        self.so_far.hide()
         self.charts = ChartStack(self.theme, self)
         self.charts.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._feed = ChartFeed(self.charts)
@@ -74,7 +83,7 @@ class TalkWindow(FullScreenWindow):
         top.addWidget(self.phase)
         numbers = QGridLayout()
         numbers.setHorizontalSpacing(LARGE)
-        for column, spec in enumerate(NUMBERS):
+        for column, spec in enumerate(self._numbers):
             numbers.addWidget(self.values[spec.id], 0, column)
             numbers.addWidget(self.names[spec.id], 1, column)
             numbers.setColumnStretch(column, 1)
@@ -83,6 +92,7 @@ class TalkWindow(FullScreenWindow):
         layout.setSpacing(MEDIUM)
         layout.addLayout(top)
         layout.addLayout(numbers)
+        layout.addWidget(self.so_far)
         layout.addWidget(self.charts, 1)
         layout.addWidget(self.hint)
 
@@ -110,14 +120,14 @@ class TalkWindow(FullScreenWindow):
         for value in self.values.values():
             value.setFont(self.sized(points, bold=True))
         small = max(14.0, points * 0.42)
-        for label in (*self.names.values(), self.phase):
+        for label in (*self.names.values(), self.phase, self.so_far):
             label.setFont(self.sized(small))
         self.title.setFont(self.sized(max(18.0, points * 0.6), bold=True))
         self.hint.setFont(self.sized(max(11.0, small * 0.75)))
         self.charts.set_thick(thick=True, scale=small / self.theme.font().pointSizeF())
 
     def _show_chart(self) -> None:
-        chart = list(CHARTS.values())[self._chart]
+        chart = CHARTS[self._chart]
         main = sum(curve.main for curve in chart.curves)  # of earlier runs, only these are drawn
         self._feed.most_earlier = max(0, MOST_LINES - len(chart.curves)) // max(1, main)
         self.charts.set_charts([chart.id])
@@ -133,9 +143,25 @@ class TalkWindow(FullScreenWindow):
         self.title.show_line(run.data.name)
         self.phase.setText(self._phase_words(run))
         numbers = shown_numbers(run)
-        for spec in NUMBERS:
-            self.values[spec.id].setText(spec.value(numbers))
+        for spec in self._numbers:
+            self.values[spec.id].setText(self._steady(spec, run) or spec.value(numbers))
+        told = "" if run.finished or numbers.tps is not None else _so_far(watched.earlier)
+        self.so_far.show_line(told)
+        self.so_far.setVisible(bool(told))
         self._feed.show(watched)
+
+    def _steady(self, spec: NumberSpec, run: RunSnapshot) -> str:
+        """Return the mean of what has just been played; empty where the newest second is told.
+
+        Played fast, a number of every second is one of many, and nobody reads what changes that often.
+        """
+        source = self._source
+        if source is None or source.speed <= 1 or spec.mean is None or run.finished:
+            return ""
+        t_s, values = spec.series(run.data)
+        end_s = steady_position((run.data.last_ms - run.data.origin_ms) / 1000, source.speed)
+        just = values[(t_s > end_s - width_at(source.speed)) & (t_s <= end_s) & np.isfinite(values)]
+        return spec.mean(float(just.mean())) if len(just) else ""
 
     def _phase_words(self, run: RunSnapshot) -> str:
         parts = [PHASE_NAMES[run.phase], clock_words(run.phase_elapsed_s, run.phase_planned_s)]
@@ -151,8 +177,20 @@ class TalkWindow(FullScreenWindow):
 
     def next_chart(self, step: int) -> None:
         """Show the next chart, or the one before."""
-        self._chart = (self._chart + step) % len(CHARTS)
+        shown = self._charts_with_samples()
+        place = shown.index(self._chart) + step if self._chart in shown else 0
+        self._chart = shown[place % len(shown)]
         self._show_chart()
+
+    def _charts_with_samples(self) -> list[str]:
+        """Return the charts that have anything to show, at least the first one."""
+        runs = [each.data for each in self._watched.earlier]
+        if self._source is not None:
+            runs.append(self._source.data)
+        elif self._watched.run is not None:
+            runs.append(self._watched.run.data)
+        found = [name for name, spec in CHARTS.items() if any(_has_samples(spec, data) for data in runs)]
+        return found or [next(iter(CHARTS))]
 
     def toggle(self) -> None:
         """Let the replay stand still, or go on; a live run cannot."""
@@ -183,3 +221,25 @@ class TalkWindow(FullScreenWindow):
         if self._watched.run is not None:
             self.phase.setText(self._phase_words(self._watched.run))
         self.steered.emit()
+
+
+def _has_samples(spec: ChartSpec, data: RunData) -> bool:
+    return any(len(curve_samples(data, curve)[0]) for curve in spec.curves)
+
+
+def _measured(source: ReplaySource | None) -> tuple[NumberSpec, ...]:
+    """Return the numbers that a replay has; all of them of a live run, which may still measure them."""
+    if source is None:
+        return NUMBERS
+    return tuple(spec for spec in NUMBERS if len(spec.series(source.data)[0])) or NUMBERS[:1]
+
+
+def _so_far(earlier: Sequence[EarlierRun]) -> str:
+    """Return the mean TPS of each configuration that was measured; empty for none."""
+    found: dict[str, list[float]] = {}
+    for each in earlier:
+        tps = each.data.summary.get("tps")
+        if tps is not None:
+            found.setdefault(each.status.configuration, []).append(tps)
+    told = [f"{name} {format_rate(sum(rates) / len(rates))}" for name, rates in found.items()]
+    return tr("TPS so far: {configurations}").format(configurations=", ".join(told)) if told else ""

@@ -36,7 +36,8 @@ from ui.theme import SMALL, TINY, Theme
 
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
-_NAMES_SHARE: Final = 0.22
+_NAMES_SHARE: Final = 0.3
+"""Of the width, at most."""
 _STAYS: Final = 4.0
 """Pixels by which the end of a line may move before its name does: a name that trembles cannot be read."""
 _LINE_SHARE: Final = 0.22
@@ -60,6 +61,7 @@ class RaceChart(QWidget):
         self._drawn_s = -math.inf
         self._picture: QPixmap | None = None
         self._labels: dict[str, float] = {}
+        self._names_width: float | None = None
         self._stalling = tuple(run for run in race.runs if run.stalls)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -93,7 +95,7 @@ class RaceChart(QWidget):
         self._move_labels()
 
     def _forget(self) -> None:
-        self._picture = None
+        self._picture = self._names_width = None
         self._drawn_s = -math.inf
         self._labels = {}
         self.update()
@@ -124,9 +126,18 @@ class RaceChart(QWidget):
         left = max(metrics.horizontalAdvance(text) for text in ("00,000", tr("stalls"))) + SMALL
         stalls = max(row, len(self._stalling) * self._stall_row) + row / 2
         below = row + TINY + (stalls if self._stalling else 0.0)
-        right = self.width() * _NAMES_SHARE
+        right = min(self._wanted_for_names(), self.width() * _NAMES_SHARE)
         height = max(10.0, self.height() - row - SMALL - below - row / 2)
         return QRectF(left, row + SMALL, max(10.0, self.width() - left - right), height)
+
+    def _wanted_for_names(self) -> float:
+        """Return how wide names with their warnings are, and the unit of the time below them."""
+        if self._names_width is None:
+            bold = QFontMetricsF(self._font(bold=True))
+            names = [bold.horizontalAdvance("".join(name_and_ending(run))) for run in self._race.runs]
+            unit = QFontMetricsF(self._font()).horizontalAdvance("00:00:00 " + time_unit(0.0))
+            self._names_width = max(unit, *names, 0.0) + 0.6 * self._row + 3 * SMALL
+        return self._names_width
 
     def _frame(self) -> Frame | None:
         data, plot = self.data, self.plot
@@ -288,7 +299,7 @@ class RaceChart(QWidget):
         found: dict[str, float] = {}
         least = row / 2
         for place, (y, run_id) in enumerate(ends):
-            highest = self.height() - row * (len(ends) - place) + row / 2
+            highest = self.height() - row - row * (len(ends) - place) + row / 2  # the axis is below
             middle = max(min(y, highest), least)
             found[run_id] = middle
             least = middle + row

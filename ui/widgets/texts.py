@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLay
 from typing_extensions import override
 
 from app.domain.problem import Problem
-from ui.theme import TINY, Theme
+from ui.theme import SMALL, TINY, Theme
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
 
@@ -169,3 +169,14 @@ class Rule(QFrame):
         palette = self.palette()
         palette.setColor(self.backgroundRole(), self._theme.colour("frame"))
         self.setPalette(palette)
+
+
+def below_rule(theme: Theme, widget: QWidget) -> QWidget:
+    """Return a widget below a thin line: one sees where the page above, which scrolls, ends."""
+    whole = QWidget()
+    layout = QVBoxLayout(whole)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(SMALL)
+    layout.addWidget(Rule(theme))
+    layout.addWidget(widget)
+    return whole

@@ -246,9 +246,7 @@ def reasons(row: DiskRow) -> str:
         if row.disk.answer is SpareAnswer.SPARE and row.disk.looked is not None:
             told[-1] = row.disk.looked.sentence()
     if row.disk.questions:
-        asked = tr("“Ask root” lets root look now, at what others may not see (rules {rules}).")
-        rules = dict.fromkeys(question.rule for question in row.disk.questions)
-        told.append(asked.format(rules=", ".join(rules)))
+        told.append(tr("“Ask root” lets root look now, at what others may not see."))
     return "\n".join((_full_name(row.disk), *told))
 
 

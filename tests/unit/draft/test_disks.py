@@ -151,7 +151,7 @@ def test_a_disk_that_looks_spare_is_not_buried_under_what_only_root_may_see() ->
     (row,) = disk_rows(DisksDraft(), StorageFacts(listing(replace(OPEN, questions=questions))))
     assert reasons(row).splitlines()[1:] == [
         "Nothing speaks against it; root looks once more before anything is written.",
-        "“Ask root” lets root look now, at what others may not see (rules D08, D08b).",
+        "“Ask root” lets root look now, at what others may not see.",
     ]
 
 

@@ -27,6 +27,7 @@ from ui.theme import SMALL, TINY, Theme
 
 _NAMES_SHARE = 0.32
 _VALUES = "0,000,000 to 0,000,000"
+_WORDS_SHARE = 0.4
 _HEADROOM = 1.03
 
 
@@ -158,7 +159,8 @@ class BarFigure:
         bars = [bar for group in self.groups for bar in group.bars]
         names = max((text_width(theme, bar.label) for bar in bars), default=0.0) + 3 * SMALL
         left = min(names, _NAMES_SHARE * size.width())
-        right = size.width() - text_width(theme, _VALUES, 0.9) - 2 * SMALL
+        words = max(text_width(theme, text, 0.9) for text in (_VALUES, *map(_words, bars)))
+        right = size.width() - min(words + 1, _WORDS_SHARE * size.width()) - 2 * SMALL
         values = [value for bar in bars if (value := bar.value) is not None]
         # An interval of three runs may reach to infinity: it must not make every bar a stroke.
         most = max(values, default=1.0)

@@ -81,7 +81,7 @@ class ScatterFigure:
         put_ticks_left(painter, theme, up, across.begin, across.end)
         put_ticks_below(painter, theme, across, up.end, up.begin)
         height = line_height(theme, 0.9)
-        above = QRectF(TINY, up.end - height - TINY, size.width() / 2, height)
+        above = QRectF(TINY, up.end - 1.5 * height - TINY, size.width() / 2, height)
         put_text(painter, theme, above, self.y_label, QUIET)
         below = QRectF(across.begin, up.begin + height + TINY, across.end - across.begin, height)
         put_text(painter, theme, below, self.x_label, Look(RIGHT, 0.9, colour="muted"))
@@ -127,7 +127,7 @@ class ScatterFigure:
         left = text_width(theme, "0,000,000", 0.9) + SMALL
         right = max(left + 40, size.width() - 2 * SMALL - text_width(theme, "0,000", 0.9))
         bottom = max(top + 80, size.height() - 2 * height - 2 * SMALL)
-        return Scale(*xs, left, right, x_log), Scale(*ys, bottom, top + height + SMALL, y_log)
+        return Scale(*xs, left, right, x_log), Scale(*ys, bottom, top + 1.5 * height + SMALL, y_log)
 
     def _key_rows(self, theme: Theme, width: float) -> list[list[tuple[str, int, float]]]:
         """Return names of groups in rows that fit, with the place of each."""

@@ -195,7 +195,7 @@ class SmallMultiples:
         trace, line = self.traces[place], self._line(theme, place)
         sample = QRectF(head.left(), head.top(), 18, head.height())
         paint_sample(painter, sample, line.colour, line.style, 3, line.mark)
-        named = head.adjusted(18 + TINY, 0, -text_width(theme, "0,000,000"), 0)
+        named = head.adjusted(18 + TINY, 0, 0, 0)  # the pointer puts its value over the end
         put_text(painter, theme, named, trace.label, Look(bold=trace.run_id == self.focus))
         ratio = painter.device().devicePixelRatioF()
         frame = self._frame(body, ratio)

@@ -115,14 +115,16 @@ class Heading(QGraphicsWidget):
             place = QRectF(x, 0, sample - TINY, area.height())
             paint_sample(painter, place, key.colour, key.style, 2 * self._type_scale)
             x = self._text(painter, area, x + sample, key.label) + 2 * SMALL
-        note = next((note for note in self._notes if x + metrics.horizontalAdvance(note) < area.right()), "")
+        note = next(
+            (note for note in self._notes if x + metrics.horizontalAdvance(note) < area.right() - SMALL), ""
+        )
         if note:
             painter.setFont(self._theme.font(0.9 * self._type_scale))
             painter.setPen(self._theme.muted)
             right = (
                 Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
             )
-            painter.drawText(area, right, note)
+            painter.drawText(area.adjusted(0, 0, -SMALL, 0), right, note)
 
     def _text(self, painter: QPainter, area: QRectF, x: float, text: str, *, bold: bool = False) -> float:
         font = self._theme.font((1.0 if bold else 0.9) * self._type_scale, bold=bold)

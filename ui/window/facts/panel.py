@@ -111,8 +111,9 @@ class FactsWriter(PlainWriter):
         self._line(name, colour=self._ink.quiet)
         for variant in difference.variants:
             self._begin(indent=True)
-            for index in variant.runs:
-                self._put(SWATCH, colour=runs[index].colour)
+            # Repeats share the colour of their configuration.
+            for colour in {runs[index].colour.rgb(): runs[index].colour for index in variant.runs}.values():
+                self._put(SWATCH, colour=colour)
             value, whose = one_line(variant.value), _whose(runs, variant)
             self._put(f" {value}")
             if whose != value:

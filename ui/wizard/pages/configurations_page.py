@@ -32,7 +32,7 @@ from app.draft.matrix.ticking import CLIENTS, set_values, sweep_clients, tick, t
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP, Field, line_edit, push_button
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import Heading, Rule, ScrollingTexts, Text
+from ui.widgets.texts import Heading, Rule, ScrollingTexts, Text, below_rule
 from ui.wizard.base.page import Page, belongs
 from ui.wizard.editors.cells_list import CellsList
 from ui.wizard.editors.configuration_editor import ConfigurationEditor, place_label
@@ -114,12 +114,7 @@ class MorePage(Page):
     def _make_footer(self) -> QWidget:
         """Return what stays in sight: what is wrong, and what all of it comes to."""
         self.layout_.removeWidget(self.general)
-        footer = QWidget()
-        layout = QVBoxLayout(footer)
-        layout.setContentsMargins(0, SMALL, 0, 0)
-        layout.addWidget(Rule(self.theme))
-        layout.addWidget(ScrollingTexts(_TOTAL_LINES, self.general, self.totals))
-        return footer
+        return below_rule(self.theme, ScrollingTexts(_TOTAL_LINES, self.general, self.totals))
 
     def _make_list(self) -> QTableWidget:
         headings = (tr("Name"), tr("Data in"), tr("Differs in"))

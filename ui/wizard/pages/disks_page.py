@@ -29,7 +29,7 @@ from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Field, Section, combo_box, line_edit, push_button, set_row_enabled
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import ReservedLines, ScrollingTexts, Text
+from ui.widgets.texts import ReservedLines, ScrollingTexts, Text, below_rule
 from ui.wizard.base.page import Page
 from ui.wizard.editors.disk_table import DiskTable
 from ui.wizard.editors.layout_drawing import LayoutDrawing
@@ -228,7 +228,8 @@ class DisksPage(Page):
         self.layout_.addStretch(1)
         # What is said of a disk or a tick has its own room: it must not move the next tick away.
         self.layout_.removeWidget(self.general)
-        self.footer = ScrollingTexts(_TOLD_LINES, self.general, self.warnings, self.why)
+        told = ScrollingTexts(_TOLD_LINES, self.general, self.warnings, self.why)
+        self.footer = below_rule(self.theme, told)
 
     def _level_field(self, role: Role) -> Field:
         return self.fields[f"{PREFIXES[role]}level"]

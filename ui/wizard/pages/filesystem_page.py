@@ -39,12 +39,12 @@ from app.draft.matrix.variants import (
     other_filesystems,
     variant_groups,
 )
-from ui.theme import LARGE, SMALL, Theme
+from ui.theme import LARGE, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import Field, Section, combo_box, describe_button, set_row_enabled, text_box
 from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text
+from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text, below_rule
 from ui.wizard.base.page import Page
 from ui.wizard.editors.array_fields import ArrayFields
 from ui.wizard.editors.compare_bar import CompareBar
@@ -111,7 +111,7 @@ class FilesystemPage(Page):
     def _make_footer(self) -> QWidget:
         footer = QWidget()
         layout = QHBoxLayout(footer)
-        layout.setContentsMargins(0, SMALL, 0, 0)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(LARGE)
         self.layout_.removeWidget(self.general)
         making = tr("What it c&omes to (names and identifiers are random):")
@@ -119,7 +119,7 @@ class FilesystemPage(Page):
         # Here, and not above what is ticked: what is said of a tick must not move the next one away.
         told = (self.general, self.wrong, self.chosen, self.unsafe, self.findings)
         layout.addWidget(ScrollingTexts(_FINDING_LINES, *told), 2)
-        return footer
+        return below_rule(self.theme, footer)
 
     def _lay_out(self) -> None:
         self._groups = Columns(list(self.group_buttons.values()), 24)
