@@ -1,0 +1,67 @@
+"""How many clicks lead from the first page to a report on disk: counted on the real window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QPushButton, QToolButton
+from pytestqt.qtbot import QtBot
+
+from tests.gui.test_wizard_dimensions import Clicks
+from ui.report.dialog import ReportDialog
+from ui.window.main_window import MainWindow
+
+if TYPE_CHECKING:
+    from tests.fix_main_window import OpenWindow
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+PATIENCE_MS = 180_000
+"""For hours of samples on a machine that has other things to do."""
+
+
+def button_of(qtbot: QtBot, window: MainWindow, command: str) -> QToolButton:
+    """Return the button that stands for a command as soon as it is in sight and does something."""
+
+    def found() -> list[QToolButton]:
+        action = window.commands[command]
+        buttons = window.findChildren(QToolButton)
+        return [each for each in buttons if each.defaultAction() is action and each.isVisible()]
+
+    qtbot.waitUntil(lambda: bool(found()) and found()[0].isEnabled(), timeout=PATIENCE_MS)
+    return found()[0]
+
+
+@pytest.fixture
+def window(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> MainWindow:
+    """The window of somebody who starts the program for the first time."""
+    made: MainWindow = open_window(tmp_path / "library")
+    qtbot.waitUntil(lambda: made.pages.currentWidget() is made.start_page, timeout=PATIENCE_MS)
+    qtbot.waitUntil(made.start_page.example.isVisible, timeout=PATIENCE_MS)
+    return made
+
+
+def test_four_clicks_lead_from_the_first_page_to_a_report_on_disk(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path
+) -> None:
+    click = Clicks(qtbot)
+    click.on(window.start_page.example)
+    click.on(button_of(qtbot, window, "report"))
+    qtbot.waitUntil(lambda: window.findChild(ReportDialog) is not None, timeout=PATIENCE_MS)
+    dialog = window.findChild(ReportDialog)
+    assert isinstance(dialog, ReportDialog)
+    save = next(each for each in dialog.findChildren(QPushButton) if each.isDefault())
+    qtbot.waitUntil(save.isEnabled, timeout=PATIENCE_MS)
+    click.on(save)
+    files = dialog.findChild(QFileDialog)
+    assert isinstance(files, QFileDialog)
+    files.setDirectory(str(tmp_path))  # where a person's documents are
+    accept = files.findChild(QDialogButtonBox)
+    assert isinstance(accept, QDialogButtonBox)
+    click.on(accept.button(QDialogButtonBox.StandardButton.Save))
+    qtbot.waitUntil(lambda: any(tmp_path.glob("*.pdf")), timeout=PATIENCE_MS)
+    (made,) = tmp_path.glob("*.pdf")
+    qtbot.waitUntil(lambda: made.read_bytes()[-1024:].rstrip().endswith(b"%%EOF"), timeout=PATIENCE_MS)
+    assert click.count == 4
+    dialog.close()
