@@ -77,3 +77,12 @@ def test_a_release_that_is_not_known_is_no_bundle(scripts: Scripts) -> None:
     outcome = scripts.run([str(scripts.checkout / "packaging" / "bundle"), "sid"])
     assert outcome.returncode == 2
     assert "packaging/bundle bookworm|trixie [FOLDER]" in outcome.stderr
+
+
+def test_pip_takes_the_wheels_of_a_bundle_whose_path_has_spaces(tmp_path: Path) -> None:
+    bundle = made(tmp_path, release="trixie")
+    line = re.search(r"PIP_NO_INDEX=1 PIP_FIND_LINKS=(\S+ /%20\}/wheels\")", (bundle / "install").read_text())
+    assert line is not None
+    code = f'BUNDLE="{bundle}"; printf %s {line[1]}'
+    told = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told == f"{bundle.as_uri()}/wheels"
