@@ -62,6 +62,7 @@ LABELS: Final = {
     "duration_s": tr("measured time"),
     "warmup_s": tr("warm-up"),
     "caches": tr("caches at the start"),
+    "protocol": tr("protocol"),
     "transactions": tr("transactions per client"),
     "rate_tps": tr("rate limit per second"),
     "latency_limit_ms": tr("latency limit, ms"),

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import command_line, read_run_facts
+from app.analysis.properties import LABELS
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import Variant, find_differences
 from app.domain.errors import CorruptRunFileError
+from app.domain.text import tr
 from app.hosts.host import ROOT_STEP
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
@@ -33,6 +35,10 @@ def test_every_property_has_a_value_and_a_name_of_its_own(tmp_path: Path) -> Non
     assert all(item.value for item in facts.properties)
     keys = [(item.topic, item.name) for item in facts.properties]
     assert len(keys) == len(set(keys))
+
+
+def test_the_protocol_of_queries_has_a_name_that_other_languages_can_say() -> None:
+    assert LABELS["protocol"] == tr("protocol")
 
 
 def test_what_root_did_without_a_program_stands_among_the_commands_in_words(tmp_path: Path) -> None:
