@@ -1,6 +1,7 @@
-"""Print the manual page pgfooting(1), made from the help of the command and of each of its subcommands.
+"""Write the manual pages: pgfooting(1) from the help of the command, others from chapters of the manual.
 
-Usage: ``python -P manual_page.py DATE``, with the checkout on the search path and the packages it needs.
+Usage: ``python -P manual_page.py DATE FOLDER``, with the checkout on the search path and the packages it
+needs. FOLDER gets man1/pgfooting.1, man5/pgfooting-campaign.5 and man5/pgfooting-run.5.
 """
 
 from __future__ import annotations
@@ -8,15 +9,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from app import COMMAND, VERSION
 from app.cli.main import build_parser
-
-
-def escaped(text: str) -> str:
-    """Return a text as roff takes it: nothing in it is a request or an escape."""
-    line = text.replace("\\", "\\e").replace("-", "\\-").replace("\n", " ")
-    return f"\\&{line}" if line.startswith((".", "'")) else line
+from app.manual.chapters import CHAPTERS, chapter_blocks
+from app.manual.roff import manual_page, roff_text
 
 
 def subcommands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
@@ -34,7 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
         if action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             continue
         name = helper._format_action_invocation(action)  # noqa: SLF001
-        yield from (".TP", f".B {escaped(name)}", escaped(helper._expand_help(action) if action.help else ""))  # noqa: SLF001
+        told = helper._expand_help(action) if action.help else ""  # noqa: SLF001
+        yield from (".TP", f".B {roff_text(name)}", roff_text(told))
 
 
 def page(date: str) -> Iterator[str]:
@@ -48,17 +47,33 @@ def page(date: str) -> Iterator[str]:
         f".B {COMMAND}",
         "[\\fIOPTION\\fR]... [\\fICOMMAND\\fR [\\fIARGUMENT\\fR]...]",
     )
-    yield from (".SH DESCRIPTION", escaped(parser.description or ""), ".PP")
+    yield from (".SH DESCRIPTION", roff_text(parser.description or ""), ".PP")
     yield "Without a command it opens the window."
     yield from (".SH OPTIONS", *arguments(parser), ".SH COMMANDS")
     for name, told, each in commands:
-        yield from (f".SS {COMMAND} {escaped(name)}", escaped(told[:1].upper() + told[1:] + "."))
+        yield from (f".SS {COMMAND} {roff_text(name)}", roff_text(told[:1].upper() + told[1:] + "."))
         yield from arguments(each)
         if each.epilog:
-            yield from (".PP", escaped(each.epilog))
+            yield from (".PP", roff_text(each.epilog))
     if parser.epilog:
-        yield from (".SH EXIT STATUS AND ENVIRONMENT", escaped(parser.epilog))
+        yield from (".SH EXIT STATUS AND ENVIRONMENT", roff_text(parser.epilog))
+    named = [each.page for each in CHAPTERS if each.page is not None]
+    told = ", ".join(f"\\fB{roff_text(each.name)}\\fR({each.section})" for each in named)
+    yield from (".SH SEE ALSO", f"{told}. The whole manual is in the window, and printed by")
+    yield f"\\fB{COMMAND} manual\\fR."
+
+
+def write_pages(date: str, folder: Path) -> None:
+    """Write every page below a folder, as man(1) looks for them below /usr/share/man."""
+    pages = {Path("man1", f"{COMMAND}.1"): "\n".join(page(date))}
+    for chapter in CHAPTERS:
+        if made := chapter.page:
+            text = manual_page(made, date, chapter_blocks(chapter))
+            pages[Path(f"man{made.section}", f"{made.name}.{made.section}")] = text
+    for path, text in pages.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    print("\n".join(page(sys.argv[1])))
+    write_pages(sys.argv[1], Path(sys.argv[2]))

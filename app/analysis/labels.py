@@ -37,6 +37,7 @@ MARK_WORDS: Final = {
     "not-steady": tr("not steady"),
     "no-checkpoint-cycle": tr("no checkpoint cycle"),
     "suspended": tr("suspended"),
+    "clock-step": tr("clock set"),
     "partial-latencies": tr("latencies partial"),
     "newer-than-tested": tr("newer than tested"),
     "unknown-lines": tr("unknown lines"),

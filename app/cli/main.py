@@ -109,6 +109,12 @@ def _doctor(arguments: argparse.Namespace) -> int:
     return doctor_command(arguments)
 
 
+def _manual(arguments: argparse.Namespace) -> int:
+    from app.cli.doctor.manual import manual_command
+
+    return manual_command(arguments)
+
+
 def _window(arguments: argparse.Namespace) -> int:
     from app.cli.commands.window import become_window
 
@@ -420,6 +426,10 @@ def build_parser() -> argparse.ArgumentParser:
         ),
     )
     doctor.set_defaults(command=_doctor)
+
+    manual = commands.add_parser("manual", help=tr("the manual: its chapters, or one of them"))
+    manual.add_argument("chapter", nargs="?", default="", metavar="CHAPTER", help=tr("print this one"))
+    manual.set_defaults(command=_manual)
     return parser
 
 

@@ -127,7 +127,8 @@ CREATE TABLE fact (
     PRIMARY KEY (moment, name)
 ) WITHOUT ROWID;
 
--- What programs printed, verbatim: pgbench.stdout, pgbench.stderr, warm-up.stdout, server.log ...
+-- What programs printed, verbatim: measure.stdout, measure.stderr, warm-up.stdout, server.log ...; of imported runs
+-- pgbench.stdout, pgbench.stderr
 CREATE TABLE output (
     name TEXT PRIMARY KEY,
     text TEXT NOT NULL

@@ -16,6 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from app.cli.main import build_parser
+from app.manual.chapters import CHAPTERS
 
 PROJECT = Path(__file__).parents[3]
 DEBIAN = PROJECT / "packaging" / "debian"
@@ -165,6 +166,24 @@ def test_metainfo_shows_pictures_where_they_can_be_fetched_and_lists_every_relea
         assert (PROJECT / "resources" / "screenshots" / name).is_file()
     versions = [release.get("version") for release in root.findall("releases/release")]
     assert versions == ["0.3.0", "0.2.0", "0.1.0"]
+
+
+@needs_dpkg
+def test_the_pages_of_file_formats_are_made_of_the_manual_and_the_chapters_are_there(
+    packages: dict[str, Path], tmp_path: Path
+) -> None:
+    found = unpacked(packages["pgfooting"], tmp_path)
+    pages = {name for name in files(found) if name.startswith("usr/share/man/")}
+    made = {f"usr/share/man/man5/{each.page.name}.5.gz" for each in CHAPTERS if each.page}
+    assert pages == {"usr/share/man/man1/pgfooting.1.gz", *made}
+    assert len(made) == 2
+    for name in pages:
+        argv = ["groff", "-man", "-ww", "-Kutf8", "-Tutf8", "-z"]
+        if shutil.which("groff"):
+            page = gzip.decompress((found / name).read_bytes())
+            assert subprocess.run(argv, input=page, capture_output=True, check=True).stderr == b"", name
+    shipped = {path.stem for path in (found / "usr/share/pgfooting/resources/manual").iterdir()}
+    assert shipped == {each.id for each in CHAPTERS}
 
 
 def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:

@@ -26,7 +26,6 @@ README = " ".join((Path(__file__).parents[3] / "README.md").read_text(encoding="
     [
         f"a campaign of the same at {100 * AGAIN_SHARE:g} % of the slowest",
         f"`repeats` is {default_repeats(2)}, or {default_repeats(3)} from three configurations on",
-        f'above {100 * MOST_CACHED:g} % the run is marked "not cold"',
         f'AB BA is a choice (`order = "{RunOrder.ALTERNATING}"`)',
         "Below three runs of a configuration the table says",
     ],

@@ -168,6 +168,14 @@ COMMANDS: Final = (
         icon="bell",
     ),
     Command(
+        "manual",
+        tr("Man&ual"),
+        "Shift+F1",
+        tr("How to begin, how to read a verdict, every mark, option and key of campaign files."),
+        is_tool=True,
+        icon="file-text",
+    ),
+    Command(
         "help",
         tr("&Help and machine"),
         "F1",

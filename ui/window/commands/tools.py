@@ -139,12 +139,24 @@ def _preferences(context: ToolContext) -> None:
     dialog.open()
 
 
+def _manual(context: ToolContext) -> None:
+    """Show the manual beside the window, once."""
+    from ui.window.commands.manual_window import ManualWindow  # noqa: PLC0415 - imported when first used
+
+    window = context.window.findChild(ManualWindow)
+    if window is None:
+        window = ManualWindow(context.theme, context.window)
+    window.show()
+    window.activateWindow()
+
+
 TOOLS: Final[tuple[Tool, ...]] = (
     Tool("compare", _compare, least_runs=2),
     Tool("report", _report, least_runs=1),
     Tool("race", _race, least_runs=1),
     Tool("import", _import),
     Tool("preferences", _preferences),
+    Tool("manual", _manual),
 )
 """In any order; a command without a tool is not shown."""
 

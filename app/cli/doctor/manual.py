@@ -1,0 +1,39 @@
+"""`pgfooting manual [CHAPTER]`: the chapters, or one of them as Markdown, set where it goes to a terminal."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from rich.console import Console
+from rich.markdown import Markdown
+
+from app import COMMAND
+from app.cli.terminal.tables import print_line, print_table
+from app.domain.columns import CellKind, Column
+from app.domain.errors import ExitStatus
+from app.domain.text import tr
+from app.manual.chapters import CHAPTERS, Chapter, chapter_text, chapter_title, find_chapter
+
+CHAPTER_COLUMNS: Final[tuple[Column[Chapter], ...]] = (
+    Column("chapter", tr("chapter"), lambda chapter: chapter.id, CellKind.LABEL),
+    Column("title", tr("title"), chapter_title, CellKind.WORDS),
+)
+"""Of the list of chapters."""
+
+
+def manual_command(arguments: argparse.Namespace) -> int:
+    """List the chapters, or print one."""
+    console = Console()
+    if not arguments.chapter:
+        print_table(console, CHAPTER_COLUMNS, CHAPTERS)
+        print_line(console, "")
+        hint = tr("“{command} manual CHAPTER” prints one; the window has them all: Menu, Manual.")
+        print_line(console, hint.format(command=COMMAND))
+        return ExitStatus.DONE
+    text = chapter_text(find_chapter(arguments.chapter))
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        console.out(text, end="", highlight=False)
+    return ExitStatus.DONE

@@ -1,0 +1,1 @@
+"""The manual: chapters of resources/manual, their generated tables, as Markdown and as manual pages. Pure."""

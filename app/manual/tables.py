@@ -1,0 +1,140 @@
+"""What chapters of the manual show from declarations: filesystems, options, levels, words, figures. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from app.analysis.glossary import GLOSSARY
+from app.campaign_file.recipes.find import list_recipes
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.metrics import METRICS
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import OptionValue
+from app.domain.options.option import OptionSpec, Safety
+from app.domain.options.raid import LAYOUTS, Assembler
+from app.domain.options.real_names import real_name
+from app.domain.text import tr
+from app.manual.markdown import markdown_table, plain_markdown
+from app.probes.base.disturbances import describe_thresholds
+from app.runfile.figures import FIGURES
+from app.runfile.writer import SCHEMAS, schema_script
+
+_MADE_BY = {
+    Assembler.RAW: tr("nothing between"),
+    Assembler.MD: "md",
+    Assembler.BTRFS: "btrfs",
+    Assembler.ZFS: "ZFS",
+}
+
+
+def words() -> str:
+    """Return the glossary, a heading for each word, so that links lead to it."""
+    return "\n\n".join(
+        f"### {plain_markdown(each.word)}\n\n{plain_markdown(each.meaning)}" for each in GLOSSARY
+    )
+
+
+def filesystems() -> str:
+    """Return what each filesystem is good for, and what it can be made of."""
+    return _table(
+        (tr("Filesystem"), tr("Good for"), tr("Levels")),
+        ((spec.id, spec.good_for, ", ".join(spec.levels) or tr("needs no disk")) for spec in FILESYSTEMS),
+    )
+
+
+def levels() -> str:
+    """Return every RAID level by every assembler."""
+    return _table(
+        (tr("Level"), tr("Made by"), tr("Disks"), tr("What is special")),
+        (
+            (item.level, _MADE_BY[item.assembler], _disks(item.minimum_disks, item.maximum_disks), item.words)
+            for item in LAYOUTS
+        ),
+    )
+
+
+def _disks(least: int, most: int | None) -> str:
+    return str(least) if most == least else tr("{least} or more").format(least=least)
+
+
+def options() -> str:
+    """Return every option of every filesystem, under a heading each."""
+    return "\n\n".join(part for spec in FILESYSTEMS for part in _options_of(spec))
+
+
+def _options_of(spec: FilesystemSpec) -> Iterator[str]:
+    yield f"## {plain_markdown(spec.id)}"
+    if spec.options:
+        yield _table(
+            (tr("Option"), tr("Known as"), tr("Values"), tr("What it does")),
+            ((each.id, real_name(each), _values(each), _effect(each)) for each in spec.options),
+        )
+    for preset in spec.presets:
+        chosen = ", ".join(f"{item.option} = {_word(item.value)}" for item in preset.choices)
+        told = tr("{label}. It chooses {choices}.") if chosen else tr("{label}. It chooses nothing.")
+        sentence = told.format(label=preset.label.rstrip("."), choices=chosen)
+        yield f"- **{tr('Preset')} {preset.id}**: {plain_markdown(sentence)}"
+    for lack in spec.lacks:
+        yield f"- {plain_markdown(tr('Not here: {option}. {why}').format(option=lack.option, why=lack.why))}"
+
+
+def _values(option: OptionSpec) -> str:
+    default = tr("depends on the machine") if option.default is None else _word(option.default)
+    return tr("{allowed}; left out: {default}").format(allowed=option.kind.allowed, default=default)
+
+
+def _effect(option: OptionSpec) -> str:
+    told = [option.effect]
+    for value, classes in option.risks:
+        costs = ", ".join(each.label for each in classes if each is not Safety.SAFE)
+        if costs:
+            told.append(tr("{value} costs: {costs}.").format(value=_word(value), costs=costs))
+    if option.written_whole:
+        told.append(tr("Below the size of a page it costs: {costs}.").format(costs=Safety.TORN_PAGES.label))
+    return " ".join(told)
+
+
+def _word(value: OptionValue) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def costs() -> str:
+    """Return what options may cost in safety."""
+    return _table((tr("Cost"), tr("What it means")), ((each.label, each.sentence) for each in Safety))
+
+
+def recipes() -> str:
+    """Return the campaigns that ship."""
+    return _table(
+        (tr("Recipe"), tr("Which question it answers")),
+        ((each.name, each.head.question) for each in list_recipes()),
+    )
+
+
+def disturbances() -> str:
+    """Return from which amount on what others do disturbs a run."""
+    return "\n".join(f"- {plain_markdown(clause)}" for clause in describe_thresholds().split("; "))
+
+
+def figures() -> str:
+    """Return the names of table summary."""
+    return _table(
+        (tr("Name"), tr("What it is"), tr("Unit")), ((each.name, each.label, each.unit) for each in FIGURES)
+    )
+
+
+def metrics() -> str:
+    """Return the names of view samples."""
+    return _table(
+        (tr("Metric"), tr("What it is"), tr("Unit"), tr("From")),
+        ((each.id, each.label, each.unit, each.source) for each in METRICS.values()),
+    )
+
+
+def schema() -> str:
+    """Return the schema of run files with its comments, as it is executed."""
+    return f"```sql\n{schema_script(max(SCHEMAS)).strip()}\n```"
+
+
+def _table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return markdown_table(heading, (tuple(map(plain_markdown, row)) for row in rows))

@@ -1,0 +1,104 @@
+"""The manual in the window: every chapter is shown, links lead on, all of them are searched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.manual.chapters import CHAPTERS, chapter_title
+from ui.race.window import HINT
+from ui.theme import Scheme, Theme
+from ui.window.commands.manual_window import ManualWindow
+from ui.window.main_window import MainWindow
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+
+OpenWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture
+def theme() -> Theme:
+    return Theme(Scheme.LIGHT)
+
+
+@pytest.fixture
+def manual(qtbot: QtBot, theme: Theme) -> ManualWindow:
+    made = ManualWindow(theme)
+    qtbot.addWidget(made)
+    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    made.resize(1280, 800)
+    made.show()
+    return made
+
+
+def shown_chapter(manual: ManualWindow) -> str:
+    return CHAPTERS[manual.chapters.currentRow()].id
+
+
+def test_every_chapter_is_shown_under_its_title_without_marks_of_markdown(manual: ManualWindow) -> None:
+    for row, chapter in enumerate(CHAPTERS):
+        manual.chapters.setCurrentRow(row)
+        told = manual.text.toPlainText()
+        assert told.startswith(chapter_title(chapter))
+        assert "**" not in told
+        assert "|---" not in told
+
+
+def test_a_link_leads_to_the_heading_of_another_chapter(manual: ManualWindow) -> None:
+    manual.text.anchorClicked.emit(QUrl("words.md#p99.9"))
+    assert shown_chapter(manual) == "words"
+    assert manual.text.textCursor().block().text() == "p99.9"
+    manual.text.anchorClicked.emit(QUrl("marks.md"))
+    assert shown_chapter(manual) == "marks"
+
+
+def test_what_is_sought_is_found_in_a_later_chapter_and_then_in_an_earlier_one(
+    manual: ManualWindow,
+) -> None:
+    QTest.keyClicks(manual.sought, "client-bound")
+    QTest.keyClick(manual.sought, Qt.Key.Key_Return)
+    assert shown_chapter(manual) == "marks"
+    assert manual.text.textCursor().selectedText() == "client-bound"
+    manual.sought.setText("first hour")
+    manual.find_next()
+    assert shown_chapter(manual) == "first-hour"
+    manual.sought.setText("this is nowhere")
+    manual.find_next()
+    assert shown_chapter(manual) == "first-hour"
+
+
+def test_text_can_be_enlarged(qtbot: QtBot, manual: ManualWindow) -> None:
+    before = manual.text.font().pointSizeF()
+    manual.text.zoomIn()
+    assert manual.text.font().pointSizeF() > before
+
+
+def test_the_colours_follow_the_theme(manual: ManualWindow, theme: Theme) -> None:
+    manual.show_chapter("run")
+    theme.changed.emit()
+    assert shown_chapter(manual) == "run"
+    assert manual.text.toPlainText().startswith("Run files")
+
+
+def test_the_key_opens_it_once(qtbot: QtBot, open_window: OpenWindow, tmp_path: Path) -> None:
+    window = open_window(tmp_path, begin=False)
+    for _ in range(2):
+        window.activateWindow()
+        qtbot.waitUntil(window.isActiveWindow)
+        QTest.keyClick(window.windowHandle(), Qt.Key.Key_F1, Qt.KeyboardModifier.ShiftModifier)
+    (made,) = window.findChildren(ManualWindow)
+    made.close()
+
+
+def test_the_chapter_about_talks_names_every_key_of_the_race(manual: ManualWindow) -> None:
+    manual.show_chapter("talks")
+    keys = re.findall(r"\b([VSCBDH]|Space|Esc)\b(?= )", HINT)
+    assert len(keys) == 8
+    told = manual.text.toPlainText()
+    assert all(re.search(rf"\b{key}\b", told) for key in keys)

@@ -1,0 +1,35 @@
+"""`pgfooting manual`: the list of chapters, and one of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.cli.main import main
+from app.domain.errors import ExitStatus
+from app.manual.chapters import CHAPTERS, chapter_text, chapter_title, find_chapter
+
+
+def test_without_a_name_the_chapters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manual"]) == ExitStatus.DONE
+    told = capsys.readouterr().out
+    assert all(each.id in told and chapter_title(each) in told for each in CHAPTERS)
+
+
+def test_a_chapter_goes_into_a_pipe_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manual", "method"]) == ExitStatus.DONE
+    assert capsys.readouterr().out == chapter_text(find_chapter("method"))
+
+
+def test_on_a_terminal_marks_are_set(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(["manual", "verdicts"]) == ExitStatus.DONE
+    told = capsys.readouterr().out
+    assert "A and B are practically equal" in told
+    assert "**" not in told
+
+
+def test_an_unknown_chapter_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manual", "wrods"]) == ExitStatus.USAGE
+    assert "words" in capsys.readouterr().err

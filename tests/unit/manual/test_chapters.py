@@ -1,0 +1,259 @@
+"""The manual says what the declarations say: every key, mark, option and word has its place in it."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app import TOP
+from app.analysis.bottleneck import CAUSES
+from app.analysis.cold_caches import MOST_CACHED
+from app.analysis.glossary import GLOSSARY
+from app.analysis.labels import MARK_WORDS, mark_words
+from app.campaign_file.dimensions import DIMENSION_KEYS
+from app.campaign_file.recipes.find import list_recipes
+from app.comparison.offered_load import AGAIN_SHARE
+from app.domain.campaign.configuration import default_repeats
+from app.domain.campaign.order import RunOrder
+from app.domain.errors import UsageError
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.metrics import METRICS
+from app.domain.options.option import Safety
+from app.domain.options.raid import LAYOUTS
+from app.domain.text import tr
+from app.hosts.folders.own_folders import (
+    TEMPORARY,
+    create_state_folder,
+    default_folder,
+    templates_folder,
+)
+from app.hosts.login_notice import notice_path
+from app.hosts.preferences import preferences_path
+from app.library.entries import standard_library
+from app.library.trusted_campaigns import trusted_folder
+from app.manual.campaign_keys import TABLES
+from app.manual.chapters import (
+    CHAPTERS,
+    FILLED,
+    MANUAL,
+    Chapter,
+    chapter_blocks,
+    chapter_text,
+    chapter_title,
+    find_chapter,
+)
+from app.manual.markdown import (
+    CodeBlock,
+    Heading,
+    ListItem,
+    ManualTable,
+    Paragraph,
+    SpanKind,
+    Spans,
+    anchor_of,
+    words_of,
+)
+from app.probes.base.disturbances import describe_thresholds
+from app.process.starter import current_account
+from app.runfile.figures import FIGURES
+from app.runfile.writer import SCHEMAS, schema_script
+
+EXAMPLE_RUN = next((TOP / "resources/examples/folder-against-memory").glob("*.footing"))
+
+
+def headings(name: str, level: int) -> list[str]:
+    blocks = chapter_blocks(find_chapter(name))
+    return [words_of(each.spans) for each in blocks if isinstance(each, Heading) and each.level == level]
+
+
+def rows(name: str) -> list[tuple[str, ...]]:
+    """Return the cells of all tables of a chapter, as they are read."""
+    grids = [each for each in chapter_blocks(find_chapter(name)) if isinstance(each, ManualTable)]
+    return [tuple(map(words_of, row)) for grid in grids for row in grid.rows]
+
+
+def under(name: str, heading: str) -> list[str]:
+    """Return the texts below a heading of a chapter, up to the next one."""
+    told: list[str] = []
+    here = False
+    for each in chapter_blocks(find_chapter(name)):
+        if isinstance(each, Heading):
+            here = words_of(each.spans) == heading
+        elif here and isinstance(each, Paragraph | ListItem):
+            told.append(words_of(each.spans))
+    return told
+
+
+def flowing(name: str) -> str:
+    return " ".join(chapter_text(find_chapter(name)).split())
+
+
+def all_spans(chapter: Chapter) -> list[Spans]:
+    found: list[Spans] = []
+    for each in chapter_blocks(chapter):
+        match each:
+            case Heading() | Paragraph() | ListItem():
+                found.append(each.spans)
+            case ManualTable():
+                found += [cell for row in (each.heading, *each.rows) for cell in row]
+            case CodeBlock():
+                pass
+    return found
+
+
+def test_every_file_is_a_chapter_and_every_chapter_is_of_the_subset() -> None:
+    assert {path.stem for path in MANUAL.iterdir()} == {each.id for each in CHAPTERS}
+    for chapter in CHAPTERS:
+        first, *rest = chapter_blocks(chapter)
+        assert isinstance(first, Heading)
+        assert chapter_title(chapter) == words_of(first.spans)
+        assert not any(isinstance(each, Heading) and each.level == 1 for each in rest)
+
+
+def test_every_table_is_in_some_chapter_and_is_filled() -> None:
+    sources = "\n".join(each.path.read_text(encoding="utf-8") for each in CHAPTERS)
+    assert set(re.findall(r"^\{\{.*\}\}$", sources, re.MULTILINE)) == FILLED.keys()
+    assert not any("{{" in chapter_text(each) for each in CHAPTERS)
+
+
+def test_every_link_leads_to_a_heading_that_is_there() -> None:
+    anchors = {
+        f"{chapter.id}.md": {
+            anchor_of(words_of(each.spans)) for each in chapter_blocks(chapter) if isinstance(each, Heading)
+        }
+        for chapter in CHAPTERS
+    }
+    links = [
+        span.target
+        for chapter in CHAPTERS
+        for spans in all_spans(chapter)
+        for span in spans
+        if span.kind is SpanKind.LINK
+    ]
+    assert len(links) > 15
+    for link in links:
+        file, _, anchor = link.partition("#")
+        assert file in anchors, link
+        assert not anchor or anchor in anchors[file], link
+
+
+def test_every_key_of_campaign_files_is_explained_with_what_is_allowed() -> None:
+    for table, fields in TABLES.items():
+        told = under("campaign", table or tr("At the top, before any [table]"))
+        assert len(told) == len(fields)
+        for line, field in zip(told, fields, strict=True):
+            assert line.startswith(f"{field.name}: {field.sentence}"), field.name
+            assert " ".join(field.kind.allowed.split()) in line
+    assert [line.partition(":")[0] for line in under("campaign", "[[dimension]]")] == list(DIMENSION_KEYS)
+
+
+def test_what_the_example_says_beside_a_key_is_in_the_manual_too() -> None:
+    (repeats,) = (
+        each for each in under("campaign", tr("At the top, before any [table]")) if "repeats:" in each
+    )
+    assert "left out: 3, or 5 from three configurations on." in repeats
+
+
+def test_every_mark_has_its_place_under_the_words_that_are_shown() -> None:
+    assert sorted(headings("marks", 3)) == sorted(map(mark_words, MARK_WORDS))
+    for kind in MARK_WORDS:
+        first = under("marks", mark_words(kind))[0]
+        assert first.startswith(f"{kind}. "), kind
+
+
+def test_every_option_of_every_filesystem_is_in_its_table_with_its_effect() -> None:
+    names = [name for name in headings("options", 2) if name in {spec.id for spec in FILESYSTEMS}]
+    assert names == [spec.id for spec in FILESYSTEMS]
+    found = rows("options")
+    for spec in FILESYSTEMS:
+        for option in spec.options:
+            effects = [row[3] for row in found if row[0] == option.id]
+            assert any(effect.startswith(" ".join(option.effect.split())) for effect in effects), option.id
+        for preset in spec.presets:
+            assert any(line.startswith(f"{tr('Preset')} {preset.id}") for line in under("options", spec.id))
+    assert {(each.label, each.sentence) for each in Safety} <= set(found)
+
+
+def test_every_filesystem_and_level_is_in_a_table() -> None:
+    found = rows("filesystems")
+    assert [row[:2] for row in found[: len(FILESYSTEMS)]] == [
+        (each.id, each.good_for) for each in FILESYSTEMS
+    ]
+    assert [row[3] for row in found[len(FILESYSTEMS) :]] == [" ".join(each.words.split()) for each in LAYOUTS]
+
+
+def test_every_word_of_the_glossary_has_a_heading_with_its_meaning() -> None:
+    assert headings("words", 3) == [each.word for each in GLOSSARY]
+    for each in GLOSSARY:
+        assert under("words", each.word) == [each.meaning]
+
+
+def test_every_figure_and_metric_is_in_the_chapter_of_run_files() -> None:
+    names = [row[0] for row in rows("run")]
+    assert names == [*(each.name for each in FIGURES), *METRICS]
+
+
+def test_every_recipe_and_threshold_is_told() -> None:
+    assert [row[0] for row in rows("first-hour")] == [each.name for each in list_recipes()]
+    assert all(clause in flowing("method") for clause in describe_thresholds().split("; "))
+
+
+def test_the_schema_is_the_one_that_makes_a_file() -> None:
+    codes = [each.text for each in chapter_blocks(find_chapter("run")) if isinstance(each, CodeBlock)]
+    assert codes[-1] == schema_script(max(SCHEMAS)).strip()
+
+
+QUERIES = [
+    each.text
+    for each in chapter_blocks(find_chapter("run"))
+    if isinstance(each, CodeBlock) and each.text.startswith("SELECT")
+]
+MAY_BE_EMPTY = ("FROM mark",)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_query_of_the_manual_answers_of_a_run_file(query: str) -> None:
+    with closing(sqlite3.connect(f"{EXAMPLE_RUN.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        found = connection.execute(query).fetchall()
+    assert found or any(each in query for each in MAY_BE_EMPTY)
+
+
+def test_numbers_that_the_manual_promises_are_those_that_are_declared() -> None:
+    assert f"`repeats` is {default_repeats(2)}, or {default_repeats(3)} from three" in flowing("method")
+    assert f'above {100 * MOST_CACHED:g} % the run is marked "{mark_words("still-cached")}"' in flowing(
+        "method"
+    )
+    assert f'AB BA is a choice (`order = "{RunOrder.ALTERNATING}"`)' in flowing("method")
+    assert f"a campaign of the same at {100 * AGAIN_SHARE:g} % of the slowest" in flowing("verdicts")
+    assert CAUSES, "verdicts.md names them"
+
+
+def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATA", "CACHE", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    monkeypatch.setenv(TEMPORARY, str(tmp_path))  # as for a user also where root tests
+    state = create_state_folder()
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    usual = {"DATA": ".local/share", "CACHE": ".cache", "STATE": ".local/state", "CONFIG": ".config"}
+    account = current_account()
+    used = [
+        *map(Path, (default_folder(account), templates_folder(account))),
+        *(state, standard_library(), trusted_folder(), preferences_path(), notice_path()),
+    ]
+    named = [Path(row[0]) for row in rows("removing")]
+    for path in used:
+        base, *rest = path.relative_to(tmp_path).parts
+        told = Path("~", usual[base], *rest)
+        assert any(told == each or each in told.parents for each in named), told
+
+
+def test_a_chapter_that_there_is_not_is_refused_with_the_one_that_may_be_meant() -> None:
+    with pytest.raises(UsageError) as refused:
+        find_chapter("mark")
+    assert "marks" in refused.value.hint
