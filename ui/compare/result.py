@@ -30,6 +30,7 @@ from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
+from ui.widgets.told import announce
 
 _ROOMY: Final = 1.5
 """So many times as high as can just be read."""
@@ -120,7 +121,10 @@ class ResultView(View):
         if self.content.comparison is None:
             return
         answer = find_answer(self.content.comparison)
-        self.sentence.setText(one_line(answer.sentence))
+        sentence = one_line(answer.sentence)
+        if sentence != self.sentence.text():
+            self.sentence.setText(sentence)
+            announce(self, sentence)
         figure = result_figure(self.content)
         self.figure.show_figure(figure)
         if figure is not None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
 from typing_extensions import override
 
 from app.comparison.label_shortening import cut_words
+from app.domain.text import tr
 from ui.theme import MEDIUM, SMALL, TINY, Theme
 
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
@@ -89,7 +90,13 @@ class LeaderBoard(QWidget):
         self._names: dict[tuple[str, int, int], str] = {}
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Leader board"))
         theme.changed.connect(self.update)
+
+    def told_data(self) -> str:
+        """Return what is ordered by what, and all rows, top first."""
+        heading = ". ".join(filter(None, self._heading))
+        return f"{heading}. {'; '.join(row.words for row in self.rows)}."
 
     def set_heading(self, left: str, right: str) -> None:
         """Say by what rows are ordered, and what the numbers are."""
@@ -110,7 +117,6 @@ class LeaderBoard(QWidget):
         self.rows = fresh
         known = self._places
         self._places = {row.key: known.get(row.key, float(place)) for place, row in enumerate(fresh)}
-        self.setAccessibleName("; ".join(row.words for row in fresh))
         self.update()
 
     def settle(self, passed_s: float) -> None:

@@ -23,6 +23,7 @@ from ui.background import finish_background
 from ui.program.typeface import set_typeface
 from ui.style import apply_theme
 from ui.theme import Theme
+from ui.widgets.told import tell_data_to_screen_readers
 from ui.window.commands.preferences_dialog import preferred_scheme
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import ORGANISATION, WindowSettings, open_settings
@@ -93,6 +94,7 @@ def make_application() -> QApplication:
     app.setDesktopFileName(APPLICATION_ID)
     _translate_qt(app)
     set_typeface(app)
+    tell_data_to_screen_readers()
     return app
 
 
