@@ -35,6 +35,7 @@ from app.hosts.preferences import (
     write_preferences,
 )
 from app.library.entries import standard_library, why_not_writable
+from ui.motion import set_reduced_motion
 from ui.theme import MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.texts import ErrorText, Text
@@ -45,11 +46,22 @@ def preferred_scheme(preferences: Preferences) -> Scheme | None:
     return {"light": Scheme.LIGHT, "dark": Scheme.DARK}.get(preferences.theme)
 
 
+def prefers_contrast(preferences: Preferences) -> bool | None:
+    """Return whether high contrast is preferred; None for what the desktop says."""
+    return {"normal": False, "high": True}.get(preferences.contrast)
+
+
+def prefers_reduced_motion(preferences: Preferences) -> bool | None:
+    """Return whether little motion is preferred; None for what the desktop says."""
+    return {"full": False, "reduced": True}.get(preferences.motion)
+
+
 class PreferencesDialog(QDialog):
     """All preferences on one page; nothing is written before OK.
 
     Attributes:
-        theme, language, paper, repeats, library, notify, when_done: a field of each preference.
+        theme, contrast, motion, language, paper, repeats, library, notify, when_done: a field of each
+            preference.
         at_login: whether the desktop says at login what waits; a file of the desktop's, no preference.
         problem: why nothing was written.
 
@@ -76,6 +88,10 @@ class PreferencesDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         as_desktop = tr("As the desktop")
         self.theme = _box({SYSTEM: as_desktop, "light": tr("Light"), "dark": tr("Dark")}, self._before.theme)
+        contrasts = {SYSTEM: as_desktop, "normal": tr("Normal"), "high": tr("High")}
+        self.contrast = _box(contrasts, self._before.contrast)
+        motions = {SYSTEM: as_desktop, "full": tr("All of it"), "reduced": tr("In steps, nothing glides")}
+        self.motion = _box(motions, self._before.motion)
         names = {each: OWN_NAMES.get(each, each) for each in languages()}
         self.language = _box({SYSTEM: as_desktop, **names}, self._before.language)
         papers = {BY_COUNTRY: tr("As in the country of the desktop"), "a4": "A4", "letter": "Letter"}
@@ -110,6 +126,8 @@ class PreferencesDialog(QDialog):
         form = QFormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow(tr("&Theme"), self.theme)
+        form.addRow(tr("Co&ntrast"), self.contrast)
+        form.addRow(tr("&Motion"), self.motion)
         form.addRow(tr("&Language"), self.language)
         form.addRow("", Text(self._theme, tr("It counts from the next start of pgFooting."), role=muted))
         form.addRow(tr("Pa&per of reports"), self.paper)
@@ -157,6 +175,8 @@ class PreferencesDialog(QDialog):
         return replace(
             self._before,
             theme=str(self.theme.currentData()),
+            contrast=str(self.contrast.currentData()),
+            motion=str(self.motion.currentData()),
             language=str(self.language.currentData()),
             paper=str(self.paper.currentData()),
             repeats=self.repeats.value(),
@@ -186,6 +206,8 @@ class PreferencesDialog(QDialog):
             self.problem.show()
             return
         self._theme.set_scheme(preferred_scheme(chosen))
+        self._theme.set_high_contrast(prefers_contrast(chosen))
+        set_reduced_motion(prefers_reduced_motion(chosen))
         self._tell(chosen, aside)
         self.accept()
 
