@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QTextDocument, QTextOption
+from PySide6.QtGui import QResizeEvent, QTextDocument, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QTextBrowser, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -112,6 +112,15 @@ class ResultView(View):
         self.sentence.setFont(self.theme.font(1.35, bold=True))
         self.refresh()
 
+    def _make_room(self) -> None:
+        """Keep the whole sentence in sight: beside large parts Qt's layout leaves it one line."""
+        self.sentence.setMinimumHeight(max(0, self.sentence.heightForWidth(self.sentence.width())))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._make_room()
+
     @override
     def why_not(self, content: Content) -> str:
         return "" if content.comparison is not None else NOT_YET
@@ -124,6 +133,7 @@ class ResultView(View):
         sentence = one_line(answer.sentence)
         if sentence != self.sentence.text():
             self.sentence.setText(sentence)
+            self._make_room()
             announce(self, sentence)
         figure = result_figure(self.content)
         self.figure.show_figure(figure)

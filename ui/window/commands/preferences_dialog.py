@@ -13,9 +13,11 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QFormLayout,
+    QFrame,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
+    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -36,7 +38,7 @@ from app.hosts.preferences import (
 )
 from app.library.entries import standard_library, why_not_writable
 from ui.motion import set_reduced_motion
-from ui.theme import MEDIUM, Scheme, Theme
+from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.texts import ErrorText, Text
 
@@ -151,16 +153,27 @@ class PreferencesDialog(QDialog):
             "those of one “pgfooting run”: as you, without a shell."
         )
         form.addRow("", Text(self._theme, runs, role=muted))
-        layout = QVBoxLayout(self)
+        inner = QWidget()
+        layout = QVBoxLayout(inner)
         layout.setSpacing(MEDIUM)
         if refusal:
             layout.addWidget(Text(self._theme, refusal, role="warning"))
         layout.addLayout(form)
         layout.addWidget(Text(self._theme, str(preferences_path()), role=muted))
-        layout.addWidget(self.problem)
         layout.addStretch(1)
-        layout.addWidget(self.buttons)
-        self.resize(self.sizeHint().expandedTo(QSize(self.fontMetrics().averageCharWidth() * 110, 0)))
+        area = QScrollArea(widgetResizable=True)  # with large type they are higher than a screen
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(inner)
+        outer = QVBoxLayout(self)
+        outer.setSpacing(MEDIUM)
+        outer.addWidget(area, 1)
+        outer.addWidget(self.problem)
+        outer.addWidget(self.buttons)
+        width = self.fontMetrics().averageCharWidth() * 110
+        room = self.screen().availableSize()
+        needed = QSize(max(inner.sizeHint().width(), width), inner.sizeHint().height() + 4 * LARGE)
+        self.resize(needed.boundedTo(room))
 
     def _name(self, form: QFormLayout, folder: QHBoxLayout) -> None:
         """The label of the library's row belongs to its field, not to the row."""
