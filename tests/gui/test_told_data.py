@@ -219,6 +219,7 @@ def test_a_figure_of_bars_tells_every_bar_with_its_interval(
     qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
     qtbot.wait(50)
     (figure,) = [each for each in page.findChildren(FigureView) if each.isVisible()]
+    assert figure.focusPolicy() is Qt.FocusPolicy.NoFocus, "Tab stops once, at what has a name"
     words = described(figure.sheet)
     assert re.search(r"xfs: 1,101, interval 1,09\d to 1,10\d", words), words
     assert re.search(r"ext4: 1,001, interval ", words), words

@@ -79,6 +79,7 @@ class FigureView(QScrollArea):
             Qt.LayoutDirection.LeftToRight
         )  # axes of numbers run to the right in every script
         self.setFrameStyle(0)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its sheet has it, with a name
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sheet = _Sheet(theme)
         self.setWidget(self.sheet)
