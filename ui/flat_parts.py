@@ -125,7 +125,8 @@ def paint_button(painter: QPainter, option: QStyleOption) -> None:
             round_box(painter, inner, None, option.palette.color(Role.HighlightedText), RADIUS - 2, 1.0)
         return
     edge = edge_colour(option)
-    if not is_dark(option) and not option.state & State.State_HasFocus:
+    ground_tells = option.palette.color(Role.Base) != option.palette.color(Role.Window)
+    if ground_tells and not is_dark(option) and not option.state & State.State_HasFocus:
         edge = mix(edge, option.palette.color(Role.Window), 0.55)
     radius = CARD_RADIUS if is_card(option) else RADIUS
     round_box(painter, option.rect, ground, edge, radius, RING if keys_are_here(option) else 1.0)

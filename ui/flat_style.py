@@ -34,6 +34,7 @@ from typing_extensions import override
 
 from ui import flat_parts as parts
 from ui.flat_parts import Role, State
+from ui.motion import is_motion_reduced
 from ui.theme import mix
 
 Primitive = QStyle.PrimitiveElement
@@ -141,8 +142,8 @@ class FlatStyle(QProxyStyle):
         elif element is Control.CE_ProgressBarGroove:
             ground = mix(option.palette.color(Role.Text), option.palette.color(Role.Window), 0.1)
             parts.round_box(painter, option.rect, ground, None, parts.BOX_RADIUS)
-        elif element is Control.CE_ProgressBarContents and _is_determinate(option):
-            _paint_progress(painter, option)
+        elif element is Control.CE_ProgressBarContents and _stands_still(option, widget):
+            (_paint_progress if _is_determinate(option) else _paint_busy)(painter, option)
         elif element is Control.CE_ToolButtonLabel and _has_both(option):
             self._paint_label(painter, cast("QStyleOptionToolButton", option), widget)
         elif element is Control.CE_Splitter:
@@ -388,6 +389,16 @@ def _lies(option: QStyleOptionTab) -> bool:
 
 def _lies_flat(option: QStyleOptionSlider) -> bool:
     return option.orientation is Qt.Orientation.Horizontal and not option.subControls & Sub.SC_SliderTickmarks
+
+
+def _stands_still(option: QStyleOption, widget: QWidget | None) -> bool:
+    return _is_determinate(option) or (widget is not None and is_motion_reduced(widget))
+
+
+def _paint_busy(painter: QPainter, option: QStyleOption) -> None:
+    """Paint that nobody knows how long it takes: all of the bar, pale, instead of a stripe that moves."""
+    pale = mix(option.palette.color(Role.Highlight), option.palette.color(Role.Window), 0.5)
+    parts.round_box(painter, option.rect, pale, None, parts.BOX_RADIUS)
 
 
 def _is_determinate(option: QStyleOption) -> bool:

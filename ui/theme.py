@@ -35,6 +35,8 @@ class Scheme(StrEnum):
     DARK = "dark"
     PRINT = "print"
     PROJECTOR = "projector"
+    CONTRAST_LIGHT = "contrast-light"
+    CONTRAST_DARK = "contrast-dark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,17 @@ _DARK_ENOUGH: Final = (
     "#5a5a5a",
 )
 
+_LIGHT_ENOUGH: Final = (
+    "#4d95e0",
+    "#ee7b54",
+    "#31c585",
+    "#e08abb",
+    "#d9ac3f",
+    "#8fcdf5",
+    "#ca469f",
+    "#b4cebc",
+)
+
 PALETTES: Final = {
     Scheme.LIGHT: Palette(
         background="#ffffff",
@@ -116,16 +129,7 @@ PALETTES: Final = {
         checkpoint="#7b838a",
         warm_up="#202327",
         box="#24282c",
-        series=(
-            "#4d95e0",
-            "#ee7b54",
-            "#31c585",
-            "#e08abb",
-            "#d9ac3f",
-            "#8fcdf5",
-            "#ca469f",
-            "#b4cebc",
-        ),
+        series=_LIGHT_ENOUGH,
     ),
     Scheme.PRINT: Palette(
         background="#ffffff",
@@ -159,7 +163,51 @@ PALETTES: Final = {
         box="#ffffff",
         series=_DARK_ENOUGH,
     ),
+    Scheme.CONTRAST_LIGHT: Palette(
+        background="#ffffff",
+        window="#ffffff",
+        text="#000000",
+        muted="#333333",
+        grid="#c4c4c4",
+        frame="#595959",
+        accent="#00539f",
+        warning="#8f0000",
+        good="#00501f",
+        stall="#f2b8b0",
+        checkpoint="#555555",
+        warm_up="#f7f7f7",
+        box="#ffffff",
+        series=(
+            "#5c46e1",
+            "#a86700",
+            "#007337",
+            "#b531b5",
+            "#81310c",
+            "#036780",
+            "#33182e",
+            "#635d5e",
+        ),
+    ),
+    Scheme.CONTRAST_DARK: Palette(
+        background="#000000",
+        window="#000000",
+        text="#ffffff",
+        muted="#d0d0d0",
+        grid="#4a4a4a",
+        frame="#a6a6a6",
+        accent="#4fa3f7",
+        warning="#ff9c91",
+        good="#7fe0a6",
+        stall="#5c1d19",
+        checkpoint="#b0b0b0",
+        warm_up="#101010",
+        box="#000000",
+        series=_LIGHT_ENOUGH,
+    ),
 }
+
+STRONGER: Final = {Scheme.LIGHT: Scheme.CONTRAST_LIGHT, Scheme.DARK: Scheme.CONTRAST_DARK}
+"""What is shown where somebody wants high contrast: words stand 7:1 (WCAG 2.2, 1.4.6), lines 4.5:1."""
 
 STYLES: Final = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine)
 """Styles of the curves of one run, by their number."""
@@ -181,8 +229,17 @@ def _mixed(colour: int, ground: int, share: float) -> int:
     return red << 16 | green << 8 | blue
 
 
+def wants_high_contrast() -> bool:
+    """Return whether the desktop asks for high contrast, as far as Qt tells (6.10 and newer)."""
+    hints = QGuiApplication.styleHints()
+    if not hasattr(hints, "accessibility"):
+        return False
+    preference: Qt.ContrastPreference = hints.accessibility().contrastPreference()
+    return preference is Qt.ContrastPreference.HighContrast
+
+
 class Theme(QObject):
-    """The colours of one program; follows the system unless a scheme is asked for.
+    """The colours of one program; follows the system unless a scheme or a contrast is asked for.
 
     Signals:
         changed: the colours are others now.
@@ -190,12 +247,29 @@ class Theme(QObject):
 
     changed = Signal()
 
-    def __init__(self, scheme: Scheme | None = None, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        scheme: Scheme | None = None,
+        parent: QObject | None = None,
+        *,
+        high_contrast: bool | None = None,
+    ) -> None:
+        """Make one.
+
+        Args:
+            scheme: None for the system's.
+            parent: Qt's.
+            high_contrast: None for what the system says.
+        """
         super().__init__(parent)
         self._asked = scheme
+        self._asked_contrast = high_contrast
         self._system = QGuiApplication.styleHints().colorScheme()
         self._scheme = self._find_scheme()
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_scheme_changed)
+        if hasattr(QGuiApplication.styleHints(), "accessibility"):
+            hints = QGuiApplication.styleHints().accessibility()
+            hints.contrastPreferenceChanged.connect(self._update)
 
     @property
     def scheme(self) -> Scheme:
@@ -210,6 +284,11 @@ class Theme(QObject):
     def set_scheme(self, scheme: Scheme | None) -> None:
         """Ask for a scheme, or for the system's with None."""
         self._asked = scheme
+        self._update()
+
+    def set_high_contrast(self, high_contrast: bool | None) -> None:  # noqa: FBT001 - a setter
+        """Ask for high contrast, for none, or for what the system says with None."""
+        self._asked_contrast = high_contrast
         self._update()
 
     def colour(self, name: str) -> QColor:
@@ -281,15 +360,17 @@ class Theme(QObject):
         return font
 
     def _find_scheme(self) -> Scheme:
+        scheme = Scheme.DARK if self._system is Qt.ColorScheme.Dark else Scheme.LIGHT
         if self._asked is not None:
-            return self._asked
-        return Scheme.DARK if self._system is Qt.ColorScheme.Dark else Scheme.LIGHT
+            scheme = self._asked
+        wanted = wants_high_contrast() if self._asked_contrast is None else self._asked_contrast
+        return STRONGER.get(scheme, scheme) if wanted else scheme
 
     def _on_system_scheme_changed(self, scheme: Qt.ColorScheme) -> None:
         self._system = scheme
         self._update()
 
-    def _update(self) -> None:
+    def _update(self, *_: object) -> None:
         scheme = self._find_scheme()
         if scheme is not self._scheme:
             self._scheme = scheme

@@ -23,11 +23,16 @@ from typing import Final
 from app.process.account import current_account
 
 SYSTEM: Final = "system"
-"""As the desktop says: theme and language."""
+"""As the desktop says: theme, contrast, motion and language."""
 BY_COUNTRY: Final = "country"
 """Paper as it is sold where the locale is from."""
 
-CHOICES: Final = {"theme": (SYSTEM, "light", "dark"), "paper": (BY_COUNTRY, "a4", "letter")}
+CHOICES: Final = {
+    "theme": (SYSTEM, "light", "dark"),
+    "contrast": (SYSTEM, "normal", "high"),
+    "motion": (SYSTEM, "full", "reduced"),
+    "paper": (BY_COUNTRY, "a4", "letter"),
+}
 """What may stand in a preference that is one of a few words."""
 
 MOST_REPEATS: Final = 100
@@ -52,6 +57,8 @@ class Preferences:
         notify: whether the desktop is told when a campaign has ended.
         library: folder of the runs, a whole path; empty for the standard one.
         theme: of the window, see `CHOICES`.
+        contrast: of the window's colours, see `CHOICES`.
+        motion: whether what moves by itself does so in steps, see `CHOICES`.
         language: of texts, such as ``de``; `SYSTEM` for that of the desktop.
         paper: of reports, see `CHOICES`.
         repeats: of a new benchmark in the window; 0 for what a campaign file has that says nothing.
@@ -61,6 +68,8 @@ class Preferences:
     notify: bool = True
     library: str = ""
     theme: str = SYSTEM
+    contrast: str = SYSTEM
+    motion: str = SYSTEM
     language: str = SYSTEM
     paper: str = BY_COUNTRY
     repeats: int = 0

@@ -36,7 +36,7 @@ from ui.widgets.texts import ReservedLines
 
 MOST_ROWS: Final = 60
 MOST_LESS: Final = 3
-"""Pixels that a button may be lower than its style asks for."""
+"""Pixels that a button may be smaller than its style asks for: its words have margins."""
 _TAG: Final = re.compile(r"<[^<>]*>")
 _TYPED: Final = re.compile(r"`[^`]*`|[\"“][^\"”]*[\"”]")
 _ENGLISH: Final = re.compile(r"(?<![\w./=-])[A-Za-z]?[a-z]+(?:,? [a-z]+)+(?![\w./=-])")
@@ -183,7 +183,8 @@ def _wrong_with_room(widget: QLabel | QAbstractButton) -> Iterator[str]:
         wanted = QSize(0, widget.heightForWidth(size.width()))
     elif isinstance(widget, QLabel):
         wanted.setHeight(0)
-    if wanted.width() > size.width() + 1 or wanted.height() > size.height() + MOST_LESS:
+    narrower = MOST_LESS if isinstance(widget, QAbstractButton) else 1
+    if wanted.width() > size.width() + narrower or wanted.height() > size.height() + MOST_LESS:
         yield f"{wanted.width()} x {wanted.height()} px in {size.width()} x {size.height()}"
     part = _shown_part(widget).size()
     if part.width() < size.width() - 2 or part.height() < size.height() - 2:

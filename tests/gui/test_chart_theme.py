@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtCore import QObject, QPointF, Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
@@ -23,7 +24,8 @@ from ui.charts.data.registry import CHARTS, PERCENTILE
 from ui.charts.painting.marks import mark_parts, paint_mark
 from ui.flat_style import FlatStyle
 from ui.style import qt_palette
-from ui.theme import PALETTES, SERIES, Scheme, Theme, mix
+from ui.theme import PALETTES, SERIES, STRONGER, Palette, Scheme, Theme, mix
+from ui.window.library.delegate import CHOSEN_SHARE, SMALL_SHARE
 
 pytestmark = pytest.mark.gui
 
@@ -55,20 +57,125 @@ def lab(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([116 * scaled[1] - 16, 500 * (scaled[0] - scaled[1]), 200 * (scaled[1] - scaled[2])])
 
 
+STRONG = frozenset(STRONGER.values())
+LEAST_OF_WORDS = {scheme: 7.0 if scheme in STRONG else 4.5 for scheme in Scheme}
+"""WCAG 2.2, 1.4.6 and 1.4.3."""
+LEAST_OF_LINES = {scheme: 4.5 if scheme in STRONG else 3.0 for scheme in Scheme}
+
+
 @pytest.mark.parametrize("scheme", Scheme)
 def test_every_line_stands_out_from_its_ground(scheme: Scheme) -> None:
     palette = PALETTES[scheme]
     assert len(palette.series) == SERIES
     for colour in palette.series:
-        assert contrast(colour, palette.background) >= 3.0, colour
+        assert contrast(colour, palette.background) >= LEAST_OF_LINES[scheme], colour
+
+
+def blended(one: str, other: str, share: float) -> str:
+    return mix(QColor(one), QColor(other), share).name()
+
+
+def inks_on_grounds(palette: Palette) -> Iterator[tuple[str, str, str]]:
+    """Yield (what, colour of words, ground below them): every pair of which widgets are painted."""
+    words = ("text", "muted", "warning", "good", "accent")
+    for ground in ("background", "window", "box", "warm_up"):
+        for ink in words:
+            yield f"{ink} on {ground}", getattr(palette, ink), getattr(palette, ground)
+    for state in ("stall", "warm_up"):
+        yield f"text on {state}", palette.text, getattr(palette, state)
+    for ink in ("accent", "warning"):  # chosen rows and links; the pill of an alarm
+        yield f"words on {ink}", palette.background, getattr(palette, ink)
+    tint = blended(palette.warning, palette.background, 0.1)
+    yield "a warning on its tint", palette.warning, tint
+    yield "text on the tint of a warning", palette.text, tint
+    small = blended(palette.text, palette.background, SMALL_SHARE)
+    for share in (0.0, 0.1, CHOSEN_SHARE):
+        row = blended(palette.accent, palette.background, share)
+        yield f"text on a row {share}", palette.text, row
+        yield f"small words on a row {share}", small, row
+        yield f"a warning on a row {share}", palette.warning, row
+    if palette is not PALETTES[Scheme.PRINT]:  # nothing like it is printed
+        yield "text of a cell", palette.text, blended(palette.accent, palette.background, 0.55)
 
 
 @pytest.mark.parametrize("scheme", Scheme)
 def test_every_word_can_be_read(scheme: Scheme) -> None:
+    found = {what: round(contrast(ink, on), 2) for what, ink, on in inks_on_grounds(PALETTES[scheme])}
+    assert {what: ratio for what, ratio in found.items() if ratio < LEAST_OF_WORDS[scheme]} == {}
+    assert len(found) > 30
+
+
+@pytest.mark.parametrize("scheme", sorted(STRONG))
+def test_with_high_contrast_edges_and_marks_stand_out_as_well(scheme: Scheme) -> None:
     palette = PALETTES[scheme]
-    for ground in (palette.background, palette.window, palette.box):
-        for ink in (palette.text, palette.muted, palette.warning, palette.good):
-            assert contrast(ink, ground) >= 4.5, (ink, ground)
+    for colour in (palette.frame, palette.checkpoint):
+        assert contrast(colour, palette.background) >= 4.5
+
+
+class _Hints(QObject):
+    """The desktop's word on contrast, which is no test's to change."""
+
+    contrastPreferenceChanged = Signal(object)  # noqa: N815 - Qt's name
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wanted = Qt.ContrastPreference.NoPreference
+
+    def contrastPreference(self) -> Qt.ContrastPreference:  # noqa: N802 - Qt's name
+        return self.wanted
+
+
+class _StyleHints(QObject):
+    colorSchemeChanged = Signal(Qt.ColorScheme)  # noqa: N815 - Qt's name
+
+    def colorScheme(self) -> Qt.ColorScheme:  # noqa: N802 - Qt's name
+        return Qt.ColorScheme.Light
+
+
+class _NewStyleHints(_StyleHints):
+    """Those of Qt 6.10."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.contrast = _Hints()
+
+    def accessibility(self) -> _Hints:
+        return self.contrast
+
+
+def shown(theme: Theme) -> str:
+    return theme.scheme.value
+
+
+@pytest.mark.skipif(not hasattr(Qt, "ContrastPreference"), reason="this Qt knows no contrast of the desktop")
+def test_a_theme_follows_the_contrast_of_the_desktop_until_another_is_asked_for(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints = _NewStyleHints()
+    monkeypatch.setattr(QGuiApplication, "styleHints", lambda: hints)
+    theme = Theme()
+    assert shown(theme) == "light"
+    hints.contrast.wanted = Qt.ContrastPreference.HighContrast
+    hints.contrast.contrastPreferenceChanged.emit(hints.contrast.wanted)
+    assert shown(theme) == "contrast-light"
+    theme.set_scheme(Scheme.DARK)
+    assert shown(theme) == "contrast-dark"
+    theme.set_high_contrast(False)
+    assert shown(theme) == "dark"
+    theme.set_high_contrast(None)
+    theme.set_scheme(Scheme.PRINT)
+    assert shown(theme) == "print", "paper and projector have a contrast of their own"
+
+
+def test_a_qt_that_knows_no_contrast_of_the_desktop_has_the_preference_all_the_same(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hints = _StyleHints()
+    monkeypatch.setattr(QGuiApplication, "styleHints", lambda: hints)
+    theme = Theme()
+    assert shown(theme) == "light"
+    theme.set_high_contrast(True)
+    assert shown(theme) == "contrast-light"
 
 
 @pytest.mark.parametrize("eyes", SEEN)
@@ -133,7 +240,7 @@ def test_widgets_get_the_colours_of_the_charts() -> None:
 
 
 @pytest.mark.parametrize("kind", [QLineEdit, QComboBox, QCheckBox, QRadioButton, QPushButton])
-@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK, *sorted(STRONG)])
 def test_edges_of_controls_can_be_seen(qtbot: QtBot, scheme: Scheme, kind: type[QWidget]) -> None:
     """WCAG 2.2, 1.4.11: 3:1 against what is around; a light button has its word instead."""
     around = QWidget()
@@ -150,7 +257,7 @@ def test_edges_of_controls_can_be_seen(qtbot: QtBot, scheme: Scheme, kind: type[
     middle = control.geometry().center().y()
     window = PALETTES[scheme].window
     row = [picture.pixelColor(x, middle).name() for x in range(8, 30)]
-    least = 3.0 if scheme is Scheme.DARK or kind is not QPushButton else 1.3
+    least = 3.0 if scheme is not Scheme.LIGHT or kind is not QPushButton else 1.3
     assert max(contrast(colour, window) for colour in row) >= least, row
 
 

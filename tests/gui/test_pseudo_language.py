@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -31,6 +32,31 @@ def test_on_every_page_there_is_room_for_longer_texts_and_none_is_left_untransla
     if direction:
         environment["PAGES_FROM_RIGHT"] = "1"
     told = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout[-20_000:] + told.stderr[-2000:]
+
+
+SCREEN = {"name": "one", "x": 0, "y": 0, "width": 1280, "height": 800, "logicalDpi": 96, "dpr": 1}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"PAGES_LARGE": "1"}, {"QT_SCALE_FACTOR": "2", "PAGES_LARGE": "0"}],
+    ids=["type twice as large", "everything twice as large"],
+)
+def test_on_every_page_there_is_room_for_what_is_twice_as_large(tmp_path: Path, more: dict[str, str]) -> None:
+    """On a screen of 1280 x 800 of its pixels, in style and typeface of the program."""
+    scale = int(more.get("QT_SCALE_FACTOR", "1"))
+    screen = SCREEN | {"width": scale * 1280, "height": scale * 800}
+    (tmp_path / "screen.json").write_text(json.dumps({"screens": [screen]}))
+    environment = os.environ | {
+        "QT_QPA_PLATFORM": f"offscreen:configfile={tmp_path / 'screen.json'}",
+        "TMPDIR": str(tmp_path),
+        "PYTHONPATH": str(TOP),
+    }
+    argv = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    told = subprocess.run(
+        [*argv, PAGES], cwd=TOP, env=environment | more, capture_output=True, text=True, check=False
+    )
     assert told.returncode == 0, told.stdout[-20_000:] + told.stderr[-2000:]
 
 

@@ -102,7 +102,7 @@ def test_two_runs_race_and_the_board_says_who_leads(room: Room) -> None:
     assert [row.rank for row in room.window.board.rows] == ["1", "2", "3"]
     room.wait(90.0)
     assert room.names == ["fs2 #1", "fs1 #1", "fs0 #1"], "who stalled was overtaken"
-    assert "1 fs2 #1" in room.window.board.accessibleName()
+    assert "1 fs2 #1" in room.window.board.told_data()
 
 
 def test_a_stall_is_written_large_and_one_that_ended_says_so(room: Room) -> None:

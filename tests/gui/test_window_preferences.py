@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -18,9 +18,16 @@ from app.domain import text
 from app.hosts.login_notice import tells_at_login
 from app.hosts.preferences import Preferences, preferences_path, read_preferences, settle_language
 from app.library.entries import default_library, standard_library
+from ui.live.leader_board import LeaderBoard
+from ui.motion import is_motion_reduced, set_reduced_motion
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
-from ui.window.commands.preferences_dialog import PreferencesDialog, preferred_scheme
+from ui.window.commands.preferences_dialog import (
+    PreferencesDialog,
+    preferred_scheme,
+    prefers_contrast,
+    prefers_reduced_motion,
+)
 from ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
@@ -29,6 +36,8 @@ _DELETE = Qt.WidgetAttribute.WA_DeleteOnClose
 OpenWindow = Callable[..., MainWindow]
 CHOSEN = {
     "theme": "dark",
+    "contrast": "high",
+    "motion": "reduced",
     "language": "de",
     "paper": "letter",
     "repeats": 7,
@@ -36,6 +45,12 @@ CHOSEN = {
     "notify": False,
     "when_done": "true and no more",
 }
+
+
+@pytest.fixture(autouse=True)
+def _motion_as_before() -> Iterator[None]:
+    yield
+    set_reduced_motion(None)
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +72,7 @@ def open_dialog(qtbot: QtBot, theme: Theme | None = None) -> PreferencesDialog:
 
 
 def fill(dialog: PreferencesDialog, library: Path) -> None:
-    for name in ("theme", "language", "paper"):
+    for name in ("theme", "contrast", "motion", "language", "paper"):
         box = getattr(dialog, name)
         box.setCurrentIndex(box.findData(CHOSEN[name]))
     dialog.repeats.setValue(7)
@@ -68,6 +83,17 @@ def fill(dialog: PreferencesDialog, library: Path) -> None:
 
 def theme_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
     return preferred_scheme(read_preferences()[0]) is Scheme.DARK
+
+
+def contrast_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
+    wanted = prefers_contrast(read_preferences()[0])
+    return Theme(Scheme.LIGHT, high_contrast=wanted).scheme is Scheme.CONTRAST_LIGHT
+
+
+def motion_arrives(qtbot: QtBot, _library: Path, _folder: Path) -> bool:
+    board = LeaderBoard(Theme(Scheme.LIGHT))
+    qtbot.addWidget(board)
+    return bool(prefers_reduced_motion(read_preferences()[0])) and is_motion_reduced(board)
 
 
 def language_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
@@ -100,6 +126,8 @@ def when_done_arrives(_qtbot: QtBot, _library: Path, _folder: Path) -> bool:
 
 ARRIVES: dict[str, Callable[[QtBot, Path, Path], bool]] = {
     "theme": theme_arrives,
+    "contrast": contrast_arrives,
+    "motion": motion_arrives,
     "language": language_arrives,
     "paper": paper_arrives,
     "library": library_arrives,
@@ -127,7 +155,7 @@ def test_what_is_chosen_arrives_where_it_acts(
     dialog.accept_all()
     assert dialog.problem.text() == ""
     assert ARRIVES[name](qtbot, tmp_path / "elsewhere", tmp_path)
-    assert theme.scheme is Scheme.DARK
+    assert theme.scheme is Scheme.CONTRAST_DARK
     assert open_dialog(qtbot).chosen == read_preferences()[0]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QTextDocument, QTextOption
+from PySide6.QtGui import QResizeEvent, QTextDocument, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QTextBrowser, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -30,6 +30,7 @@ from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
+from ui.widgets.told import announce
 
 _ROOMY: Final = 1.5
 """So many times as high as can just be read."""
@@ -111,6 +112,15 @@ class ResultView(View):
         self.sentence.setFont(self.theme.font(1.35, bold=True))
         self.refresh()
 
+    def _make_room(self) -> None:
+        """Keep the whole sentence in sight: beside large parts Qt's layout leaves it one line."""
+        self.sentence.setMinimumHeight(max(0, self.sentence.heightForWidth(self.sentence.width())))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._make_room()
+
     @override
     def why_not(self, content: Content) -> str:
         return "" if content.comparison is not None else NOT_YET
@@ -120,7 +130,11 @@ class ResultView(View):
         if self.content.comparison is None:
             return
         answer = find_answer(self.content.comparison)
-        self.sentence.setText(one_line(answer.sentence))
+        sentence = one_line(answer.sentence)
+        if sentence != self.sentence.text():
+            self.sentence.setText(sentence)
+            self._make_room()
+            announce(self, sentence)
         figure = result_figure(self.content)
         self.figure.show_figure(figure)
         if figure is not None:

@@ -11,11 +11,13 @@ from PySide6.QtWidgets import QLabel, QWidget
 from typing_extensions import override
 
 from ui.style import qt_palette
-from ui.theme import Scheme, Theme
+from ui.theme import STRONGER, Scheme, Theme
 from ui.widgets.plain_label import plain_label
 
 SCHEMES: Final = (Scheme.DARK, Scheme.LIGHT, Scheme.PROJECTOR)
 """What one key goes through."""
+STRONG_SCHEMES: Final = (Scheme.CONTRAST_DARK, Scheme.CONTRAST_LIGHT, Scheme.PROJECTOR)
+"""The same where high contrast is wanted."""
 
 _HINT_MS: Final = 8_000
 
@@ -42,7 +44,8 @@ class FullScreenWindow(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.theme = Theme(scheme, self)
+        self.theme = Theme(scheme, self, high_contrast=False)
+        self._schemes = STRONG_SCHEMES if scheme in STRONGER.values() else SCHEMES
         self.hint: QLabel = plain_label(_unbroken(hint), self)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.hint.setWordWrap(True)
@@ -65,8 +68,9 @@ class FullScreenWindow(QWidget):
 
     def change_scheme(self) -> None:
         """Go on to the next colours: dark, light, projector."""
-        shown = SCHEMES.index(self.theme.scheme) if self.theme.scheme in SCHEMES else -1
-        self.theme.set_scheme(SCHEMES[(shown + 1) % len(SCHEMES)])
+        schemes = self._schemes
+        shown = schemes.index(self.theme.scheme) if self.theme.scheme in schemes else -1
+        self.theme.set_scheme(schemes[(shown + 1) % len(schemes)])
 
     def dress(self) -> None:
         """Fit type and colours to the screen; called whenever either changes."""

@@ -8,10 +8,12 @@ from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QStyle, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.comparison.label_shortening import cut_words
+from app.domain.text import tr
+from ui.motion import is_motion_reduced
 from ui.theme import MEDIUM, SMALL, TINY, Theme
 
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
@@ -89,7 +91,13 @@ class LeaderBoard(QWidget):
         self._names: dict[tuple[str, int, int], str] = {}
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Leader board"))
         theme.changed.connect(self.update)
+
+    def told_data(self) -> str:
+        """Return what is ordered by what, and all rows, top first."""
+        heading = ". ".join(filter(None, self._heading))
+        return f"{heading}. {'; '.join(row.words for row in self.rows)}."
 
     def set_heading(self, left: str, right: str) -> None:
         """Say by what rows are ordered, and what the numbers are."""
@@ -110,13 +118,12 @@ class LeaderBoard(QWidget):
         self.rows = fresh
         known = self._places
         self._places = {row.key: known.get(row.key, float(place)) for place, row in enumerate(fresh)}
-        self.setAccessibleName("; ".join(row.words for row in fresh))
         self.update()
 
     def settle(self, passed_s: float) -> None:
-        """Let rows come nearer to their places; at once where the desktop wants nothing to move."""
+        """Let rows come nearer to their places; at once where motion is reduced."""
         share = min(1.0, passed_s * _MOVES_A_SECOND)
-        if not self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self):
+        if is_motion_reduced(self):
             share = 1.0
         for place, row in enumerate(self.rows):
             gap = place - self._places[row.key]

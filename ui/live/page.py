@@ -21,6 +21,7 @@ from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack.chart_window import open_chart_window
 from ui.charts.stack.stack import ChartStack
+from ui.live.announcer import Announcer
 from ui.live.chart_feed import ChartFeed
 from ui.live.feed_poller import LIVE_MS, REPLAY_MS, FeedPoller
 from ui.live.header import Banner, Header, banner_text, join_problems
@@ -33,6 +34,7 @@ from ui.live.stop_dialog import StopDialog, ask_how_to_stop
 from ui.live.words import signed_clock
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
+from ui.widgets.told import announce, is_listened_to, tell_changed
 
 _ROWS: Final = 7
 _LONGEST_LINES: Final = 20_000
@@ -114,6 +116,7 @@ class LivePage(QWidget):
         queue: the campaigns that wait for their turn; hidden where none does.
         replay: steers a replay; hidden otherwise.
         poller: looks at the feed.
+        announcer: tells a screen reader how the run goes on.
         result: of a campaign that has ended, instead of its charts; None before.
 
     Signals:
@@ -167,6 +170,7 @@ class LivePage(QWidget):
         self.replay = ReplayBar(theme, self)
         self.poller = FeedPoller(self)
         self.chart_feed = ChartFeed(self.charts)
+        self.announcer = Announcer(self._announce)
         self._lay_out()
         self._connect()
         self._restore()
@@ -299,9 +303,16 @@ class LivePage(QWidget):
             self._close_dialog()
         if self.isVisible() or self._talk is not None:
             self._show()
+        if is_listened_to() and (self.isVisible() or watched.ended):
+            self.announcer.follow(watched)
         if watched.ended and self._folder is not None and not self._told_end:
             self._told_end = True
             self.finished.emit(self._folder)
+
+    def _announce(self, sentence: str) -> None:
+        """Let a screen reader say it, and ask the charts anew when it comes to them."""
+        announce(self, sentence)
+        tell_changed(self.charts)
 
     def _on_failed(self, error: FootingError) -> None:
         """Nothing could be read: told, and tried again."""

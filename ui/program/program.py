@@ -20,10 +20,16 @@ from app.domain.errors import InternalError
 from app.domain.text import ENGLISH, LANGUAGE
 from app.hosts.preferences import read_preferences
 from ui.background import finish_background
+from ui.motion import set_reduced_motion
 from ui.program.typeface import set_typeface
 from ui.style import apply_theme
 from ui.theme import Theme
-from ui.window.commands.preferences_dialog import preferred_scheme
+from ui.widgets.told import tell_data_to_screen_readers
+from ui.window.commands.preferences_dialog import (
+    preferred_scheme,
+    prefers_contrast,
+    prefers_reduced_motion,
+)
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import ORGANISATION, WindowSettings, open_settings
 
@@ -93,6 +99,7 @@ def make_application() -> QApplication:
     app.setDesktopFileName(APPLICATION_ID)
     _translate_qt(app)
     set_typeface(app)
+    tell_data_to_screen_readers()
     return app
 
 
@@ -120,8 +127,9 @@ def show_window(request: WindowRequest, icon: Path) -> int:
     app = make_application()
     app.setWindowIcon(QIcon(str(icon)))
     preferences, refusal = read_preferences()
-    theme = Theme(preferred_scheme(preferences))
+    theme = Theme(preferred_scheme(preferences), high_contrast=prefers_contrast(preferences))
     apply_theme(app, theme)
+    set_reduced_motion(prefers_reduced_motion(preferences))
     settings = WindowSettings(open_settings())
     window = MainWindow(request.library, theme, settings)
     _tell_mistakes(window.notice.tell)

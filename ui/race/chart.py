@@ -27,9 +27,10 @@ from typing_extensions import override
 from app.analysis.labels import with_warning
 from app.comparison.label_shortening import cut_words
 from app.domain.text import tr
+from app.domain.units import format_duration
 from app.live.race import Race, RacingRun
 from ui.charts.data.curves import width_words
-from ui.charts.data.scale import GAP_S, Frame, format_time, time_ticks, time_unit
+from ui.charts.data.scale import GAP_S, Frame, format_moment, format_time, format_value, time_ticks, time_unit
 from ui.charts.painting.sheet_painting import Scale
 from ui.race.content import RaceChartData, RaceLine
 from ui.theme import SMALL, TINY, Theme
@@ -65,6 +66,7 @@ class RaceChart(QWidget):
         self._stalling = tuple(run for run in race.runs if run.stalls)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName(tr("Chart of the race"))
         theme.changed.connect(self._forget)
 
     def set_type(self, pixels: float) -> None:
@@ -72,6 +74,16 @@ class RaceChart(QWidget):
         if pixels != self._type:
             self._type = pixels
             self._forget()
+
+    def told_data(self) -> str:
+        """Return what every line has come to, and how long its run stalled, up to the moment."""
+        data, t_s = self.data, self._t_s
+        if data is None:
+            return tr("No run has samples.")
+        told = [_told_line(line, t_s) for line in data.lines]
+        begun = tr("{chart}, {unit}, at {time}: {lines}.")
+        time = format_moment(t_s, self._race.end_s)
+        return begun.format(chart=_title_of(data), unit=data.spec.unit, time=time, lines="; ".join(told))
 
     def show_chart(self, data: RaceChartData | None) -> None:
         """Show another chart, up to the same moment."""
@@ -191,11 +203,7 @@ class RaceChart(QWidget):
 
     def _paint_heading(self, painter: QPainter, data: RaceChartData) -> None:
         area = QRectF(self.plot.left(), 0, self.width() - self.plot.left(), self._row)
-        title = (
-            data.spec.title
-            if data.curve.label in {data.spec.title, tr("TPS")}
-            else f"{data.spec.title}: {data.curve.label}"
-        )
+        title = _title_of(data)
         painter.setPen(self._theme.text)
         painter.setFont(self._font(bold=True))
         painter.drawText(area, _LEFT, title)
@@ -330,6 +338,28 @@ class RaceChart(QWidget):
             painter.setPen(self._theme.text)
             area = QRectF(left + sample + SMALL, y - row / 2, self.width() - left - sample - SMALL, row)
             painter.drawText(area, _LEFT, fitting_name(run, metrics, area.width()))
+
+
+def _title_of(data: RaceChartData) -> str:
+    """Return what is drawn: a chart, or one curve of it."""
+    if data.curve.label in {data.spec.title, tr("TPS")}:
+        return data.spec.title
+    return f"{data.spec.title}: {data.curve.label}"
+
+
+def _told_line(line: RaceLine, t_s: float) -> str:
+    """Return the newest value of a line at a moment, its mean since the begin, and the stalls of its run."""
+    values = line.values[: int(np.searchsorted(line.t_s, t_s, side="right"))]
+    if not len(values):
+        return tr("{line}: {figures}").format(line=line.run.name, figures=tr("no samples yet"))
+    figures = tr("newest {value}, mean {mean}").format(
+        value=format_value(float(values[-1])), mean=format_value(float(values.mean()))
+    )
+    stalled_s = line.run.stalled_s(0.0, t_s)
+    if stalled_s > 0:
+        told = tr("stalled {time} so far").format(time=format_duration(stalled_s))
+        figures = f"{figures}, {told}"
+    return tr("{line}: {figures}").format(line=line.run.name, figures=figures)
 
 
 def fitting_name(run: RacingRun, metrics: QFontMetricsF, room: float) -> str:

@@ -27,7 +27,7 @@ class LargeTheme(Theme):
     """The colours of another theme with larger type, for figures on a wall."""
 
     def __init__(self, base: Theme) -> None:
-        super().__init__(base.scheme, base)
+        super().__init__(base.scheme, base, high_contrast=False)
         self._base = base
         self._larger = 1.0
         base.changed.connect(lambda: self.set_scheme(base.scheme))

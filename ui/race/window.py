@@ -18,6 +18,7 @@ from ui.charts.data.curves import width_words
 from ui.live.full_screen import FullScreenWindow, Keys
 from ui.live.leader_board import BoardRow, LeaderBoard
 from ui.live.words import NOTHING, format_rate, signed_clock
+from ui.motion import is_motion_reduced
 from ui.race.chart import RaceChart, name_and_ending
 from ui.race.content import RaceContent
 from ui.race.verdict import VerdictSlide
@@ -27,6 +28,8 @@ from ui.widgets.plain_label import plain_label
 
 FRAME_MS: Final = 33
 """Between two frames: thirty a second are enough for a line that grows."""
+STEP_MS: Final = 500
+"""The same where motion is reduced: lines and numbers go on in steps."""
 
 _TITLE_SHARE: Final = 0.036
 _SMALL_SHARE: Final = 0.026
@@ -80,7 +83,7 @@ class RaceWindow(FullScreenWindow):
         self._lay_out()
         self.listen(self._make_keys())
         self._show_chart()
-        self._timer = QTimer(self, interval=FRAME_MS)
+        self._timer = QTimer(self, interval=STEP_MS if is_motion_reduced(self) else FRAME_MS)
         self._timer.timeout.connect(self.advance)
         self._timer.start()
         self.advance()

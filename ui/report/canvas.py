@@ -118,11 +118,13 @@ class Canvas:
     Attributes:
         dots: of the device in a millimetre.
         painter: set by whoever begins a page.
+        words: every text that is painted is added to them; None where nobody wants to know.
     """
 
     def __init__(self, device: QPaintDevice, painter: QPainter | None = None) -> None:
         self._device = device
         self.painter = painter
+        self.words: list[str] | None = None
         self.dots = device.logicalDpiX() / MM_PER_INCH
         self._sans, self._mono = font_families()
         self._fonts: dict[TextStyle, tuple[QFont, QFontMetricsF]] = {}
@@ -208,6 +210,8 @@ class Canvas:
         left = x - self.width(text, kind) if right else x
         base = y + kind.points * MM_PER_POINT * _ASCENT
         painter.drawText(QPointF(left * self.dots, base * self.dots), text)
+        if self.words is not None:
+            self.words.append(text)
 
     # Lines and areas
 

@@ -54,6 +54,13 @@ class PageImages:
         painter.end()
         return image
 
+    def words(self, number: int) -> str:
+        """Return all that a page says, counted from 0, in the order in which it is painted."""
+        words = self._canvas.words = []
+        self.paint(number, 1)
+        self._canvas.words = None
+        return " ".join(" ".join(words).split())
+
 
 def _in_dots(image: QImage) -> QImage:
     """Let an image say that it has as many dots in an inch as the PDF: letters have the same widths."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QPixmap, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 from typing_extensions import override
 
@@ -23,6 +23,7 @@ from ui.background import BackgroundOp
 from ui.report.flow import Paper
 from ui.report.page_images import PageImages
 from ui.widgets.plain_label import plain_label
+from ui.widgets.told import announce
 
 _WAIT_MS: Final = 400
 """After the last letter, until a page is made anew."""
@@ -34,6 +35,19 @@ class PreviewRequest:
 
     wishes: ReportWishes
     paper: Paper
+
+
+class _Page(QLabel):
+    """A page as a picture; what it says is worked out when a screen reader asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.told: Callable[[], str] = str
+
+    def told_data(self) -> str:
+        """Return the words of the page."""
+        return self.told()
 
 
 class ReportPreview(QWidget):
@@ -50,7 +64,8 @@ class ReportPreview(QWidget):
         self._wanted: PreviewRequest | None = None
         self._pages: PageImages | None = None
         self._number = 0
-        self.page = plain_label()
+        self.page = _Page()
+        self.page.told = self._told
         self.page.setWordWrap(True)
         self.page.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.page.setAccessibleName(tr("Preview of the page"))
@@ -133,6 +148,12 @@ class ReportPreview(QWidget):
     def _turn(self, step: int) -> None:
         self._number = min(max(0, self._number + step), self.pages - 1)
         self._show()
+        announce(self.page, self.where.text())
+
+    def _told(self) -> str:
+        if self._pages is None:
+            return self.page.text()
+        return f"{self.where.text()}. {self._pages.words(self._number)}"
 
     def _tell(self, words: str) -> None:
         self.page.setPixmap(QPixmap())
@@ -151,7 +172,6 @@ class ReportPreview(QWidget):
         self.page.setPixmap(QPixmap.fromImage(image))
         told = tr("Page {number} of {count}").format(number=self._number + 1, count=self.pages)
         self.where.setText(told)
-        self.page.setAccessibleDescription(told)
         self.back.setEnabled(self._number > 0)
         self.on.setEnabled(self._number < self.pages - 1)
 

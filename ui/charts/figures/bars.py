@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -114,6 +115,16 @@ class BarFigure:
                 )
         return ""
 
+    def told_data(self) -> str:
+        """Return every bar with its interval, a sentence a group."""
+        groups = ("; ".join(map(_told_bar, group.bars)) for group in self.groups)
+        told = [
+            f"{group.heading}: {bars}." if group.heading else f"{bars}."
+            for group, bars in zip(self.groups, groups, strict=True)
+            if bars
+        ]
+        return " ".join([f"{self.title}.", *told])
+
     def csv(self) -> str:
         """Return a row a bar."""
         rows: list[Sequence[object]] = [("group", "name", "value", "low", "high", "interval", "published")]
@@ -204,6 +215,17 @@ def _words(bar: Bar) -> str:
         return bar.note
     value = format_value(bar.value)
     return tr("{value}, {note}").format(value=value, note=bar.note) if bar.note else value
+
+
+def _told_bar(bar: Bar) -> str:
+    told = f"{bar.label}: {_words(bar)}"
+    if bar.value is None or bar.interval is None:
+        return told
+    low, high = (format_value(end) if math.isfinite(end) else tr("unlimited") for end in bar.interval)
+    sentence = (
+        tr("{bar}, within the run {low} to {high}") if bar.within else tr("{bar}, interval {low} to {high}")
+    )
+    return sentence.format(bar=told, low=low, high=high)
 
 
 def _paint_point(painter: QPainter, theme: Theme, at: QPointF, colour: QColor) -> None:

@@ -49,6 +49,9 @@ class Figure(Protocol):
     def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
         """Return what stands at a place, lines of plain text; empty for nothing."""
 
+    def told_data(self) -> str:
+        """Return all of it in sentences, for those who do not see it."""
+
     def csv(self) -> str:
         """Return its numbers as a table."""
 
@@ -76,6 +79,7 @@ class FigureView(QScrollArea):
             Qt.LayoutDirection.LeftToRight
         )  # axes of numbers run to the right in every script
         self.setFrameStyle(0)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its sheet has it, with a name
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sheet = _Sheet(theme)
         self.setWidget(self.sheet)
@@ -120,6 +124,9 @@ class _Sheet(QWidget):
         self.figure = figure
         self.setAccessibleName("" if figure is None else figure.title)
         self._repaint_all()
+
+    def told_data(self) -> str:
+        return "" if self.figure is None else self.figure.told_data()
 
     def picture(self) -> FigurePicture | None:
         return None if self.figure is None else FigurePicture(self.figure, self.theme, self.size())

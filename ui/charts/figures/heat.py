@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from app.domain.text import trn
+from app.domain.text import tr, trn
 from ui.charts.data.scale import format_value
 from ui.charts.painting.sheet_painting import (
     CENTRE,
@@ -111,6 +111,19 @@ class HeatFigure:
         cell = self.cells[place[0]][place[1]]
         head = f"{self.down}: {self.rows[place[0]]}\n{self.across}: {self.columns[place[1]]}"
         return "\n".join(part for part in (head, _number(cell), cell.note, cell.tip) if part)
+
+    def told_data(self) -> str:
+        """Return a sentence a row."""
+        told = []
+        for name, cells in zip(self.rows, self.cells, strict=True):
+            known = [
+                ", ".join(filter(None, (f"{column} {_number(cell)}", cell.note)))
+                for column, cell in zip(self.columns, cells, strict=True)
+                if cell.value is not None
+            ]
+            told.append(f"{name}: {'; '.join(known) or tr('nothing')}.")
+        title = tr("{title}; rows: {down}, columns: {across}.")
+        return " ".join([title.format(title=self.title, down=self.down, across=self.across), *told])
 
     def csv(self) -> str:
         """Return a row a cell."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter, QPen
 
+from app.domain.text import tr
 from ui.charts.data.scale import Range, format_value, value_range
 from ui.charts.painting.sheet_painting import (
     QUIET,
@@ -103,6 +104,17 @@ class ScatterFigure:
         if near is None:
             return ""
         return f"{near.label}\n{self.x_label}: {format_value(near.x)}\n{self.y_label}: {format_value(near.y)}"
+
+    def told_data(self) -> str:
+        """Return both figures of every run."""
+        point = tr("{run}: {across} {x}, {up} {y}")
+        told = [
+            point.format(
+                run=p.label, across=self.x_label, x=format_value(p.x), up=self.y_label, y=format_value(p.y)
+            )
+            for p in self.points
+        ]
+        return f"{self.title}. {'; '.join(told)}."
 
     def csv(self) -> str:
         """Return a row a run."""

@@ -62,6 +62,10 @@ class FiguresSideBySide:
                 return f"{part.title}\n{told}"
         return ""
 
+    def told_data(self) -> str:
+        """Return every figure in sentences."""
+        return " ".join([f"{self.title}.", *(part.told_data() for part in self.parts)])
+
     def csv(self) -> str:
         """Return a row a bar, with the title of its figure."""
         heading = ("figure", "name", "value", "low", "high", "interval")

@@ -139,6 +139,21 @@ class SmallMultiples:
         t_s = self._time_at(size, theme, at)
         return "" if t_s is None else format_moment(t_s, self.times[1])
 
+    def told_data(self) -> str:
+        """Return mean and last value of every run."""
+        told = []
+        for trace, curve in zip(self.traces, self._curves, strict=True):
+            values = curve.seconds.values[curve.seconds.t_s > 0]
+            figures = tr("no samples")
+            if len(values):
+                figures = tr("newest {value}, mean {mean}").format(
+                    value=format_value(float(curve.main.values[-1])), mean=format_value(float(values.mean()))
+                )
+            told.append(f"{trace.label}: {figures}")
+        end = format_moment(self.times[1], self.times[1])
+        shown = tr("Shown from {begin} to {end}.").format(begin=format_moment(0.0, self.times[1]), end=end)
+        return f"{self.title}. {shown} {'; '.join(told)}."
+
     def csv(self) -> str:
         """Return the seconds of every run."""
         theme = Theme()

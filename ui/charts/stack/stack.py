@@ -24,9 +24,11 @@ from ui.charts.stack.canvas import Canvas
 from ui.charts.stack.chart import Chart
 from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
 from ui.charts.stack.menu import ChartMenu
+from ui.charts.stack.told_lines import told_charts, told_reading
 from ui.charts.stack.zoom_bar import ZoomBar
 from ui.theme import Theme
 from ui.widgets.plain_label import plain_label
+from ui.widgets.told import announce
 
 _SKETCH_ABOVE_S = 0.008
 """Where painting the charts takes longer, a gesture moves the old pictures."""
@@ -119,6 +121,10 @@ class ChartStack(QWidget):
     def runs(self) -> tuple[RunTrace, ...]:
         """The saved runs, hidden ones included."""
         return self.shown.runs
+
+    def told_data(self) -> str:
+        """Return all that is shown now, in sentences."""
+        return told_charts(self.charts, self.shown, self.kind, self._times)
 
     def set_charts(self, ids: Iterable[str]) -> None:
         """Show these charts, top first; unknown ids are left out."""
@@ -400,3 +406,4 @@ class ChartStack(QWidget):
             return
         at_s = (start_s + end_s) / 2 if self._crosshair_s is None else self._crosshair_s + seconds
         self.show_crosshair(min(max(at_s, start_s), end_s))
+        announce(self, told_reading(self.charts))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QMessageBox, QPushButton, QWidget
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
@@ -15,6 +16,9 @@ from ui.background import BackgroundOp
 from ui.widgets.formatting import one_line
 
 Role = QMessageBox.ButtonRole
+
+_MOST_OF_BUTTONS: Final = 760
+"""Pixels beside each other; a message of Qt's is no wider than 800 on a screen of 1280."""
 
 
 def ask_runner(
@@ -34,6 +38,13 @@ def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
     box.setInformativeText(more)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     return box
+
+
+def _stack_where_large(box: QMessageBox) -> None:
+    """Put the buttons below each other where type is so large that Qt would cut their words."""
+    buttons = box.findChild(QDialogButtonBox)
+    if buttons is not None and buttons.sizeHint().width() > _MOST_OF_BUTTONS:
+        buttons.setOrientation(Qt.Orientation.Vertical)
 
 
 def ask_whether_it_goes_on(
@@ -71,5 +82,6 @@ def ask_whether_it_goes_on(
             stop()
 
     box.buttonClicked.connect(clicked)
+    _stack_where_large(box)
     box.open()
     return box

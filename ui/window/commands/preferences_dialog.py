@@ -13,9 +13,11 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QFormLayout,
+    QFrame,
     QHBoxLayout,
     QLineEdit,
     QPushButton,
+    QScrollArea,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -35,7 +37,8 @@ from app.hosts.preferences import (
     write_preferences,
 )
 from app.library.entries import standard_library, why_not_writable
-from ui.theme import MEDIUM, Scheme, Theme
+from ui.motion import set_reduced_motion
+from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.texts import ErrorText, Text
 
@@ -45,11 +48,22 @@ def preferred_scheme(preferences: Preferences) -> Scheme | None:
     return {"light": Scheme.LIGHT, "dark": Scheme.DARK}.get(preferences.theme)
 
 
+def prefers_contrast(preferences: Preferences) -> bool | None:
+    """Return whether high contrast is preferred; None for what the desktop says."""
+    return {"normal": False, "high": True}.get(preferences.contrast)
+
+
+def prefers_reduced_motion(preferences: Preferences) -> bool | None:
+    """Return whether little motion is preferred; None for what the desktop says."""
+    return {"full": False, "reduced": True}.get(preferences.motion)
+
+
 class PreferencesDialog(QDialog):
     """All preferences on one page; nothing is written before OK.
 
     Attributes:
-        theme, language, paper, repeats, library, notify, when_done: a field of each preference.
+        theme, contrast, motion, language, paper, repeats, library, notify, when_done: a field of each
+            preference.
         at_login: whether the desktop says at login what waits; a file of the desktop's, no preference.
         problem: why nothing was written.
 
@@ -76,6 +90,10 @@ class PreferencesDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         as_desktop = tr("As the desktop")
         self.theme = _box({SYSTEM: as_desktop, "light": tr("Light"), "dark": tr("Dark")}, self._before.theme)
+        contrasts = {SYSTEM: as_desktop, "normal": tr("Normal"), "high": tr("High")}
+        self.contrast = _box(contrasts, self._before.contrast)
+        motions = {SYSTEM: as_desktop, "full": tr("All of it"), "reduced": tr("In steps, nothing glides")}
+        self.motion = _box(motions, self._before.motion)
         names = {each: OWN_NAMES.get(each, each) for each in languages()}
         self.language = _box({SYSTEM: as_desktop, **names}, self._before.language)
         papers = {BY_COUNTRY: tr("As in the country of the desktop"), "a4": "A4", "letter": "Letter"}
@@ -110,6 +128,8 @@ class PreferencesDialog(QDialog):
         form = QFormLayout()
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow(tr("&Theme"), self.theme)
+        form.addRow(tr("Co&ntrast"), self.contrast)
+        form.addRow(tr("&Motion"), self.motion)
         form.addRow(tr("&Language"), self.language)
         form.addRow("", Text(self._theme, tr("It counts from the next start of pgFooting."), role=muted))
         form.addRow(tr("Pa&per of reports"), self.paper)
@@ -133,16 +153,27 @@ class PreferencesDialog(QDialog):
             "those of one “pgfooting run”: as you, without a shell."
         )
         form.addRow("", Text(self._theme, runs, role=muted))
-        layout = QVBoxLayout(self)
+        inner = QWidget()
+        layout = QVBoxLayout(inner)
         layout.setSpacing(MEDIUM)
         if refusal:
             layout.addWidget(Text(self._theme, refusal, role="warning"))
         layout.addLayout(form)
         layout.addWidget(Text(self._theme, str(preferences_path()), role=muted))
-        layout.addWidget(self.problem)
         layout.addStretch(1)
-        layout.addWidget(self.buttons)
-        self.resize(self.sizeHint().expandedTo(QSize(self.fontMetrics().averageCharWidth() * 110, 0)))
+        area = QScrollArea(widgetResizable=True)  # with large type they are higher than a screen
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(inner)
+        outer = QVBoxLayout(self)
+        outer.setSpacing(MEDIUM)
+        outer.addWidget(area, 1)
+        outer.addWidget(self.problem)
+        outer.addWidget(self.buttons)
+        width = self.fontMetrics().averageCharWidth() * 110
+        room = self.screen().availableSize()
+        needed = QSize(max(inner.sizeHint().width(), width), inner.sizeHint().height() + 4 * LARGE)
+        self.resize(needed.boundedTo(room))
 
     def _name(self, form: QFormLayout, folder: QHBoxLayout) -> None:
         """The label of the library's row belongs to its field, not to the row."""
@@ -157,6 +188,8 @@ class PreferencesDialog(QDialog):
         return replace(
             self._before,
             theme=str(self.theme.currentData()),
+            contrast=str(self.contrast.currentData()),
+            motion=str(self.motion.currentData()),
             language=str(self.language.currentData()),
             paper=str(self.paper.currentData()),
             repeats=self.repeats.value(),
@@ -186,6 +219,8 @@ class PreferencesDialog(QDialog):
             self.problem.show()
             return
         self._theme.set_scheme(preferred_scheme(chosen))
+        self._theme.set_high_contrast(prefers_contrast(chosen))
+        set_reduced_motion(prefers_reduced_motion(chosen))
         self._tell(chosen, aside)
         self.accept()
 

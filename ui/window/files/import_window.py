@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
@@ -100,7 +100,7 @@ class ImportWindow(QDialog):
         layout.addLayout(foot)
         self.show_runs.hide()
         em = self.fontMetrics().averageCharWidth()
-        self.resize(em * 100, em * 70)
+        self.resize(QSize(em * 100, em * 70).boundedTo(self.screen().availableSize()))
 
     def _choose(self, mode: QFileDialog.FileMode) -> None:
         dialog = QFileDialog(self, tr("Import results"))

@@ -31,6 +31,10 @@ Index = QModelIndex | QPersistentModelIndex
 
 _SMALL: Final = 0.88
 """Size of the second line, relative to the first."""
+SMALL_SHARE: Final = 0.78
+"""Of the colour of text in that of small words: they are read on chosen rows as well."""
+CHOSEN_SHARE: Final = 0.18
+"""Of the accent in the ground of a chosen row."""
 _SPARK_EMS: Final = 7
 _WARNING_MARKS: Final = frozenset({UNSAFE, NOT_DURABLE, *DISK_MARKS})
 _BAD_STATES: Final = frozenset({RunState.FAILED, RunState.INCOMPLETE, RunState.STOPPED})
@@ -54,7 +58,7 @@ class _Look:
         small.setPointSizeF(option.font.pointSizeF() * _SMALL)
         text = option.palette.color(QPalette.ColorRole.Text)
         base = option.palette.color(QPalette.ColorRole.Base)
-        return cls(option.font, small, text, mix(text, base, 0.68))
+        return cls(option.font, small, text, mix(text, base, SMALL_SHARE))
 
 
 def check_width(metrics: QFontMetrics) -> int:
@@ -102,7 +106,8 @@ class LibraryDelegate(QStyledItemDelegate):
             return
         accent = self._theme.colour("accent")
         strong = bool(option.state & QStyle.StateFlag.State_Active) and self._view.hasFocus()
-        painter.fillRect(option.rect, mix(accent, self._theme.colour("background"), 0.18 if strong else 0.1))
+        share = CHOSEN_SHARE if strong else 0.1
+        painter.fillRect(option.rect, mix(accent, self._theme.colour("background"), share))
         painter.fillRect(option.rect.adjusted(0, 0, 3 - option.rect.width(), 0), accent)
 
     def _paint_heading(self, painter: QPainter, option: QStyleOptionViewItem, row: Heading) -> None:

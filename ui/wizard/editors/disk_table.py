@@ -186,6 +186,8 @@ def _spoken(row: DiskRow, column: DiskColumn) -> str:
 _ROWS: Final = 6
 _DISK_EMS: Final = 60
 _LEAST_EMS: Final = {DiskColumn.USE: 18, DiskColumn.SIZE: 9, DiskColumn.KIND: 14}
+_LEAST_ANSWER_EMS: Final = 24
+"""Of the last column; where type is large the table is scrolled to it."""
 
 
 class _Sentences(QStyledItemDelegate):
@@ -224,7 +226,7 @@ class DiskTable(QTableView):
         self.setShowGrid(False)
         self.setWordWrap(False)  # a line too long is cut, each for itself
         self.setAlternatingRowColors(True)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setAccessibleName(tr("Disks of this machine"))
         self.setProperty(HELP, "disks")
@@ -293,7 +295,20 @@ class DiskTable(QTableView):
         height = 2 * self.fontMetrics().lineSpacing() + SMALL
         self.verticalHeader().setDefaultSectionSize(height)
         header = self.horizontalHeader().sizeHint().height()
-        self.setFixedHeight(header + _ROWS * height + 2 * self.frameWidth())
+        bar = self.horizontalScrollBar().sizeHint().height() if self._give_answers_room() else 0
+        self.setFixedHeight(header + _ROWS * height + 2 * self.frameWidth() + bar)
+
+    def _give_answers_room(self) -> bool:
+        """Give the answers what is left, or what they need at least; returns whether one has to scroll."""
+        others = sum(self.columnWidth(column) for column in DiskColumn if column is not DiskColumn.ANSWER)
+        least = _LEAST_ANSWER_EMS * self.fontMetrics().averageCharWidth()
+        is_short = self.viewport().width() - others < least
+        mode = QHeaderView.ResizeMode.Fixed if is_short else QHeaderView.ResizeMode.Stretch
+        if self.horizontalHeader().sectionResizeMode(DiskColumn.ANSWER) is not mode:
+            self.horizontalHeader().setSectionResizeMode(DiskColumn.ANSWER, mode)
+        if is_short:
+            self.setColumnWidth(DiskColumn.ANSWER, least)
+        return is_short
 
     def _widest(self, column: DiskColumn) -> int:
         em = self.fontMetrics().averageCharWidth()

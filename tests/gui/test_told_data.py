@@ -1,0 +1,370 @@
+"""What a screen reader is told of everything that is painted: asked as it asks, on the pages themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QSettings, Qt
+from PySide6.QtGui import QAccessible, QAccessibleEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+from shiboken6 import delete
+
+from app.domain.units import format_duration
+from app.live.campaign_follower import SingleRun
+from app.live.replay import load_replay
+from app.live.snapshot import RunSnapshot
+from app.runfile.series import load_run_data
+from app.runfile.writer import RunState
+from tests.fix_main_window import open_comparison
+from tests.fix_report import Case, write_cases
+from tests.fix_runs import WARM_UP_S, Shape, write_run
+from tests.fix_window import write_campaign, write_matrix
+from tests.gui.live_bench import SECONDS, LiveBench
+from ui.background import finish_background
+from ui.charts.data.plotted_run import named_traces
+from ui.charts.figures.figure import FigureView
+from ui.charts.stack.legend import legend_rows
+from ui.charts.stack.stack import ChartStack, prefetch
+from ui.live.announcer import EVERY_S, Announcer
+from ui.live.page import LivePage
+from ui.live.presentation_window import TalkWindow
+from ui.program import program
+from ui.race.content import load_race
+from ui.race.window import RaceWindow
+from ui.report.dialog import ReportDialog, ReportRequest
+from ui.theme import Scheme, Theme
+from ui.widgets import told
+from ui.widgets.told import TellsData, tell_data_to_screen_readers
+from ui.window.main_window import MainWindow
+
+pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints")]
+OpenWindow = Callable[..., MainWindow]
+
+
+@pytest.fixture(autouse=True)
+def _described(qtbot: QtBot) -> None:
+    tell_data_to_screen_readers()
+
+
+@pytest.fixture
+def listened(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[QAccessibleEvent]]:
+    """A screen reader is there; what it is sent is kept."""
+    sent: list[QAccessibleEvent] = []
+    QAccessible.setActive(True)
+    monkeypatch.setattr(QAccessible, "updateAccessibility", sent.append)
+    yield sent
+    QAccessible.setActive(False)
+
+
+def described(widget: QWidget) -> str:
+    """Return what a screen reader is told of a widget."""
+    found = QAccessible.queryAccessibleInterface(widget)
+    assert found.text(QAccessible.Text.Name), widget
+    assert found.role() is QAccessible.Role.Chart
+    return found.text(QAccessible.Text.Description)
+
+
+def stack_of(paths: list[Path], charts: tuple[str, ...]) -> ChartStack:
+    stack = ChartStack(Theme(Scheme.LIGHT))
+    stack.set_charts(charts)
+    runs = [(str(path), prefetch(load_run_data(path), charts, len(paths)), n) for n, path in enumerate(paths)]
+    stack.set_runs(named_traces(runs))
+    stack.resize(900, 600)
+    stack.show()
+    return stack
+
+
+@pytest.fixture
+def two(qtbot: QtBot, tmp_path: Path) -> ChartStack:
+    shape = Shape(seconds=60, checkpoint_every_s=25, stall=(20, 3))
+    paths = [write_run(tmp_path / f"{name}.footing", shape, name) for name in ("ext4", "xfs")]
+    stack = stack_of(paths, ("tps", "latency"))
+    qtbot.addWidget(stack)
+    return stack
+
+
+def test_charts_tell_quantity_unit_lines_and_the_part_shown(two: ChartStack) -> None:
+    words = described(two)
+    assert re.match(
+        r"Shown from .00:09 to 01:00\. Transactions, per second: ext4: newest [\d,]+, mean ", words
+    )
+    assert re.search(r"; xfs: newest [\d,]+, mean [\d,]+, 95th percentile [\d,]+\.", words)
+    assert re.search(r"Latency, ms: .*xfs, p99: newest [\d.]+, mean [\d.]+, 95th percentile [\d.]+", words)
+
+
+def test_what_is_told_is_what_the_table_below_the_charts_says(two: ChartStack) -> None:
+    row = legend_rows(two.shown, two.charts[0].spec, two.times)[0]
+    assert None not in {row.mean, row.high, row.last}
+    said = f"ext4: newest {row.last:,.0f}, mean {row.mean:,.0f}, 95th percentile {row.high:,.0f}"
+    assert said in described(two)
+
+
+def test_another_part_is_told_as_soon_as_it_is_shown(two: ChartStack) -> None:
+    whole = described(two)
+    two.show_times(10, 40)
+    assert described(two).startswith("Shown from 00:10 to 00:40.")
+    assert described(two) != whole
+    two.set_run_visible(two.runs[0].run_id, visible=False)
+    assert "ext4" not in described(two).partition("checkpoint")[0]
+    two.set_runs([])
+    assert described(two) == "No run is shown."
+
+
+def test_checkpoints_and_stalls_of_the_run_in_focus_are_told(two: ChartStack) -> None:
+    assert "checkpoint" not in described(two), "of two runs they could not be told apart"
+    two.set_focus(two.runs[1].run_id)
+    words = described(two)
+    assert re.search(r"xfs: \d checkpoints, the last at 00:4\d\.", words)
+    assert f"xfs: 1 stall, {format_duration(3)} in all, at 00:20." in words
+    two.show_times(25, 35)
+    assert "stall" not in described(two), "it is not in the part shown"
+
+
+def test_nothing_is_worked_out_before_somebody_asks(two: ChartStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def tell(_stack: ChartStack) -> str:
+        asked.append("asked")
+        return "words"
+
+    monkeypatch.setattr(ChartStack, "told_data", tell)
+    two.show_times(10, 30)
+    two.grab()
+    assert not asked
+    assert described(two) == "words"
+
+
+def test_the_arrow_keys_say_the_value_of_every_line(
+    two: ChartStack, listened: list[QAccessibleEvent]
+) -> None:
+    QTest.keyClick(two, Qt.Key.Key_Right)
+    (event,) = listened
+    assert event.type() is QAccessible.Event.Announcement
+    words = event.message()  # type: ignore[attr-defined] # of an announcement
+    assert re.match(r"00:\d\d.*\. Transactions, per second: ext4 [\d,]+; xfs [\d,]+\.", words)
+    assert "Latency, ms: ext4 p50 " in words
+
+
+def test_a_stack_that_has_gone_is_asked_no_more(two: ChartStack) -> None:
+    stack = ChartStack(two.theme)
+    found = QAccessible.queryAccessibleInterface(stack)
+    assert found.isValid()
+    number = QAccessible.uniqueId(found)
+    delete(stack)
+    assert QAccessible.accessibleInterface(number) is None
+
+
+# --- Pages
+
+
+def telling(window: QWidget) -> list[QWidget]:
+    """Return every widget in sight that paints data."""
+    found = [window, *window.findChildren(QWidget)]
+    return [each for each in found if isinstance(each, TellsData) and each.isVisible()]
+
+
+def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    paths = write_campaign(tmp_path / "library")
+    window, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
+    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    seen: list[str] = []
+    for index in range(page.tabs.count()):
+        page.tabs.setCurrentIndex(index)
+        qtbot.wait(50)
+        assert finish_background(30)
+        qtbot.wait(50)
+        for each in telling(page):
+            words = described(each)
+            assert "xfs" in words or "No run" in words or "hold no samples" in words, (
+                page.tabs.tabText(index),
+                words,
+            )
+            seen.append(page.tabs.tabText(index))
+    assert seen == ["Result", "Over time", "Side by side", "Latencies", "Latencies", "Bars", "Scatter"]
+    window.show_runs()
+    (stack,) = [each for each in telling(window.runs_page) if isinstance(each, ChartStack)]
+    assert "xfs: newest 1," in described(stack)
+
+
+def test_a_sweep_and_a_heat_map_tell_their_places(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    paths = write_matrix(tmp_path / "library")
+    _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
+    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    said: dict[str, str] = {}
+    for index in range(page.tabs.count()):
+        page.tabs.setCurrentIndex(index)
+        assert finish_background(30)
+        qtbot.wait(50)
+        said |= {page.tabs.tabText(index): described(each) for each in telling(page)}
+    assert re.search(r"btrfs: 10 3,2\d\d, 20 2,8\d\d, 40 ", said["Sweep"]), said["Sweep"]
+    assert re.search(r"; rows: .*, columns: .*", said["Heat map"]), said["Heat map"]
+    assert re.search(r"btrfs.* 3,2\d\d, 1 run", said["Heat map"]), said["Heat map"]
+
+
+def test_a_figure_of_bars_tells_every_bar_with_its_interval(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    paths = write_campaign(tmp_path / "library")
+    _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
+    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.wait(50)
+    (figure,) = [each for each in page.findChildren(FigureView) if each.isVisible()]
+    assert figure.focusPolicy() is Qt.FocusPolicy.NoFocus, "Tab stops once, at what has a name"
+    words = described(figure.sheet)
+    assert re.search(r"xfs: 1,101, interval 1,09\d to 1,10\d", words), words
+    assert re.search(r"ext4: 1,001, interval ", words), words
+
+
+def test_a_run_that_grows_is_told_as_it_is_when_it_is_asked_and_announced_at_its_turns(
+    qtbot: QtBot, tmp_path: Path, listened: list[QAccessibleEvent]
+) -> None:
+    bench = LiveBench.create(tmp_path)
+    page = LivePage(Theme(Scheme.LIGHT))
+    qtbot.addWidget(page)
+    page.resize(1280, 800)
+    page.show()
+
+    def look() -> None:
+        with qtbot.waitSignal(page.poller.watched):
+            page.poller.look()
+
+    def said() -> list[str]:
+        look()
+        look()  # the first one may have begun before the file grew
+        told_now = [
+            each.message()  # type: ignore[attr-defined] # of an announcement
+            for each in listened
+            if each.type() is QAccessible.Event.Announcement
+        ]
+        listened.clear()
+        return told_now
+
+    writer = bench.begin(1)
+    bench.grow(writer, 0, WARM_UP_S - 2)
+    page.set_campaign(bench.folder)
+    assert said() == [f"ext4 #1: Warm-up, for {format_duration(WARM_UP_S)}."]
+    bench.grow(writer, WARM_UP_S - 2, WARM_UP_S + 20)
+    assert said() == [f"ext4 #1: Measure, for {format_duration(SECONDS)}."]
+    before = described(page.charts)
+    assert "Transactions, per second: ext4: newest " in before
+    bench.grow(writer, WARM_UP_S + 20, WARM_UP_S + 40)
+    assert said() == [], "a second is nothing to interrupt somebody for"
+    assert described(page.charts) != before, "what is told is what is there now"
+    bench.grow(writer, WARM_UP_S + 40, WARM_UP_S + SECONDS)
+    bench.finish(writer)
+    (sentence,) = said()
+    assert re.match(
+        r"ext4 #1 has ended: [\d,]+ transactions per second, 99th percentile [\d.]+ ms\.", sentence
+    )
+    page.stop()
+    bench.close()
+
+
+def snapshots(tmp_path: Path) -> Callable[[float], SingleRun]:
+    path = write_run(tmp_path / "ext4.footing", Shape(seconds=300), "ext4")
+
+    def at(second: float) -> SingleRun:
+        source = load_replay(path)
+        source.pause()
+        source.jump(second)
+        return SingleRun(source)
+
+    return at
+
+
+def test_figures_are_said_once_a_minute_and_never_twice_the_same(tmp_path: Path) -> None:
+    said: list[str] = []
+    now = [0.0]
+    announcer, at = Announcer(said.append, lambda: now[0]), snapshots(tmp_path)
+    announcer.follow(at(10).poll())
+    assert len(said) == 1
+    for second in range(11, 60):
+        now[0] = float(second - 10)
+        announcer.follow(at(second).poll())
+    assert len(said) == 1
+    now[0] = EVERY_S
+    announcer.follow(at(100).poll())
+    assert re.match(r"Measure, 01:40 / 05:00\. [\d,]+ transactions per second\. 99th percentile ", said[1])
+    now[0] = 3 * EVERY_S
+    announcer.follow(at(100).poll())
+    assert len(said) == 2, "a replay that stands still has nothing to say"
+
+
+def test_a_run_that_failed_is_announced_with_its_reason(tmp_path: Path) -> None:
+    said: list[str] = []
+    shown = snapshots(tmp_path)(20).poll()
+    assert isinstance(shown.run, RunSnapshot)
+    failed = replace(shown.run, state=RunState.FAILED, finished=True, problem="The disk is full.")
+    Announcer(said.append).follow(replace(shown, run=failed))
+    assert said == ["ext4: This run failed. The disk is full."]
+
+
+def test_nothing_is_announced_where_nobody_listens(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[QAccessibleEvent] = []
+    monkeypatch.setattr(QAccessible, "updateAccessibility", sent.append)
+    monkeypatch.setattr(QAccessible, "isActive", lambda: False)
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    told.announce(widget, "Words.")
+    told.tell_changed(widget)
+    assert not sent
+
+
+def test_a_talk_and_a_race_tell_their_moment(qtbot: QtBot, tmp_path: Path) -> None:
+    shape = Shape(seconds=60, stall=(10, 5))
+    paths = [write_run(tmp_path / f"{name}.footing", shape, name) for name in ("ext4", "xfs")]
+    source = load_replay(paths[0])
+    source.pause()
+    source.jump(30)
+    talk = TalkWindow(Scheme.DARK, source)
+    race = RaceWindow(Scheme.DARK, load_race(paths))
+    for window in (talk, race):
+        window.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+        qtbot.addWidget(window)
+        window.resize(1280, 800)
+        window.show()
+    talk.show_watched(SingleRun(source).poll())
+    assert "Transactions, per second: ext4: newest " in described(talk.charts)
+    race.clock.toggle()
+    race.clock.jump(30.0)
+    race.advance()
+    words = described(race.chart)
+    assert re.match(
+        r"Transactions, per second, at 00:30: ext4: newest [\d,]+, mean [\d,]+, stalled 00:05 so far;", words
+    )
+    assert re.search(r"Order: .*\. 1 (ext4|xfs), [\d,]+, so far ", described(race.board))
+    race.show_verdict()
+    assert "ext4: " in described(race.verdict.figure.sheet)
+
+
+def test_a_page_of_the_preview_tells_its_words(qtbot: QtBot, tmp_path: Path) -> None:
+    paths = write_cases(tmp_path / "runs", [Case(name, 0, Shape(12, 5000)) for name in ("ext4", "xfs")])
+    settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
+    dialog = ReportDialog(ReportRequest(tuple(paths), "Trial"), settings)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(lambda: dialog.preview.pages > 0, timeout=60_000)
+    words = described(dialog.preview.page)
+    assert words.startswith(f"Page 1 of {dialog.preview.pages}. ")
+    assert "Trial" in words
+    assert "xfs" in words
+    dialog.preview.on.click()
+    assert described(dialog.preview.page).startswith("Page 2 of ")
+    dialog.close()
+
+
+def test_the_program_lets_screen_readers_ask() -> None:
+    source = Path(program.__file__).read_text()
+    made = source.partition("def make_application")[2].partition("\ndef ")[0]
+    assert "tell_data_to_screen_readers()" in made
