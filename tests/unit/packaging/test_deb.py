@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.cli.main import build_parser
+from app.cli.arguments.declared import build_parser
 
 PROJECT = Path(__file__).parents[3]
 DEBIAN = PROJECT / "packaging" / "debian"
