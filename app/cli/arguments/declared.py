@@ -7,10 +7,12 @@ Heavy parts (numpy, psycopg, rich) are imported by the commands that need them, 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from app import COMMAND, VERSION
+from app.cli.arguments.completion import SHELLS
 from app.cli.arguments.parser import Parser
 from app.cli.arguments.values import cut_s, percent, speed
 from app.cli.terminal.report_wishes import add_wishes
@@ -387,10 +389,27 @@ def build_parser() -> Parser:
     )
     doctor.set_defaults(command=_doctor)
 
+    _add_help(commands, parser)
+    return parser
+
+
+def _add_help(commands: argparse._SubParsersAction[Parser], parser: Parser) -> None:
+    """Add what tells of the other commands."""
+    completing = commands.add_parser(
+        "completion", help=tr("print what lets a shell complete commands and options")
+    )
+    completing.add_argument("shell", choices=tuple(SHELLS), metavar="SHELL", help=tr("bash, zsh or fish"))
+    completing.set_defaults(command=lambda given: _completion(parser, given))
+
     helping = commands.add_parser("help", help=tr("what a command does and takes"))
     helping.add_argument("topic", nargs="?", metavar="COMMAND", help=tr("this one; left out: all"))
     helping.set_defaults(command=lambda given: _help(parser, given))
-    return parser
+
+
+def _completion(parser: Parser, arguments: argparse.Namespace) -> int:
+    """Print the completion of a shell; its commands and options are named as the parser has them."""
+    sys.stdout.write("\n".join(SHELLS[arguments.shell](parser)) + "\n")
+    return 0
 
 
 def _help(parser: Parser, arguments: argparse.Namespace) -> int:

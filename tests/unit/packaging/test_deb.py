@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from app.cli.arguments.completion import SHELLS
 from app.cli.arguments.declared import build_parser
 
 PROJECT = Path(__file__).parents[3]
@@ -165,6 +166,18 @@ def test_metainfo_shows_pictures_where_they_can_be_fetched_and_lists_every_relea
         assert (PROJECT / "resources" / "screenshots" / name).is_file()
     versions = [release.get("version") for release in root.findall("releases/release")]
     assert versions == ["0.3.0", "0.2.0", "0.1.0"]
+
+
+@needs_dpkg
+def test_the_package_brings_the_completion_of_every_shell(packages: dict[str, Path], tmp_path: Path) -> None:
+    share = unpacked(packages["pgfooting"], tmp_path) / "usr" / "share"
+    places = {
+        "bash": "bash-completion/completions/pgfooting",
+        "zsh": "zsh/vendor-completions/_pgfooting",
+        "fish": "fish/vendor_completions.d/pgfooting.fish",
+    }
+    for shell, lines in SHELLS.items():
+        assert (share / places[shell]).read_text() == "\n".join(lines(build_parser())) + "\n"
 
 
 def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:
