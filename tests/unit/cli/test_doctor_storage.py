@@ -12,6 +12,7 @@ from app.cli.doctor import doctor, option_table
 from app.cli.doctor.doctor import _install_lines, storage_as_json, storage_checks, versions_as_json
 from app.cli.doctor.option_table import ALL, filesystem_as_json, show_options
 from app.cli.main import main
+from app.dbus.helper_client import HelperClient
 from app.dbus.service_status import Presence
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS, filesystem
@@ -82,7 +83,7 @@ def test_a_helper_without_polkit_is_told_before_somebody_needs_it(
     polkit: bool,  # noqa: FBT001
 ) -> None:
     client = SimpleNamespace(version=SimpleNamespace(program="9.9", test_devices=False), close=lambda: None)
-    monkeypatch.setattr(doctor.HelperClient, "open", lambda: client)
+    monkeypatch.setattr(HelperClient, "open", lambda: client)
     monkeypatch.setattr(doctor, "service_presence", lambda name: Presence(there=polkit))
     check = doctor.helper_check()
     assert check.works is polkit
