@@ -72,13 +72,18 @@ class Parser(argparse.ArgumentParser):
             self._refuse_unknown([word])
             options.append(word)
             action = self._option_string_actions.get(word) or self._abbreviated(word)
+            if action is not None and action.nargs in {"+", "*"}:  # all up to the next option, as ever
+                while rest and not _is_option(rest[0]):
+                    options.append(rest.popleft())
+                continue
             if action is None or "=" in word or action.nargs not in {None, "?"}:
                 continue
             if rest and not _is_option(rest[0]):
                 options.append(rest.popleft())
             elif action.nargs is None:
                 raise UsageError(_without_value(self, action.option_strings[-1]), hint=self._usage())
-        return options, [*words, *given[end:]]
+        # The dashes keep words from options that take several values.
+        return options, ["--", *words, *given[end + 1 :]] if words or end < len(given) else []
 
     def _abbreviated(self, word: str) -> argparse.Action | None:
         """Return the option of which a word is the beginning, where it is the beginning of one only."""
