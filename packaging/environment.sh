@@ -34,7 +34,7 @@ write_bounds() {
   printf '%s\n' "$file"
 }
 
-# The files that list the packages of an environment of GROUP (run, test) with their hashes. Where the system has no
+# The files that list the packages of an environment of GROUP (engine, run, test) with their hashes. Where the system has no
 # pydbus (system.sh asks for it on Debian and Ubuntu only), PyPI's is the same pure Python.
 package_lists() {
   if is_bound "$1"; then
@@ -76,7 +76,7 @@ environment_name() {
 
 # Whether FOLDER is an environment of ours, finished or not, and not a link to somewhere else.
 is_our_environment() {
-  [[ $(basename -- "$1") =~ ^(run|test|lowest|newest)-[0-9a-f]{16}$ && -d $1 && ! -L $1 && -f $1/pgfooting-environment ]]
+  [[ $(basename -- "$1") =~ ^(engine|run|test|lowest|newest)-[0-9a-f]{16}$ && -d $1 && ! -L $1 && -f $1/pgfooting-environment ]]
 }
 
 delete_environment() {
@@ -153,7 +153,17 @@ build_environment() {
   prune_environments "$group"
 }
 
-# Sets ENVIRONMENT to a complete environment of GROUP (run, test, lowest, newest) and holds it until this process, or the program that
+# Prints the group whose environment serves USE (engine, window): a server without a screen gets no Qt. Where the one
+# of the window is there already, it serves both.
+group_for() {
+  if [[ $1 == engine && ! -e $CACHE/environments/$(environment_name run)/complete ]]; then
+    printf engine
+  else
+    printf run
+  fi
+}
+
+# Sets ENVIRONMENT to a complete environment of GROUP (engine, run, test, lowest, newest) and holds it until this process, or the program that
 # it becomes by exec, ends.
 prepare_environment() {
   local lock

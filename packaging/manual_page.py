@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app import COMMAND, VERSION
-from app.cli.main import build_parser
+from app.cli.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS, chapter_blocks
 from app.manual.roff import manual_page, roff_text
 

@@ -99,7 +99,7 @@ prove_interruptions() {
   kill_when_there "/usr/share/doc/postgresql-common*"
   kill_when_there "/usr/lib/postgresql/*/bin/postgres"
   leave_half_unpacked postgresql-common
-  kill_when_there "$home/.cache/pgfooting/environments/run-*/lib/python3*/site-packages/psutil"
+  kill_when_there "$home/.cache/pgfooting/environments/*-*/lib/python3*/site-packages/psutil"
 }
 
 prove_headless() {

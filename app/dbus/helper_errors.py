@@ -205,7 +205,7 @@ _CANNOT: Final = {
 def _refused_disks(text: str) -> FootingError:
     lines = "\n".join(f"  {line}" for line in text[:_LONGEST].splitlines())
     message = tr("The helper refuses disks of this campaign:") + f"\n{lines}\n{NOTHING_TOUCHED}"
-    hint = tr("“sudo pgfooting disks” tells for each disk why, and what would make it spare.")
+    hint = tr("“pgfooting disks” tells for each disk why, and what would make it spare.")
     return DiskRefusedError(message, hint=hint)
 
 

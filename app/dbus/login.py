@@ -7,6 +7,7 @@ as the returned file descriptor is open, so it cannot be left behind by a proces
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType, TracebackType
@@ -78,8 +79,21 @@ def inhibit_sleep(why: str, timeout_s: float = TIMEOUT_S) -> SleepInhibitor:
         return SleepInhibitor(_inhibit(gio, glib, why, timeout_s))
     except glib.Error as err:
         raise InhibitorUnavailable(
-            tr("sleep cannot be inhibited: {error}").format(error=err.message)
+            tr("sleep cannot be inhibited: {error}").format(error=_in_words(err.message))
         ) from err
+
+
+_FROM_BUS: Final = re.compile(r"GDBus\.Error:(?P<name>[\w.]+): (?P<text>.*)", re.DOTALL)
+"""How GDBus writes an error that another process or the bus has sent (g_dbus_error_encode_gerror)."""
+_NOBODY: Final = ("org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner")
+
+
+def _in_words(message: str) -> str:
+    """Return the message of an error without the names that the bus puts before it."""
+    found = _FROM_BUS.fullmatch(message)
+    if found is None:
+        return message
+    return tr("there is no logind on this machine") if found["name"] in _NOBODY else found["text"]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Final
 
 from app import COMMAND, TOP
 from app.domain.catalogue import Catalogue, CatalogueError, read_catalogue
+from app.domain.command_names import called, name_commands
 
 TRANSLATIONS: Final = TOP / "resources" / "translations"
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
@@ -82,6 +83,11 @@ LANGUAGE: Final = wanted_language(os.environ, languages())
 
 _catalogue: Final = load(LANGUAGE)
 
+CALLED: Final = called(os.environ)
+"""What is to be typed for the command: as this process was started."""
+
+_say: Final = name_commands(os.environ)
+
 
 def tr(message: str) -> str:
     """Return `message` in the user's language, else as it is.
@@ -89,7 +95,7 @@ def tr(message: str) -> str:
     Sentences with values are translated first and formatted afterwards:
     ``tr("{count} runs").format(count=3)``.
     """
-    return _catalogue.gettext(message)
+    return _say(_catalogue.gettext(message))
 
 
 def trn(one: str, many: str, count: int) -> str:
@@ -97,9 +103,9 @@ def trn(one: str, many: str, count: int) -> str:
 
     Formatted afterwards, as with `tr`: ``trn("{count} run", "{count} runs", 3).format(count=3)``.
     """
-    return _catalogue.ngettext(one, many, count)
+    return _say(_catalogue.ngettext(one, many, count))
 
 
 def trc(context: str, message: str) -> str:
     """Return `message` in the user's language, where the same English words mean something else elsewhere."""
-    return _catalogue.pgettext(context, message)
+    return _say(_catalogue.pgettext(context, message))

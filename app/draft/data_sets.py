@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from app import COMMAND
 from app.domain.campaign.configuration import Campaign, DataSet, MemoryTarget
 from app.domain.campaign.design import Design
-from app.domain.text import tr, trn
+from app.domain.text import CALLED, tr, trn
 from app.domain.units import format_size
 from app.draft.planning import roughly
 from app.execution.data_set import order_of
@@ -169,7 +168,7 @@ def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | Non
         told = tr("{count} templates are made once, in about {time}, and kept{where}: about {size}.")
     making = told.format(count=len(missing), time=roughly(_making_seconds(missing)), where=where, size=size)
     removed = tr("Later campaigns use it too; `{command} templates` shows and removes it.")
-    return (making, removed.format(command=COMMAND))
+    return (making, removed.format(command=CALLED))
 
 
 def _runs(count: int) -> str:

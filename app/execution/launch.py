@@ -1,6 +1,6 @@
 """Starting a runner that outlives whoever starts it, and finding the runners that live.
 
-What is started is what the command line starts: `pgfooting run FILE --output LIBRARY --progress json`, in
+What is started is what the command line starts: `pgfooting run FILE --library LIBRARY --progress json`, in
 a session of its own, with files for its input and output. It is watched through the campaign's folder;
 what it prints is only needed to learn where that folder is, or why there is none.
 
@@ -181,7 +181,7 @@ def start_campaign(campaign: Campaign | str, library: Path, erase: Sequence[str]
         UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
     """
     text = campaign if isinstance(campaign, str) else format_campaign(campaign)
-    return _launch(("--output", str(library.absolute())), erase, text)
+    return _launch(("--library", str(library.absolute())), erase, text)
 
 
 def resume_campaign(folder: Path, erase: Sequence[str] = ()) -> LaunchedCampaign:

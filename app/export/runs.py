@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
@@ -316,11 +317,11 @@ def format_of(output: Path, known: Iterable[str] = FORMATS) -> str:
     """
     ending, endings = output.suffix.lower(), tuple(known)
     if ending not in endings:
-        message = tr("“{suffix}” is no known ending of an export; known are {known}.")
-        raise UsageError(
-            message.format(suffix=output.suffix or output.name, known=", ".join(endings)),
-            hint=did_you_mean(ending, endings),
-        )
+        message = tr("{path} does not say a format: an export ends with {known}.")
+        if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
+            message = tr("{path} is a folder; name a file in it that ends with {known}.")
+        told = message.format(path=output, known=", ".join(endings))
+        raise UsageError(told, hint=did_you_mean(ending, endings) if ending else "")
     return ending
 
 

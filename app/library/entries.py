@@ -24,7 +24,7 @@ from app import TOP
 from app.campaign_file.disks import DISK_FIELDS, GROUP_FIELDS
 from app.campaign_file.fields import POSTGRESQL_FIELDS, WORKLOAD_FIELDS
 from app.campaign_file.kinds import CampaignField
-from app.domain.errors import BusyError, FootingError, UsageError
+from app.domain.errors import BusyError, FootingError, UsageError, did_you_mean
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
 from app.hosts.preferences import read_preferences
@@ -153,7 +153,7 @@ def standard_library() -> Path:
             base = str(Path.home() / ".local" / "share")
         except RuntimeError as error:
             message = tr("There is no home folder for the runs: HOME is not set, and user {uid} is unknown.")
-            hint = tr("Set HOME or XDG_DATA_HOME, or name the folder (--output, --library).")
+            hint = tr("Set HOME or XDG_DATA_HOME, or name the folder (--library).")
             raise UsageError(message.format(uid=os.getuid()), hint=hint) from error
     return Path(base) / "pgfooting" / "runs"
 
@@ -189,7 +189,7 @@ class CampaignLock:
             self._descriptor = os.open(folder / LOCK_NAME, flags, 0o600)
         except OSError as error:
             message = tr("The library cannot be written at {path}: {reason}. Nothing was started.")
-            hint = tr("Choose another folder with --output, or in the preferences of the window.")
+            hint = tr("Choose another folder with --library, or in the preferences of the window.")
             raise UsageError(message.format(path=folder, reason=error.strerror), hint=hint) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -391,7 +391,9 @@ def find_run(name: str, library: Path) -> Path:
     if is_file:
         return path
     if path.suffix == SUFFIX or "/" in name:
-        raise UsageError(tr("There is no run file {path}.").format(path=path))
+        raise UsageError(tr("There is no run file {path}.").format(path=path), hint=_near_file(path))
+    if not name:
+        raise UsageError(tr("An empty word names no run."), hint=tr("`pgfooting list` shows the ids."))
     hits = [entry for entry in list_runs(library) if entry.id and entry.id.startswith(name)]
     if len(hits) == 1:
         return Path(hits[0].path)
@@ -403,6 +405,14 @@ def find_run(name: str, library: Path) -> Path:
     message = tr("No run in {library} has an id that begins with {name}.")
     hint = tr("`pgfooting list` shows the ids; a path of a run file is understood as well.")
     raise UsageError(message.format(library=library, name=name), hint=hint)
+
+
+def _near_file(path: Path) -> str:
+    """Return a sentence naming the file of the same folder that may be meant; empty where none is near."""
+    try:
+        return did_you_mean(path.name, [each.name for each in path.parent.glob(f"*{SUFFIX}")])
+    except (OSError, RuntimeError, ValueError):
+        return ""
 
 
 # --- Runs that ship with pgFooting: what “Look at an example” opens. resources/examples/README.md says whose.

@@ -145,7 +145,7 @@ def write_errors_told(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         message = tr("The run file {path} cannot be written: {reason}. Complete seconds before are kept.")
-        hint = tr("Make room on that filesystem, or choose another library with --output.")
+        hint = tr("Make room on that filesystem, or choose another library with --library.")
         raise RunFileError(message.format(path=path, reason=error), hint=hint) from error
 
 

@@ -25,6 +25,9 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 GROUPS = {"run": ("window",), "test": ("window", "development", "servers")}
 """The optional groups of pyproject.toml that an environment holds."""
 
+ENGINE = "engine"
+"""The environment without a window: of the list of `run` what is needed without optional groups."""
+
 OLDEST_GLIBC = {"x86_64": 34, "aarch64": 39}
 """Minor version of the oldest glibc 2 that wheels may need, by architecture; they run on newer ones as well.
 2.34 is that of Red Hat Enterprise Linux 9, Debian 12 has 2.36; Qt for aarch64 needs that of Debian 13."""
@@ -149,8 +152,10 @@ def lines(title: str, requirements: list[str], machines: dict[str, dict[str, Pac
         )
 
 
-def write_list(scratch: Path, path: Path, title: str, requirements: list[str], python: str) -> None:
-    """Write one list, for the architectures on which everything has a wheel."""
+def write_list(
+    scratch: Path, path: Path, title: str, requirements: list[str], python: str
+) -> dict[str, dict[str, Package]]:
+    """Write one list, for the architectures on which everything has a wheel; return what is in it."""
     first, *others = OLDEST_GLIBC
     machines = {first: complete(scratch, requirements, python, first)}
     pins = [f"{package.name}=={package.version}" for package in machines[first].values()]
@@ -163,6 +168,26 @@ def write_list(scratch: Path, path: Path, title: str, requirements: list[str], p
             machines[architecture] = {name: found[name] for name in machines[first]}
     path.write_text("\n".join(lines(title, requirements, machines)) + "\n", encoding="utf-8")
     print(f"{path.name}: {len(pins)} packages for {', '.join(machines)}", file=sys.stderr)
+    return machines
+
+
+def part(
+    machines: dict[str, dict[str, Package]], requirements: list[str], python: str
+) -> dict[str, dict[str, Package]]:
+    """Return of a list what these requirements need: the same versions in both environments."""
+    names, _ = needed(next(iter(machines.values())), requirements, python)
+    return {
+        machine: {name: found[name] for name in found if name in names} for machine, found in machines.items()
+    }
+
+
+def write_engine(
+    folder: Path, run: dict[str, dict[str, Package]], requirements: list[str], python: str
+) -> None:
+    """Write the list of the environment without a window."""
+    title = f"Python {python}, environment {ENGINE}"
+    text = "\n".join(lines(title, requirements, part(run, requirements, python))) + "\n"
+    (folder / f"{ENGINE}-{python}.txt").write_text(text, encoding="utf-8")
 
 
 def main(checkout: Path, scratch: Path, pythons: list[str]) -> None:
@@ -172,7 +197,9 @@ def main(checkout: Path, scratch: Path, pythons: list[str]) -> None:
         for group, optional in GROUPS.items():
             title = f"Python {python}, environment {group}"
             requirements = wanted(checkout, optional)
-            write_list(scratch, folder / f"{group}-{python}.txt", title, requirements, python)
+            listed = write_list(scratch, folder / f"{group}-{python}.txt", title, requirements, python)
+            if group == "run":
+                write_engine(folder, listed, wanted(checkout, ()), python)
     write_list(scratch, folder / "pydbus.txt", "Any Python", [PYDBUS], PYTHONS[0])
 
 

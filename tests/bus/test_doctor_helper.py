@@ -6,21 +6,32 @@ from collections.abc import Callable
 
 import pytest
 
+from app.cli.doctor import doctor
 from app.cli.doctor.doctor import helper_check
+from app.dbus.service_status import Presence
 from tests.fix_bus import Serving, next_line
 
 pytestmark = pytest.mark.bus
 
 
 def test_a_helper_that_answers_is_told_with_its_version_and_what_it_takes_for_disks(
-    bus: Serving, serve: Callable[..., Serving]
+    bus: Serving, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(doctor, "service_presence", lambda name: Presence(there=True))
     process = serve("tests.bus.helper_stand_in", "works")
     assert next_line(process) == "ready"
     check = helper_check()
     assert (check.topic, check.works) == ("disks", True)
     assert "helper 0.0 answers" in check.message
     assert "TEST DEVICES" in check.message
+
+
+def test_a_helper_on_a_bus_without_polkit_is_of_no_use(bus: Serving, serve: Callable[..., Serving]) -> None:
+    process = serve("tests.bus.helper_stand_in", "works")
+    assert next_line(process) == "ready"
+    check = helper_check()
+    assert check.works is False
+    assert "polkit is missing" in check.message
 
 
 def test_a_machine_without_the_helper_is_told_what_to_do(bus: Serving) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import importlib.util
 import os
@@ -12,14 +11,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
-
-from typing_extensions import override
+from typing import Final
 
 from app import APPLICATION_ID, COMMAND, TOP, VERSION
+from app.cli.arguments.parser import Parser
+from app.cli.arguments.values import speed
 from app.cli.terminal.log import configure_logging
 from app.domain.errors import FootingError, UsageError
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 
 ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"
 
@@ -43,26 +42,13 @@ class WindowRequest:
     talk: bool = False
 
 
-class _Parser(argparse.ArgumentParser):
-    @override
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message[:1].upper() + message[1:] + ".", hint=self.format_usage().strip())
-
-
-def _speed(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(tr("a speed is a number above 0"))
-    return value
-
-
 def read_arguments(argv: Sequence[str]) -> WindowRequest:
     """Return what the command line asks for.
 
     Raises:
         UsageError: it asks for what does not exist.
     """
-    parser = _Parser(prog=COMMAND, description=tr("Opens the window."))
+    parser = Parser(prog=CALLED, description=tr("Opens the window."))
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
     parser.add_argument("--library", type=Path, metavar="DIR", help=tr("folder of the runs"))
     parser.add_argument(
@@ -72,18 +58,16 @@ def read_arguments(argv: Sequence[str]) -> WindowRequest:
         metavar="RUN",
         help=tr("play this run as if it were live; several race"),
     )
-    parser.add_argument("--speed", type=_speed, metavar="N", help=tr("speed of the replay"))
+    parser.add_argument("--speed", type=speed, metavar="N", help=tr("speed of the replay"))
     parser.add_argument("--talk", action="store_true", help=tr("play on the full screen"))
     parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help=tr("run files to show"))
     found = parser.parse_args(list(argv))
     from app.library.entries import default_library, find_run  # noqa: PLC0415 - `--help` answers at once
 
     library: Path = found.library if found.library is not None else default_library()
-    for path in found.runs:
-        if not path.exists():
-            raise UsageError(tr("There is no run file {path}.").format(path=path))
+    runs = tuple(path if path.exists() else find_run(str(path), library) for path in found.runs)
     replay = tuple(find_run(each, library) for each in found.replay)
-    return WindowRequest(library.absolute(), tuple(found.runs), replay, found.speed, found.talk)
+    return WindowRequest(library.absolute(), runs, replay, found.speed, found.talk)
 
 
 def check_display(environment: Mapping[str, str]) -> dict[str, str]:

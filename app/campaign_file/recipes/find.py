@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from app import COMMAND, TOP
+from app import TOP
 from app.campaign_file.problems import printable
 from app.campaign_file.recipes.head import RecipeHead, parse_head
 from app.domain.errors import UsageError, did_you_mean
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 
 RECIPES: Final = TOP / "resources" / "recipes"
 
@@ -65,7 +65,7 @@ def find_recipe(name: str, folder: Path = RECIPES) -> Recipe:
     message = tr("There is no recipe “{name}”.").format(name=printable(name))
     near = did_you_mean(name[:80], recipes)
     hint = tr("“{command} recipes” lists them; a campaign file is named with its ending, .toml.")
-    raise UsageError(f"{message} {near}".rstrip(), hint=hint.format(command=COMMAND))
+    raise UsageError(f"{message} {near}".rstrip(), hint=hint.format(command=CALLED))
 
 
 def _turn(recipe: Recipe) -> tuple[bool, bool, bool, str, str]:

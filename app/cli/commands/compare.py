@@ -10,7 +10,6 @@ from typing import Final
 
 from rich.console import Console
 
-from app import COMMAND
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
@@ -53,7 +52,7 @@ from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 from app.execution.recovery import sweep_abandoned
 from app.export.comparison import comparison_as_json
 from app.export.unreadable_files import with_readable
@@ -120,9 +119,7 @@ def _write_again(comparison: RunComparison, path: Path) -> None:
     file = campaign_again(comparison)
     write_output(path, lambda stream: stream.write(file.text.encode()))
     sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path}")
-    told = sentence.format(
-        name=file.campaign.name, count=file.campaign.total_runs, path=path, command=COMMAND
-    )
+    told = sentence.format(name=file.campaign.name, count=file.campaign.total_runs, path=path, command=CALLED)
     print_sentence(Console(), told)
 
 

@@ -23,12 +23,12 @@ from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Disk, SpareAnswer, grouped_reasons
-from app.domain.errors import ExitStatus, UsageError
+from app.domain.errors import ExitStatus, FootingError, UsageError
 from app.domain.inspection_report import ReadProgress
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 from app.domain.units import format_size
 from app.draft.disks.table import JOURNALED
-from app.draft.root_answers import read_disk
+from app.draft.root_answers import inspect_disks, read_disk
 from app.helper.base.configuration import read_policy
 from app.hosts.disk_recovery import UnmakeOutcome, ask_root, recover
 from app.storage.inspect.snapshot import Policy
@@ -51,6 +51,7 @@ def disks_command(arguments: argparse.Namespace) -> int:
     policy = read_policy()  # as root decides: test devices are listed where an administrator allows them
     listing = find_disks(policy)
     status = ExitStatus.DONE
+    unanswered: FootingError | None = None
     if arguments.release:
         remains = _release([disk for disk in listing.disks if disk.is_left_over])
         status = ExitStatus.FAILED if remains.sentences else ExitStatus.DONE
@@ -63,6 +64,8 @@ def disks_command(arguments: argparse.Namespace) -> int:
         read = read_whole(listing.disks, arguments.read)
         listing = Listing((read,), (), as_root=True)
         status = ExitStatus.DONE if read.answer is SpareAnswer.SPARE else ExitStatus.REFUSED
+    else:
+        listing, unanswered = with_roots_answers(listing)
     if arguments.json:
         described = {
             "as_root": listing.as_root,
@@ -71,7 +74,7 @@ def disks_command(arguments: argparse.Namespace) -> int:
         }
         sys.stdout.write(json_text(json.dumps(described, ensure_ascii=False, indent=1)) + "\n")
     else:
-        show_disks(listing, Console())
+        show_disks(listing, Console(), unanswered)
     return status
 
 
@@ -79,6 +82,27 @@ def _release(disks: Sequence[Disk]) -> UnmakeOutcome:
     """Let root give back what pgFooting left; return what it could not."""
     left = [disk.identity for disk in disks if disk.answer is not SpareAnswer.SPARE]
     return recover(left, interactive=True) if left else UnmakeOutcome(None, ())
+
+
+def with_roots_answers(listing: Listing) -> tuple[Listing, FootingError | None]:
+    """Return the listing with root's answers about disks that look spare, and why there are none."""
+    asked = [disk for disk in listing.disks if disk.answer is SpareAnswer.LOOKS_SPARE]
+    if not asked:
+        return listing, None
+    try:
+        with terminal_agent():
+            told = inspect_disks(asked, lambda _share: None)
+    except FootingError as error:
+        return listing, error
+
+    def answered(disk: Disk) -> Disk:
+        answer = told.get(disk.name)
+        if answer is None or disk not in asked:
+            return disk
+        refusals = tuple(answer.refusals)
+        return replace(disk, answer=answer.answer, refusals=refusals, questions=(), looked=answer.looked)
+
+    return replace(listing, disks=tuple(map(answered, listing.disks))), None
 
 
 def _with_roots_reasons(listing: Listing, policy: Policy) -> Listing:
@@ -111,8 +135,14 @@ def find_disks(policy: Policy) -> Listing:
         return list_disks(policy, objects=objects, tell=tell)
 
 
-def show_disks(listing: Listing, console: Console) -> None:
-    """Print the disks, one paragraph each."""
+def show_disks(listing: Listing, console: Console, unanswered: FootingError | None = None) -> None:
+    """Print the disks, one paragraph each.
+
+    Args:
+        listing: of this machine.
+        console: where to.
+        unanswered: why root did not say of disks that look spare whether they are.
+    """
     if not listing.disks:
         _note(tr("This machine shows no disk that pgFooting could format."), console)
     for disk in listing.disks:
@@ -121,8 +151,10 @@ def show_disks(listing: Listing, console: Console) -> None:
         names = tr("Not listed, because pgFooting does not format such devices: {names}.")
         _note(names.format(names=", ".join(listing.others)), console)
     if any(disk.answer is SpareAnswer.LOOKS_SPARE for disk in listing.disks):
-        _note(tr("“Looks spare”: nothing speaks against it, but only root can tell:"), console)
-        console.print(Text("sudo pgfooting disks", style="dim"), soft_wrap=True)
+        _note(tr("“Looks spare”: nothing speaks against it, but only root can tell."), console)
+        if unanswered is not None:
+            for line in (*unanswered.message.splitlines(), *unanswered.hint.splitlines()):
+                _note(line, console)
 
 
 def _note(text: str, console: Console) -> None:
@@ -140,7 +172,7 @@ def _show_disk(disk: Disk, console: Console) -> None:
         console.print(line, soft_wrap=True)
     if disk.is_left_over and disk.answer is not SpareAnswer.SPARE:
         sentence = tr("Used by pgFooting now, or left by it. Root gives back what was left: {command}")
-        text = sentence.format(command="pgfooting disks --release")
+        text = sentence.format(command=f"{CALLED} disks --release")
         console.print(Text(plain(f"  {text}"), style="red"), soft_wrap=True)
     if disk.answer is SpareAnswer.SPARE and disk.looked is not None:
         for text in _folded(f"  {disk.looked.sentence()}", console, 2):

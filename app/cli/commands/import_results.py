@@ -56,7 +56,7 @@ class _ProgressLine:
 
 def import_command(arguments: argparse.Namespace) -> int:
     """Import results and say what became of each file."""
-    library: Path = arguments.output if arguments.output is not None else default_library()
+    library: Path = arguments.library if arguments.library is not None else default_library()
     progress = _ProgressLine(sys.stderr)
     try:
         report = import_paths(arguments.paths, library, progress)

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from app import COMMAND
 from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.recipes.adapt import left_out_sentences, placeholders, with_remarks
 from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
@@ -21,8 +20,8 @@ from app.cli.commands.show import print_json, tell_left_out
 from app.cli.terminal.tables import print_indented, print_line, print_table
 from app.domain.campaign.configuration import Campaign
 from app.domain.columns import CellKind, Column
-from app.domain.errors import ExitStatus
-from app.domain.text import tr
+from app.domain.errors import ExitStatus, UsageError, did_you_mean
+from app.domain.text import CALLED, tr
 from app.hosts.folders.account import server_account
 from app.process.starter import CommandOutcome
 
@@ -61,7 +60,7 @@ def recipes_command(arguments: argparse.Namespace) -> int:
     print_table(console, RECIPE_COLUMNS, recipes)
     print_line(console, "")
     hint = tr("“{command} recipes NAME” tells more about one, “{command} run NAME” measures it.")
-    print_line(console, hint.format(command=COMMAND))
+    print_line(console, hint.format(command=CALLED))
     return ExitStatus.DONE
 
 
@@ -138,3 +137,15 @@ def campaign_to_run(name: str, disks: str, *, quick: bool) -> CampaignFile | Non
         tell_left_out(sentence)
     campaign = with_remarks(adapted, file.head, quick=quick)
     return CampaignFile(format_campaign(campaign), campaign, file.head)
+
+
+def refuse_mistaken_recipe(path: Path) -> None:
+    """Say which recipe may be meant by a campaign file that is not there.
+
+    Raises:
+        UsageError: a recipe has nearly that name.
+    """
+    near = did_you_mean(path.stem[:80], [recipe.name for recipe in list_recipes()])
+    if near:
+        message = tr("There is no campaign file {path}; recipes are named without an ending.")
+        raise UsageError(f"{message.format(path=path)} {near}")

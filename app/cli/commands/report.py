@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -36,6 +37,8 @@ def report_command(arguments: argparse.Namespace) -> int:
         return _write_text(arguments, output, anonymous=wishes.anonymous)
     if output.suffix.lower() not in PAINTED:
         message = tr("A report is a PDF or a web page: {path} does not end with .pdf or .html.")
+        if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
+            message = tr("{path} is a folder; name a file in it that ends with .pdf, .html or .txt.")
         hint = tr("A text (.txt) tells what won; for pictures and tables there is `pgfooting export`.")
         raise UsageError(message.format(path=output), hint=hint)
     check_output(output, replace=arguments.force)

@@ -19,7 +19,7 @@ from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.trust import Ask
 from app.cli.commands.plan import plan_command
 from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show_queue, worst_status
-from app.cli.commands.recipes import campaign_to_run
+from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
 from app.cli.commands.show import tell_left_over
 from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
 from app.cli.terminal.consent import ErasureQuestion, TrustPrompt
@@ -154,13 +154,15 @@ def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
     """
     path = Path(name)
     if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
+        if path.suffix == ".toml" and not os.path.lexists(path) and not arguments.resume:
+            refuse_mistaken_recipe(path)
         given = campaign_to_run(name, arguments.disks, quick=arguments.quick)
         return CampaignSource(path, given)
     if not arguments.resume:
         message = tr("{path} is a folder, not a campaign file.")
         hint = tr("`pgfooting run --resume {path}` goes on with the campaign that was begun in it.")
         raise UsageError(message.format(path=path), hint=hint.format(path=path))
-    for option in ("output", "disks", "quick"):
+    for option in ("library", "disks", "quick"):
         if getattr(arguments, option):
             message = tr(
                 "The campaign goes on in {path} as it was begun: --{option} is for those that begin."
@@ -178,7 +180,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
     request = CampaignRequest(
         source=source.path,
         given=source.given,
-        library=arguments.output if arguments.output is not None else default_library(),
+        library=arguments.library if arguments.library is not None else default_library(),
         resume=arguments.resume,
         trust=trust,
         describe=plan_sentences,

@@ -29,7 +29,7 @@ from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
-from app.domain.errors import ExitStatus
+from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
@@ -37,6 +37,7 @@ from app.export.runs import describe_run, finite
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.library.entries import LibraryEntry, default_library, effective_state, find_run, list_runs
 from app.library.query import haystack, matches, parse_query
+from app.library.query_remarks import query_mistakes, query_remarks
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.figures import FIGURES, Figure
 from app.runfile.metadata.environment import EnvironmentFacts, counted_devices, read_environment_facts
@@ -112,14 +113,23 @@ LIST_COLUMNS: Final[tuple[Column[LibraryEntry], ...]] = (
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    """List the library's runs, newest first."""
+    """List the library's runs, newest first; fields that no run has are told.
+
+    Raises:
+        UsageError: no run can have what is looked for.
+    """
     tell_left_over(sweep_abandoned())
     library = library_of(arguments)
     entries = list_runs(library)
     if finish_incomplete(entries):
         entries = list_runs(library)
     terms = tuple(term for word in arguments.words for term in parse_query(_as_one(word)))
+    mistakes = list(query_mistakes(terms, entries))
+    if mistakes:
+        raise UsageError("\n".join(mistakes))
     picked = [entry for entry in entries if matches(terms, entry, haystack(entry))]
+    for remark in query_remarks(terms, entries):
+        sys.stderr.write(f"{COMMAND}: {plain(remark)}\n")
     if arguments.json:
         print_json([{**asdict(entry), "marks": list(entry.marks)} for entry in picked])
         return ExitStatus.DONE

@@ -9,14 +9,13 @@ from typing import Final
 
 from rich.console import Console
 
-from app import COMMAND
 from app.analysis.compression import data_words
 from app.cli.commands.show import print_json
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import BusyError, ExitStatus, UsageError
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 from app.domain.units import format_size
 from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.account import server_account
@@ -97,7 +96,7 @@ def _remove(store: TemplateStore, wanted: str) -> None:
     chosen = [folder for folder in folders if wanted == ALL or folder.endswith(f"/data-{wanted}")]
     if not chosen and wanted != ALL:
         message = tr("There is no data set {id} in {folder}.").format(id=wanted, folder=store.folder)
-        raise UsageError(message, hint=tr("`{command} templates` lists them.").format(command=COMMAND))
+        raise UsageError(message, hint=tr("`{command} templates` lists them.").format(command=CALLED))
     if not chosen:
         return
     with store.locked() as is_ours:

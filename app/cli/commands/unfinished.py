@@ -6,12 +6,11 @@ import argparse
 
 from rich.console import Console
 
-from app import COMMAND
 from app.cli.commands.show import print_json
 from app.cli.terminal.tables import print_line, print_sentence
 from app.dbus.desktop.notifications import notify
 from app.domain.errors import ExitStatus
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 from app.execution.recovery import sweep_abandoned
 from app.execution.resume.unfinished import UnfinishedCampaign, interrupted_campaigns
 from app.hosts.login_notice import tell_at_login, tell_no_more
@@ -41,7 +40,7 @@ def unfinished_command(arguments: argparse.Namespace) -> int:
         print_line(console, tr("No campaign in {library} was interrupted.").format(library=library))
     for each in found:
         print_sentence(console, each.sentence)
-        print_line(console, f"  {COMMAND} run --resume {each.folder}")
+        print_line(console, f"  {CALLED} run --resume {each.folder}")
     return ExitStatus.DONE
 
 

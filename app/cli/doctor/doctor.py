@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +18,7 @@ from app.cli.terminal.tables import indented, print_indented
 from app.dbus.helper_client import HelperClient
 from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
+from app.dbus.service_status import service_presence
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import ExitStatus, FootingError, ProgramError
 from app.domain.filesystems import FILESYSTEMS
@@ -198,6 +199,9 @@ def baseline_check() -> Check:
 # --- What the doctor says of the helper, without which spare disks cannot be used.
 
 
+POLKIT: Final = "org.freedesktop.PolicyKit1"
+
+
 def helper_check() -> Check:
     """Return whether the helper answers and speaks our version; it is started where it sleeps."""
     try:
@@ -208,6 +212,10 @@ def helper_check() -> Check:
         return Check("disks", works=False, message=message, hint=error.hint)
     message = tr("The helper {version} answers; pgfooting disks says which disks are spare.")
     message = message.format(version=version.program)
+    if not service_presence(POLKIT).there:
+        told = tr("The helper {version} answers, but polkit is missing: nobody can be allowed to use disks.")
+        hint = tr("On Debian: sudo apt-get install {packages}").format(packages="polkitd")
+        return Check("disks", works=False, message=told.format(version=version.program), hint=hint)
     if version.test_devices:
         message += " " + tr("It takes loop devices for disks (TEST DEVICES, /etc/pgfooting/helper.conf).")
     return Check("disks", works=True, message=message)
@@ -231,16 +239,27 @@ def storage_checks(support: Support) -> list[Check]:
     )
     if packages:
         message = tr("Missing programs and modules are in {packages} (Debian's names).")
-        hint = tr("On Debian: sudo apt-get install {packages}")
-        checks.append(
-            Check(
-                "packages",
-                None,
-                message.format(packages=", ".join(packages)),
-                hint.format(packages=" ".join(packages)),
-            )
-        )
+        told = message.format(packages=", ".join(packages))
+        checks.append(Check("packages", None, told, "\n".join(_install_lines(packages))))
     return checks
+
+
+_NOT_IN_MAIN: Final = frozenset({"zfsutils-linux", "zfs-dkms"})
+"""Packages of Debian's section contrib, which a machine as it was installed does not look into."""
+
+
+def _install_lines(packages: Sequence[str]) -> Iterator[str]:
+    """Yield what installs packages on Debian: one that apt does not know would keep it from all others."""
+    main = [each for each in packages if each not in _NOT_IN_MAIN]
+    others = [each for each in packages if each in _NOT_IN_MAIN]
+    if main:
+        yield tr("On Debian: sudo apt-get install {packages}").format(packages=" ".join(main))
+    if others:
+        hint = tr(
+            "ZFS, on Debian once contrib stands beside main in the sources of apt: sudo apt-get install "
+            "linux-headers-$(dpkg --print-architecture) {packages}"
+        )
+        yield hint.replace("{packages}", " ".join(dict.fromkeys(["zfs-dkms", *others])))
 
 
 def storage_as_json(support: Support) -> list[Fact]:

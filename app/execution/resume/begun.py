@@ -218,7 +218,7 @@ def new_folder(library: Path, campaign: Campaign) -> Path:
             return folder
     except OSError as err:
         message = tr("The library {path} cannot be written: {reason}. Nothing was started.")
-        hint = tr("Choose another folder with --output.")
+        hint = tr("Choose another folder with --library.")
         raise UsageError(message.format(path=library, reason=err.strerror), hint=hint) from err
     raise UsageError(tr("The library {path} is full of campaigns of this second.").format(path=library))
 

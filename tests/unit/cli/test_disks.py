@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from rich.console import Console
 
 from app.cli.commands import disks
 from app.cli.commands.disks import show_disks
+from app.dbus.helper_errors import not_installed
 from app.domain.disk import Disk, DiskIdentity, DiskRefusal, RootAnswer, SpareAnswer
+from app.draft.disks.table import InspectionResult
 from app.storage.spare.disks import Listing
 
 SPARE = Disk(
@@ -93,14 +96,53 @@ def test_without_disks_it_says_so_and_names_what_is_no_disk() -> None:
     ]
 
 
-def test_a_user_is_told_how_to_get_the_answer() -> None:
-    asked = dataclasses.replace(
-        SPARE, answer=SpareAnswer.LOOKS_SPARE, questions=(DiskRefusal("D14", "It cannot be told.", "x"),)
-    )
-    text = shown(Listing((asked,), (), as_root=False))
+LOOKS = dataclasses.replace(
+    SPARE, answer=SpareAnswer.LOOKS_SPARE, questions=(DiskRefusal("D14", "It cannot be told.", "x"),)
+)
+
+
+def test_root_answers_where_only_root_can_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def inspect(questions: Sequence[Disk], _progress: object) -> dict[str, InspectionResult]:
+        asked.extend(disk.name for disk in questions)
+        refusals = (DiskRefusal("D07", "It holds data.", "at byte 0"),)
+        return {
+            "sdb": InspectionResult(LOOKS, SpareAnswer.SPARE, (), None),
+            "sdc": InspectionResult(other, SpareAnswer.NOT_SPARE, refusals, None),
+        }
+
+    other = dataclasses.replace(LOOKS, name="sdc")
+    known = dataclasses.replace(REFUSED, name="sdd")
+    monkeypatch.setattr(disks, "inspect_disks", inspect)
+    listing, unanswered = disks.with_roots_answers(Listing((LOOKS, other, known), (), as_root=False))
+    assert asked == ["sdb", "sdc"]
+    assert unanswered is None
+    answers = [disk.answer for disk in listing.disks]
+    assert answers == [SpareAnswer.SPARE, SpareAnswer.NOT_SPARE, SpareAnswer.NOT_SPARE]
+    assert "sudo" not in shown(listing)
+    assert "D07 It holds data. at byte 0" in shown(listing)
+
+
+def test_nobody_is_asked_where_the_answer_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disks, "inspect_disks", lambda *_: pytest.fail("asked"))
+    listing = Listing((SPARE, REFUSED), (), as_root=True)
+    assert disks.with_roots_answers(listing) == (listing, None)
+
+
+def test_a_user_is_told_why_root_does_not_answer_and_what_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise not_installed()
+
+    monkeypatch.setattr(disks, "inspect_disks", refuse)
+    listing, unanswered = disks.with_roots_answers(Listing((LOOKS,), (), as_root=False))
+    file = io.StringIO()
+    show_disks(listing, Console(file=file, width=80, no_color=True), unanswered)
+    text = file.getvalue()
     assert text.startswith("? sdb  looks spare")
-    assert "sudo pgfooting disks" in text
-    assert "sudo" not in shown(Listing((SPARE,), (), as_root=True))
+    assert "needs the helper" in text or "need the helper" in text
+    assert "sudo packaging/helper install" in text
+    assert "sudo pgfooting" not in text
 
 
 def test_a_hostile_model_cannot_write_into_the_terminal() -> None:

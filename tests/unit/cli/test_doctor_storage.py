@@ -3,14 +3,17 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
-from app.cli.doctor import option_table
-from app.cli.doctor.doctor import storage_as_json, storage_checks, versions_as_json
+from app.cli.doctor import doctor, option_table
+from app.cli.doctor.doctor import _install_lines, storage_as_json, storage_checks, versions_as_json
 from app.cli.doctor.option_table import ALL, filesystem_as_json, show_options
 from app.cli.main import main
+from app.dbus.helper_client import HelperClient
+from app.dbus.service_status import Presence
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.versions import KERNEL, Component
@@ -60,7 +63,32 @@ def test_what_does_not_work_has_its_reason_its_remedy_and_the_packages() -> None
     assert "no zfs" in message
     assert "Not installed: zpool, zfs." in message
     assert "zfsutils-linux" in hint
-    assert lines["packages"][2] == "On Debian: sudo apt-get install zfs-dkms zfsutils-linux"
+    assert "sudo apt-get install linux-headers-" in lines["packages"][2]
+
+
+def test_what_debian_has_elsewhere_keeps_nothing_else_from_being_installed() -> None:
+    """apt installs none of the packages of a line of which it does not know one."""
+    lines = list(_install_lines(["btrfs-progs", "xfsprogs", "zfsutils-linux"]))
+    assert lines[0] == "On Debian: sudo apt-get install btrfs-progs xfsprogs"
+    assert "contrib" in lines[1]
+    command = "sudo apt-get install linux-headers-$(dpkg --print-architecture) zfs-dkms zfsutils-linux"
+    assert lines[1].endswith(command)
+    assert len(list(_install_lines(["btrfs-progs"]))) == 1
+    assert "contrib" in next(_install_lines(["zfs-dkms"]))
+
+
+@pytest.mark.parametrize("polkit", [True, False])
+def test_a_helper_without_polkit_is_told_before_somebody_needs_it(
+    monkeypatch: pytest.MonkeyPatch,
+    polkit: bool,  # noqa: FBT001
+) -> None:
+    client = SimpleNamespace(version=SimpleNamespace(program="9.9", test_devices=False), close=lambda: None)
+    monkeypatch.setattr(HelperClient, "open", lambda: client)
+    monkeypatch.setattr(doctor, "service_presence", lambda name: Presence(there=polkit))
+    check = doctor.helper_check()
+    assert check.works is polkit
+    assert "9.9" in check.message
+    assert ("sudo apt-get install polkitd" in check.hint) is not polkit
 
 
 def test_the_json_has_every_level_with_its_reasons() -> None:

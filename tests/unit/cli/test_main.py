@@ -56,7 +56,7 @@ def start(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["frobnicate"], "invalid choice"),
+        (["frobnicate"], "commands are run"),
         (["run"], "CAMPAIGN.toml"),
         (["run", "x.toml", "--progress", "loud"], "--progress"),
         (["run", "/no/such.toml"], "/no/such.toml"),

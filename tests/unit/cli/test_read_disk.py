@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
+from app.cli.arguments.declared import build_parser
 from app.cli.commands import disks as read_disk
 from app.cli.commands.disks import InspectionProgress, read_whole
-from app.cli.main import build_parser
 from app.domain.disk import Disk, SpareAnswer
 from app.domain.errors import UsageError
 from app.domain.inspection_report import InspectionReport, ReadProgress

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from app.cli.arguments.declared import build_parser
 from app.cli.commands import window
-from app.cli.main import build_parser, main
+from app.cli.main import main
 from app.domain.errors import UsageError
 
 TOP = Path(__file__).resolve().parents[3]

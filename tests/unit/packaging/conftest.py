@@ -65,7 +65,7 @@ class Scripts:
         """Run `code` in a bash that has sourced all of packaging's functions."""
         sources = "\n".join(
             f'. "$CHECKOUT/packaging/{name}.sh"'
-            for name in ("common", "system", "environment", "devices", "tiers")
+            for name in ("common", "system", "environment", "command", "devices", "tiers")
         )
         text = f"set -euo pipefail\nPROGRAM=test CHECKOUT={str(self.checkout)!r}\n{sources}\n{code}"
         return self.run(["bash", "-c", text], cwd=cwd)

@@ -15,7 +15,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.cli.main import build_parser
+from app.cli.arguments.completion import SHELLS
+from app.cli.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS
 
 PROJECT = Path(__file__).parents[3]
@@ -184,6 +185,18 @@ def test_the_pages_of_file_formats_are_made_of_the_manual_and_the_chapters_are_t
             assert subprocess.run(argv, input=page, capture_output=True, check=True).stderr == b"", name
     shipped = {path.stem for path in (found / "usr/share/pgfooting/resources/manual").iterdir()}
     assert shipped == {each.id for each in CHAPTERS}
+
+
+@needs_dpkg
+def test_the_package_brings_the_completion_of_every_shell(packages: dict[str, Path], tmp_path: Path) -> None:
+    share = unpacked(packages["pgfooting"], tmp_path) / "usr" / "share"
+    places = {
+        "bash": "bash-completion/completions/pgfooting",
+        "zsh": "zsh/vendor-completions/_pgfooting",
+        "fish": "fish/vendor_completions.d/pgfooting.fish",
+    }
+    for shell, lines in SHELLS.items():
+        assert (share / places[shell]).read_text() == "\n".join(lines(build_parser())) + "\n"
 
 
 def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:

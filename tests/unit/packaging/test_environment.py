@@ -100,10 +100,10 @@ def test_a_machine_for_which_something_has_no_wheel_is_told(scripts: Scripts) ->
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("group", ["run", "test"])
+@pytest.mark.parametrize("group", ["engine", "run", "test"])
 def test_every_list_is_of_the_requirements_of_pyproject(python: str, group: str) -> None:
     text = (PROJECT / "packaging" / "lock" / f"{group}-{python}.txt").read_text()
-    optional = {"run": ["window"], "test": ["window", "development", "servers"]}[group]
+    optional = {"engine": [], "run": ["window"], "test": ["window", "development", "servers"]}[group]
     script, project = PROJECT / "packaging" / "requirements.py", PROJECT / "pyproject.toml"
     argv = [sys.executable, "-I", str(script), str(project), *optional]
     wanted = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
@@ -118,6 +118,27 @@ def test_every_list_is_of_the_requirements_of_pyproject(python: str, group: str)
     assert len(
         set(re.findall(r"--hash=sha256:([0-9a-f]{64})$", text.replace(" \\", ""), re.MULTILINE))
     ) >= len(pins)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_without_a_window_the_same_versions_are_installed_but_nothing_of_qt(python: str) -> None:
+    def blocks(group: str) -> dict[str, str]:
+        text = (PROJECT / "packaging" / "lock" / f"{group}-{python}.txt").read_text()
+        found = re.findall(r"^([a-z0-9-]+)(==[^\n]*(?:\n    --hash[^\n]*)+)", text, re.MULTILINE)
+        return dict(found)
+
+    engine, run = blocks("engine"), blocks("run")
+    assert engine.items() <= run.items()
+    assert run.keys() - engine.keys() == {"colorama", "pypdf", "pyqtgraph", "pyside6-essentials", "shiboken6"}
+
+
+def test_a_server_without_a_screen_gets_no_qt_and_one_environment_is_enough(scripts: Scripts) -> None:
+    ask = "find_cache_folder; look_at_system engine; group_for {use}; echo; prepare_environment {group}"
+    assert scripts.call(ask.format(use="engine", group="engine")).stdout == "engine\n"
+    assert "PySide6" not in scripts.pip_calls[0]
+    assert scripts.call(ask.format(use="window", group="run")).stdout == "run\n"
+    assert scripts.call(ask.format(use="engine", group="run")).stdout == "run\n"
+    assert len(scripts.pip_calls) == 2
 
 
 def test_no_list_says_where_packages_come_from() -> None:

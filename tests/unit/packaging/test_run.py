@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.unit.packaging.conftest import Scripts, missing
+from app import VERSION
+from app.cli.arguments.declared import build_parser
+from tests.unit.packaging.conftest import PROJECT, Scripts, missing
 
 APP = """
 import json, os, sys
@@ -92,9 +95,9 @@ def test_graphics_libraries_are_asked_for_only_where_they_are_used(scripts: Scri
     (scripts.fake / "os-release").write_text("ID=fedora")
     missing(scripts, "qt", "screen")
     scripts.environment["DISPLAY"] = ":0"
-    for engine in ("--headless", "list", "--help", "export x -o y.csv"):
+    for engine in ("--headless", "list", "export x -o y.csv"):
         assert scripts.run([str(start), *engine.split()]).returncode == 0, engine
-    for window in ("", "open", "replay x", "report x", "export x -o y.png"):
+    for window in ("", "open", "replay x", "report x", "export x -o y.png", "a.footing", "ab12cd34"):
         outcome = scripts.run([str(start), *window.split()])
         assert outcome.returncode == 1, window
         assert "libglvnd-egl" in outcome.stderr
@@ -158,3 +161,74 @@ def test_a_checkout_with_a_colon_in_its_path_is_refused(
     assert outcome.returncode == 1
     assert "a path with a colon" in outcome.stderr
     assert not scripts.environments.exists()
+
+
+def test_help_and_version_install_nothing(scripts: Scripts, start: Path) -> None:
+    missing(scripts, "postgresql", "qt", "fio")
+    for asked in ("--help", "-h", "--version", "help list", "run --help", "list -h", "--temp --help"):
+        outcome = scripts.run([str(start), *asked.split()])
+        assert outcome.returncode == 0, outcome.stderr
+        assert "Missing" not in outcome.stderr
+        assert ("--headless" in outcome.stdout) == (asked in {"--help", "-h", "--temp --help"})
+    assert scripts.pip_calls == []
+    assert not scripts.environments.exists()
+
+
+def test_help_needs_no_package_of_python() -> None:
+    """As on a fresh machine: nothing but the standard library (-S leaves installed packages out)."""
+    script = str(PROJECT / "packaging" / "answer_help.py")
+    for asked, words in (("--help", "commands:"), ("--version", VERSION), ("run --help", "--dry-run")):
+        outcome = subprocess.run(
+            [sys.executable, "-S", script, *asked.split()],
+            env={"PYTHONPATH": str(PROJECT), "PYTHONSAFEPATH": "1", "HOME": "/nowhere"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert outcome.returncode == 0, outcome.stderr
+        assert words in outcome.stdout
+
+
+def test_two_dashes_end_what_asks_for_help(scripts: Scripts, start: Path) -> None:
+    assert arguments(scripts.run([str(start), "list", "--", "--help"])) == ["list", "--", "--help"]
+    assert len(scripts.pip_calls) == 1
+
+
+def test_without_python_help_tells_what_the_script_does(scripts: Scripts, start: Path) -> None:
+    (scripts.checkout / "app" / "__init__.py").write_text('VERSION = "9.9"\n')
+    with (scripts.checkout / "packaging" / "system.sh").open("a") as file:
+        file.write("SYSTEM_PYTHON=/nowhere\n")
+    outcome = scripts.run([str(start), "--help"])
+    assert outcome.returncode == 0
+    assert "--headless" in outcome.stdout
+    assert scripts.run([str(start), "--version"]).stdout == "pgfooting 9.9\n"
+
+
+def test_commands_that_need_no_window_are_those_of_the_command_line(scripts: Scripts, start: Path) -> None:
+    """A new command stands in packaging/run, too, or its user gets Qt."""
+    make_window(scripts)
+    with_window = {"open", "replay", "report"}
+    for name in build_parser().commands:
+        code = start.read_text().replace('main "$@"', f"use_of_system {name}")
+        probe = start.with_name("probe")
+        probe.write_text(code)
+        told = scripts.run(["bash", str(probe)]).stdout
+        assert told == ("window" if name in with_window else "engine"), name
+
+
+def test_headless_fetches_no_qt_and_what_follows_uses_the_window_s(scripts: Scripts, start: Path) -> None:
+    make_window(scripts)
+    scripts.run([str(start), "--headless"])
+    assert [path.name[:6] for path in scripts.environments.iterdir() if path.name != "lock"] == ["engine"]
+    scripts.environment["DISPLAY"] = ":0"
+    scripts.run([str(start)])
+    scripts.run([str(start), "list"])
+    assert len(scripts.pip_calls) == 2
+
+
+def test_the_program_is_told_how_it_was_called(scripts: Scripts, start: Path) -> None:
+    (scripts.checkout / "app" / "__main__.py").write_text("import os; print(os.environ['PGFOOTING_COMMAND'])")
+    scripts.environment["PGFOOTING_COMMAND"] = "of another start"
+    assert scripts.run(["packaging/run", "list"], cwd=scripts.checkout).stdout == "packaging/run\n"
+    scripts.environment["PGFOOTING_COMMAND"] = "pgfooting"
+    assert scripts.run(["packaging/run", "list"], cwd=scripts.checkout).stdout == "pgfooting\n"

@@ -1,0 +1,185 @@
+"""Completion in bash, zsh and fish, made of the parser: commands, options, and what options take.
+
+Sources: bash(1) “Programmable Completion”, zshcompsys(1) “_arguments”, fish complete(1). Nothing of pgfooting
+is started while somebody types.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from app import COMMAND, TOP
+from app.cli.arguments.parser import Parser
+
+_RECIPES: Final = TOP / "resources" / "recipes"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """An option, or what stands beside options.
+
+    Attributes:
+        names: of an option; empty beside options.
+        told: what its help says.
+        takes: whether a value follows.
+        values: that can follow.
+        files: whether names of files can.
+    """
+
+    names: tuple[str, ...]
+    told: str
+    takes: bool
+    values: tuple[str, ...] = ()
+    files: bool = False
+
+
+def _words(parser: Parser, commands: tuple[str, ...]) -> Iterator[Word]:
+    """Yield what a command takes."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way
+        if action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            continue
+        values = tuple(map(str, action.choices or ()))
+        metavar = str(action.metavar)
+        if "RECIPE" in metavar:
+            values = tuple(sorted(path.stem for path in _RECIPES.glob("*.toml")))
+        elif metavar == "COMMAND" and not action.option_strings:
+            values = commands
+        files = action.type is Path or metavar in {"RUN", "CAMPAIGN.toml|RECIPE"}
+        told = (action.help or "") % {"default": action.default}
+        yield Word(tuple(action.option_strings), told, action.nargs != 0, values, files)
+
+
+def _options(words: list[Word]) -> list[str]:
+    return [name for word in words for name in word.names]
+
+
+def bash_completion(parser: Parser) -> Iterator[str]:
+    """Yield the lines for bash."""
+    commands = parser.commands
+    yield f"# bash completion of {COMMAND}; made by `{COMMAND} completion bash`."
+    yield f"""_{COMMAND}() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}}
+  local command="" word known="" files=""
+  # bash parts --option=value at the sign.
+  if [[ $current == = ]]; then
+    current=""
+  elif [[ $before == = ]]; then
+    before=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
+  for word in "${{COMP_WORDS[@]:1:COMP_CWORD - 1}}"; do
+    if [[ $word != -* ]]; then command=$word && break; fi
+  done
+  COMPREPLY=()
+  case $command:$before in"""
+    for name, each in commands.items():
+        for word in _words(each, tuple(commands)):
+            if word.names and word.takes:
+                patterns = " | ".join(f"{name}:{option}" for option in word.names)
+                files = "yes" if word.files else "no"
+                yield f'    {patterns}) known="{" ".join(word.values)}" files={files} ;;'
+    yield "  esac"
+    yield "  if [[ -z $files ]]; then"
+    yield "    case $command in"
+    top = " ".join([*commands, *_options(list(_words(parser, ())))])
+    yield f'      "") known="{top}" files=no ;;'
+    for name, each in commands.items():
+        words = list(_words(each, tuple(commands)))
+        beside = [word for word in words if not word.names]
+        known = " ".join([*_options(words), *(value for word in beside for value in word.values)])
+        files = "yes" if any(word.files for word in beside) else "no"
+        yield f'      {name}) known="{known}" files={files} ;;'
+    yield f"""    esac
+  fi
+  mapfile -t COMPREPLY < <(compgen -W "$known" -- "$current")
+  if [[ $files == yes && $current != -* ]]; then
+    compopt -o filenames 2>/dev/null || true # not where a test calls this
+    mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$current")
+  fi
+}}
+complete -F _{COMMAND} {COMMAND}"""
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _zsh_spec(word: Word) -> Iterator[str]:
+    """Yield what `_arguments` is told of a word."""
+    told = word.told.replace("\\", "\\\\")
+    for sign in "[]:":
+        told = told.replace(sign, f"\\{sign}")
+    action = f"({' '.join(word.values)})" if word.values else ""
+    if word.files:
+        action = f"{{compadd {' '.join(word.values)}; _files}}" if word.values else "_files"
+    if not word.names:
+        yield _quoted(f"*:value:{action}")
+    for name in word.names:
+        yield _quoted(f"{name}[{told}]" + (f":value:{action}" if word.takes else ""))
+
+
+def zsh_completion(parser: Parser) -> Iterator[str]:
+    """Yield the lines for zsh."""
+    commands = parser.commands
+    yield f"#compdef {COMMAND}"
+    yield f"# zsh completion; made by `{COMMAND} completion zsh`."
+    yield f"_{COMMAND}() {{"
+    yield "  local -a commands=("
+    yield from (f"    {_quoted(f'{name}:{told}')}" for name, told in _told(parser))
+    yield "  )"
+    yield "  if (( CURRENT == 2 )); then"
+    options = " ".join(spec for word in _words(parser, ()) for spec in _zsh_spec(word))
+    yield f"    _describe command commands; _arguments {options}; return"
+    yield "  fi"
+    yield "  local command=$words[2]; shift words; (( CURRENT-- ))"
+    yield "  case $command in"
+    for name, each in commands.items():
+        specs = " ".join(spec for word in _words(each, tuple(commands)) for spec in _zsh_spec(word))
+        yield f"    {name}) _arguments {specs} ;;"
+    yield "  esac"
+    yield "}"
+    yield f'if [[ $funcstack[1] == _{COMMAND} ]]; then _{COMMAND} "$@"; else compdef _{COMMAND} {COMMAND}; fi'
+
+
+def _told(parser: Parser) -> Iterator[tuple[str, str]]:
+    """Yield each command with what the help says of it."""
+    for action in parser._actions:  # noqa: SLF001
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            yield from ((each.dest, each.help or "") for each in action._choices_actions)  # noqa: SLF001
+
+
+def _fish_quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _fish_lines(condition: str, word: Word) -> Iterator[str]:
+    line = f"complete -c {COMMAND} -n {_fish_quoted(condition)}"
+    values = f" -a {_fish_quoted(' '.join(word.values))}" if word.values else ""
+    if not word.names:
+        yield f"{line}{' -F' if word.files else ' -f'}{values}"
+        return
+    names = "".join(f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}" for name in word.names)
+    takes = (" -r -F" if word.files else " -x") if word.takes else " -f"
+    yield f"{line}{names}{takes}{values} -d {_fish_quoted(word.told)}"
+
+
+def fish_completion(parser: Parser) -> Iterator[str]:
+    """Yield the lines for fish."""
+    yield f"# fish completion of {COMMAND}; made by `{COMMAND} completion fish`."
+    for name, told in _told(parser):
+        yield f"complete -c {COMMAND} -n __fish_use_subcommand -f -a {name} -d {_fish_quoted(told)}"
+    for word in _words(parser, ()):
+        yield from _fish_lines("__fish_use_subcommand", word)
+    for name, each in parser.commands.items():
+        for word in _words(each, tuple(parser.commands)):
+            yield from _fish_lines(f"__fish_seen_subcommand_from {name}", word)
+
+
+SHELLS: Final[dict[str, Callable[[Parser], Iterator[str]]]] = {
+    "bash": bash_completion,
+    "zsh": zsh_completion,
+    "fish": fish_completion,
+}

@@ -1,0 +1,499 @@
+"""Every command with its options; what each takes, and what its help says.
+
+Heavy parts (numpy, psycopg, rich) are imported by the commands that need them, so that `--help` and
+`--version` answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from app import COMMAND, VERSION
+from app.cli.arguments.completion import SHELLS
+from app.cli.arguments.parser import Parser
+from app.cli.arguments.values import cut_s, percent, speed
+from app.cli.terminal.report_wishes import add_wishes
+from app.domain.text import CALLED, tr
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.run import run_command
+
+    return run_command(arguments)
+
+
+def _recipes(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.recipes import recipes_command
+
+    return recipes_command(arguments)
+
+
+def _unfinished(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.unfinished import unfinished_command
+
+    return unfinished_command(arguments)
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.show import list_command
+
+    return list_command(arguments)
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.show import show_command
+
+    return show_command(arguments)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.compare import compare_command
+
+    return compare_command(arguments)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.export import export_command
+
+    return export_command(arguments)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.report import report_command
+
+    return report_command(arguments)
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.import_results import import_command
+
+    return import_command(arguments)
+
+
+def _disks(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.disks import disks_command
+
+    return disks_command(arguments)
+
+
+def _templates(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.templates import templates_command
+
+    return templates_command(arguments)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from app.cli.doctor.doctor import doctor_command
+
+    return doctor_command(arguments)
+
+
+def _manual(arguments: argparse.Namespace) -> int:
+    from app.cli.doctor.manual import manual_command
+
+    return manual_command(arguments)
+
+
+def _window(arguments: argparse.Namespace) -> int:
+    from app.cli.commands.window import become_window
+
+    options = ["--library", str(arguments.library)] if arguments.library is not None else []
+    if arguments.replay is not None:
+        options += ["--replay", *arguments.replay]
+        options += ["--speed", str(arguments.speed)] if arguments.speed is not None else []
+        options += ["--talk"] if arguments.talk else []
+    become_window([*options, "--", *map(str, arguments.runs)])
+
+
+def _add_library(parser: Parser, words: str = "") -> None:
+    words = words or tr("folder of the runs (default: the user's library)")
+    parser.add_argument("--library", type=Path, metavar="DIR", help=words)
+
+
+def _add_library_to_write(parser: Parser, words: str) -> None:
+    """Add the library under its name and under the one that these commands had for it."""
+    _add_library(parser, words)
+    parser.add_argument("--output", dest="library", type=Path, metavar="DIR", help=argparse.SUPPRESS)
+
+
+def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
+    opening = commands.add_parser("open", help=tr("open the window, with these runs; as without a command"))
+    opening.add_argument(
+        "runs", nargs="*", type=Path, metavar="RUN", help=tr("run files, folders of them, or ids")
+    )
+    _add_library(opening)
+    opening.set_defaults(command=_window)
+
+    replay = commands.add_parser(
+        "replay", help=tr("open the window and play a run as if it were live; two to six runs race")
+    )
+    replay.add_argument(
+        "replay", nargs="+", metavar="RUN", help=tr("id (or its beginning) or path of a run file")
+    )
+    replay.add_argument(
+        "--speed",
+        type=speed,
+        metavar="N",
+        help=tr("recorded seconds in a second (default: 1; of a race, so that it takes about a minute)"),
+    )
+    replay.add_argument("--talk", action="store_true", help=tr("on the full screen, as a race always is"))
+    _add_library(replay)
+    replay.set_defaults(command=_window)
+
+
+def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
+    disks = commands.add_parser("disks", help=tr("every disk: whether it is spare, and if not, why"))
+    disks.add_argument("--json", action="store_true", help=tr("one object"))
+    disks.add_argument(
+        "--release",
+        action="store_true",
+        help=tr("let root try again to give back what pgFooting left on disks"),
+    )
+    disks.add_argument(
+        "--read",
+        default="",
+        metavar="SERIAL",
+        help=tr("let root read every byte of this disk, to know whether it holds anything but zeros"),
+    )
+    disks.set_defaults(command=_disks)
+
+
+def _add_templates(commands: argparse._SubParsersAction[Parser]) -> None:
+    templates = commands.add_parser("templates", help=tr("data sets that are kept to be copied"))
+    templates.description = tr(
+        'Campaigns with data_set = "copied" make each data set once and copy it for every run. They are kept '
+        "in the cache folder, or where PGFOOTING_TEMPLATES says: a folder on a disk that is not under test."
+    )
+    templates.add_argument(
+        "--remove", default="", metavar="ID", help=tr("remove this data set; “all” removes every one")
+    )
+    templates.add_argument("--json", action="store_true", help=tr("one object"))
+    templates.set_defaults(command=_templates)
+
+
+def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
+    run = commands.add_parser("run", help=tr("measure a campaign"))
+    run.add_argument(
+        "campaigns",
+        nargs="+",
+        metavar="CAMPAIGN.toml|RECIPE",
+        help=tr(
+            "a campaign file, or the name of a recipe (pgfooting recipes); several follow each "
+            "other; with --resume also the folder of a campaign"
+        ),
+    )
+    run.add_argument(
+        "--quick",
+        action="store_true",
+        help=tr("the quick variant of a recipe: little data, seconds of measuring"),
+    )
+    run.add_argument(
+        "--disks",
+        default="",
+        metavar="SERIAL,SERIAL",
+        help=tr("spare disks for the places of a recipe, in the order of members; they are erased"),
+    )
+    _add_library_to_write(run, tr("library that gets the campaign's folder"))
+    run.add_argument(
+        "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")
+    )
+    run.add_argument(
+        "--dry-run",
+        action="store_true",
+        help=tr("only tell what would be measured, how long it takes and what it writes; nothing is started"),
+    )
+    run.add_argument(
+        "--when-done",
+        metavar="COMMAND",
+        default=None,
+        help=tr(
+            "run this command at the end, without a shell and without more privileges than yours; left out: "
+            "when_done of ~/.config/pgfooting/preferences.toml"
+        ),
+    )
+    run.add_argument(
+        "--resume",
+        action="store_true",
+        help=tr("go on with the newest unfinished campaign of this file, or with the one in this folder"),
+    )
+    run.add_argument(
+        "--erase",
+        action="append",
+        default=[],
+        metavar="SERIAL",
+        help=tr(
+            "confirm that this spare disk of the campaign may be erased; once for each, else it is asked"
+        ),
+    )
+    run.add_argument(
+        "--trust",
+        action="store_true",
+        help=tr(
+            "agree to a campaign file that may run programs (server settings not known to be harmless, "
+            "\\shell, scripts that want a superuser); else it is asked, and refused without a terminal"
+        ),
+    )
+    run.set_defaults(command=_run)
+
+
+def _add_unfinished(commands: argparse._SubParsersAction[Parser]) -> None:
+    unfinished = commands.add_parser(
+        "unfinished", help=tr("campaigns that were interrupted and wait to go on")
+    )
+    unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
+    unfinished.add_argument(
+        "--notify",
+        action="store_true",
+        help=tr("print nothing; let the desktop say that one waits (for the start of a desktop session)"),
+    )
+    unfinished.add_argument(
+        "--at-login",
+        choices=("on", "off"),
+        help=tr("let the desktop say it at each login of this account, or not any more (off as it comes)"),
+    )
+    _add_library(unfinished)
+    unfinished.set_defaults(command=_unfinished)
+
+
+def _add_recipes(commands: argparse._SubParsersAction[Parser]) -> None:
+    recipes = commands.add_parser(
+        "recipes", help=tr("the campaigns that ship with pgFooting, by the question they answer")
+    )
+    recipes.add_argument(
+        "recipe", nargs="?", default="", metavar="RECIPE", help=tr("everything about this one")
+    )
+    recipes.add_argument("--json", action="store_true", help=tr("an array of objects, or one"))
+    recipes.set_defaults(command=_recipes)
+
+
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(
+        prog=CALLED,
+        description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?"),
+        epilog=tr(
+            "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
+            " 3 refused for safety or authorisation; 130 cancelled; of compare --worse-than: 10 worse,"
+            " 11 cannot be told. "
+            "PGFOOTING_LOG=debug, or =storage,execution:debug, tells on standard error what it does."
+        ),
+    )
+    parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
+    parser.add_argument(
+        "--temp",
+        action="store_true",
+        help=tr("with a library, a state and settings of its own, which are thrown away at the end"),
+    )
+    parser.set_defaults(command=_window, library=None, replay=None, speed=None, talk=False, runs=[])
+    commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
+
+    _add_run(commands)
+    _add_recipes(commands)
+
+    _add_unfinished(commands)
+
+    listing = commands.add_parser(
+        "list",
+        help=tr("list the runs of the library"),
+        epilog=tr(
+            "Words are looked for in everything that is known of a run; fields are fs: raid: option: "
+            "workload: pg: machine: date: tag: target: state: mark: campaign: name:, as in "
+            "`list fs:xfs pg:15 date:7d`. "
+            "After `--` a minus leaves runs out: `list -- fs:xfs -state:failed`."
+        ),
+    )
+    listing.add_argument("words", nargs="*", metavar="WORD", help=tr("only runs that have these"))
+    listing.add_argument("--json", action="store_true", help=tr("an array of objects"))
+    _add_library(listing)
+    listing.set_defaults(command=_list)
+
+    show = commands.add_parser("show", help=tr("show one run: figures, phases, commands, facts"))
+    show.add_argument("run", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
+    show.add_argument("--json", action="store_true", help=tr("one object"))
+    _add_library(show)
+    show.set_defaults(command=_show)
+
+    compare = commands.add_parser("compare", help=tr("compare runs: verdicts, costs, what differs"))
+    compare.add_argument(
+        "runs", nargs="+", metavar="RUN", help=tr("id (or its beginning), path, or a folder of runs")
+    )
+    written = compare.add_mutually_exclusive_group()
+    written.add_argument("--json", action="store_true", help=tr("one object"))
+    compare.add_argument(
+        "--baseline",
+        default="",
+        metavar="NAME",
+        help=tr("configuration to compare with (default: the campaign's first; of files, the first file's)"),
+    )
+    compare.add_argument(
+        "--effect", type=percent, default=2.0, metavar="PERCENT", help=tr("least difference of interest (2)")
+    )
+    compare.add_argument(
+        "--cut",
+        type=cut_s,
+        default=None,
+        metavar="SECONDS",
+        help=tr("left out of the beginning of every run: seconds, auto (default), or none"),
+    )
+    written.add_argument(
+        "--again",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help=tr(
+            "write a campaign file that runs them again at 70 percent of the slowest one's TPS: then"
+            " latencies can be compared"
+        ),
+    )
+    compare.add_argument(
+        "--worse-than",
+        type=percent,
+        default=None,
+        metavar="PERCENT",
+        help=tr(
+            "a gate: two folders, each with the runs of three campaigns or more; exit status 0: the second is"
+            " not worse than the first by more than this, 10: it is, 11: it cannot be told"
+        ),
+    )
+    compare.add_argument("--details", action="store_true", help=tr("tell about every run, however many"))
+    _add_library(compare)
+    compare.set_defaults(command=_compare)
+
+    report = commands.add_parser("report", help=tr("write a PDF that says which configuration wins, and why"))
+    add_report_arguments(report)
+    _add_library(report)
+    report.set_defaults(command=_report)
+
+    export = commands.add_parser("export", help=tr("write runs as CSV or JSON, or draw them as PNG or SVG"))
+    add_export_arguments(export)
+    _add_library(export)
+    export.set_defaults(command=_export)
+
+    add_import_parser(commands).set_defaults(command=_import)
+
+    _add_window_commands(commands)
+
+    _add_disks(commands)
+
+    _add_templates(commands)
+
+    doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
+    doctor.add_argument("--json", action="store_true", help=tr("one object"))
+    doctor.add_argument(
+        "--options",
+        nargs="?",
+        const="all",
+        metavar="FILESYSTEM",
+        help=tr(
+            "every option of a filesystem, or of all: effect, what it costs in safety, whether it is here"
+        ),
+    )
+    doctor.set_defaults(command=_doctor)
+
+    manual = commands.add_parser("manual", help=tr("the manual: its chapters, or one of them"))
+    manual.add_argument("chapter", nargs="?", default="", metavar="CHAPTER", help=tr("print this one"))
+    manual.set_defaults(command=_manual)
+
+    _add_help(commands, parser)
+    return parser
+
+
+def _add_help(commands: argparse._SubParsersAction[Parser], parser: Parser) -> None:
+    """Add what tells of the other commands."""
+    completing = commands.add_parser(
+        "completion", help=tr("print what lets a shell complete commands and options")
+    )
+    completing.add_argument("shell", choices=tuple(SHELLS), metavar="SHELL", help=tr("bash, zsh or fish"))
+    completing.set_defaults(command=lambda given: _completion(parser, given))
+
+    helping = commands.add_parser("help", help=tr("what a command does and takes"))
+    helping.add_argument("topic", nargs="?", metavar="COMMAND", help=tr("this one; left out: all"))
+    helping.set_defaults(command=lambda given: _help(parser, given))
+
+
+def _completion(parser: Parser, arguments: argparse.Namespace) -> int:
+    """Print the completion of a shell; its commands and options are named as the parser has them."""
+    sys.stdout.write("\n".join(SHELLS[arguments.shell](parser)) + "\n")
+    return 0
+
+
+def _help(parser: Parser, arguments: argparse.Namespace) -> int:
+    """Print the help of a command, or of all.
+
+    Raises:
+        UsageError: there is no such command.
+    """
+    if arguments.topic is None:
+        parser.print_help()
+    else:
+        parser.parse_args([arguments.topic, "--help"])
+    return 0
+
+
+# --- The command line of `pgfooting import`.
+
+
+def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
+    """Return the parser of the command, added to the others."""
+    parser = commands.add_parser("import", help=tr("import results of others: pgbench's own, folders, CSV"))
+    parser.description = tr(
+        "Makes run files of what pgbench printed and logged by hand, of folders of benchmarks, and of tables"
+        " of seconds (resources/import/example.csv shows their format). What is missing is said, nothing is"
+        " invented; the same files are not imported twice."
+    )
+    paths = tr("folder, log, output, table, or archive (tar, gz, bz2)")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=paths)
+    _add_library_to_write(parser, tr("library that gets the runs"))
+    parser.add_argument("--json", action="store_true", help=tr("one object"))
+    return parser
+
+
+# --- The arguments of `pgfooting report` and `export`.
+
+
+RUN_HELP = tr("id (or its beginning), path, or a folder of runs")
+
+
+def _add_common(parser: Parser) -> None:
+    parser.add_argument(
+        "--anonymous", action="store_true", help=tr("replace serials, host, user, folders and other names")
+    )
+    parser.add_argument("--force", action="store_true", help=tr("replace a file that is there already"))
+
+
+def add_report_arguments(parser: Parser) -> None:
+    """Add what `report` takes."""
+    parser.description = tr(
+        "Writes a PDF: the answer on the first page, then what differs, charts, every configuration, the "
+        "method, the machine and its settings; it carries all facts and exact commands as files. With .html "
+        "it is one web page that loads and executes nothing, for a wiki or a pull request. The same runs and "
+        "words give the same file. With .txt, or - for the terminal, it tells what won as commands, "
+        "lines of fstab and of postgresql.conf, with what was measured of each."
+    )
+    help_of_runs = f"{RUN_HELP}; {tr('the others are compared with the configuration of the first')}"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=help_of_runs)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,html,txt}")
+    parser.add_argument(
+        "--paper",
+        choices=("a4", "letter"),
+        help=tr("size of its pages; left out: that of the preferences, else that of the country"),
+    )
+    add_wishes(parser)
+    _add_common(parser)
+
+
+def add_export_arguments(parser: Parser) -> None:
+    """Add what `export` takes."""
+    parser.description = tr(
+        "The ending of FILE chooses: .csv is one long table (run, name, t_s, phase, metric, instance, unit, "
+        "value); .json is one object with format, version and everything that the run files hold (its keys "
+        "stand in app/export/runs.py); .png and .svg are the charts of the runs over each other."
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{csv,json,png,svg}")
+    _add_common(parser)

@@ -1,0 +1,242 @@
+"""An argument parser whose mistakes are told in words: what is wrong, what is allowed, what is nearest.
+
+Options and arguments may stand in any order. argparse tells most mistakes as an English sentence only, so
+those sentences are recognised here; one that nobody knows is told as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NoReturn
+
+from typing_extensions import override
+
+from app.domain.errors import UsageError, did_you_mean
+from app.domain.text import tr
+
+_NUMBER: Final = re.compile(r"-\d*\.?\d+")
+_LONGEST: Final = 80
+"""Characters of what was typed that are told."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are ours."""
+
+    @property
+    def commands(self) -> dict[str, Parser]:
+        """The parsers of its commands, by name; empty where it has none."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no other way
+                return dict(action.choices)
+        return {}
+
+    @property
+    def told_options(self) -> list[str]:
+        """The long names of the options that its help tells, but for help itself."""
+        return [
+            action.option_strings[-1]
+            for action in self._actions
+            if action.option_strings and action.help != argparse.SUPPRESS and action.dest != "help"
+        ]
+
+    @override
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        given = list(sys.argv[1:] if args is None else args)
+        if self.commands:
+            self._refuse_unknown(given[: _first_word(given)])
+            return super().parse_known_args(given, namespace)
+        options, words = self._parted(given)
+        found, left = super().parse_known_args([*options, *words], namespace)
+        if left:
+            self._refuse_left(left)
+        return found, []
+
+    def _parted(self, given: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return options with their values, and the other words, which argparse wants together."""
+        end = given.index("--") if "--" in given else len(given)
+        options: list[str] = []
+        words: list[str] = []
+        rest = deque(given[:end])
+        while rest:
+            word = rest.popleft()
+            if not _is_option(word):
+                words.append(word)
+                continue
+            self._refuse_unknown([word])
+            options.append(word)
+            action = self._option_string_actions.get(word) or self._abbreviated(word)
+            if action is not None and action.nargs in {"+", "*"}:  # all up to the next option, as ever
+                while rest and not _is_option(rest[0]):
+                    options.append(rest.popleft())
+                continue
+            if action is None or "=" in word or action.nargs not in {None, "?"}:
+                continue
+            if rest and not _is_option(rest[0]):
+                options.append(rest.popleft())
+            elif action.nargs is None:
+                raise UsageError(_without_value(self, action.option_strings[-1]), hint=self._usage())
+        # The dashes keep words from options that take several values.
+        return options, ["--", *words, *given[end + 1 :]] if words or end < len(given) else []
+
+    def _abbreviated(self, word: str) -> argparse.Action | None:
+        """Return the option of which a word is the beginning, where it is the beginning of one only."""
+        found = {
+            id(each): each for name, each in self._option_string_actions.items() if name.startswith(word)
+        }
+        return next(iter(found.values())) if len(found) == 1 and word.startswith("--") else None
+
+    def _knows(self, word: str) -> bool:
+        name = word.partition("=")[0]
+        known = self._option_string_actions
+        if name.startswith("--"):
+            return any(each.startswith(name) for each in known)
+        return name in known or (word[:2] in known and known[word[:2]].nargs is None)
+
+    def _refuse_unknown(self, words: Sequence[str]) -> None:
+        for word in words:
+            if _is_option(word) and not self._knows(word):
+                self._refuse_option(word.partition("=")[0][:_LONGEST])
+
+    def _near_option(self, word: str) -> str:
+        """Return a sentence naming the nearest option; dashes, which all have, make none nearer."""
+        names = {each.lstrip("-"): each for each in self.told_options}
+        near = difflib.get_close_matches(word.lstrip("-").casefold(), names, n=1, cutoff=0.6)
+        return tr("Did you mean “{word}”?").format(word=names[near[0]]) if near else ""
+
+    def _refuse_option(self, option: str) -> NoReturn:
+        having = [name for name, each in self.commands.items() if option in each.told_options]
+        if having:
+            message = tr("{option} stands behind the command to which it belongs ({commands}).")
+            told = message.format(option=option, commands=", ".join(having))
+            raise UsageError(told, hint=self._usage())
+        message = tr("“{command}” has no option {option}; it has {known}.")
+        if ":" in option:
+            message = tr("What is to be left out stands after two dashes: {command} -- {option}.")
+        told = message.format(command=self.prog, option=option, known=", ".join(self.told_options))
+        raise UsageError(_with(told, self._near_option(option)), hint=self._usage())
+
+    def _refuse_left(self, left: Sequence[str]) -> NoReturn:
+        word = next(each for each in [*left, ""] if each != "--")[:_LONGEST]
+        takes = ", ".join(_name(each) for each in self._get_positional_actions())
+        if takes:
+            message = tr("“{command}” takes {takes} and nothing more: “{word}” is too much.")
+        else:
+            message = tr("“{command}” takes no words beside its options: “{word}” is too much.")
+        near = self._near_option(word)
+        told = message.format(command=self.prog, takes=takes, word=word)
+        raise UsageError(_with(told, near), hint=self._usage())
+
+    @override
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        shown, known = str(value)[:_LONGEST], [str(each) for each in action.choices]
+        near = did_you_mean(shown, known)
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            message = tr("There is no command “{word}”; commands are {known}.")
+            near = near or self._near_option(shown)
+        else:
+            message = tr("{option} cannot be “{word}”; it is {known}.")
+        told = message.format(word=shown, known=", ".join(known), option=_name(action))
+        raise UsageError(_with(told, near), hint=self._usage())
+
+    @override
+    def error(self, message: str) -> NoReturn:
+        for pattern, tell in _TOLD:
+            found = pattern.fullmatch(message)
+            if found is not None:
+                raise UsageError(tell(self, *found.groups()), hint=self._usage())
+        raise UsageError(message[:1].upper() + message[1:] + ".", hint=self._usage())
+
+    def _usage(self) -> str:
+        return self.format_usage().strip()
+
+    def named(self, name: str) -> argparse.Action | None:
+        """Return the option or argument that argparse calls by this name in its messages."""
+        parts = set(name.split("/"))
+        for action in self._actions:
+            if parts & {*action.option_strings, _name(action)}:
+                return action
+        return None
+
+
+def _first_word(given: Sequence[str]) -> int:
+    return next((at for at, word in enumerate(given) if not _is_option(word)), len(given))
+
+
+def _is_option(word: str) -> bool:
+    """Return whether argparse takes a word for an option."""
+    return len(word) > 1 and word[0] == "-" and " " not in word and not _NUMBER.fullmatch(word)
+
+
+def _name(action: argparse.Action) -> str:
+    if action.option_strings:
+        return action.option_strings[-1]
+    return action.metavar if isinstance(action.metavar, str) else action.dest
+
+
+def _with(sentence: str, another: str) -> str:
+    return f"{sentence} {another}".rstrip()
+
+
+def _explained(parser: Parser, names: Sequence[str]) -> Iterator[str]:
+    """Yield names with what is to be said there."""
+    for name in names:
+        action = parser.named(name)
+        if action is None:
+            yield name
+            continue
+        words = action.help % {"default": action.default} if action.help else ""
+        value = action.metavar if action.option_strings and isinstance(action.metavar, str) else ""
+        told = " ".join(filter(None, (_name(action), value)))
+        yield f"{told}: {words}" if words else told
+
+
+def _required(parser: Parser, names: str) -> str:
+    message = tr("“{command}” needs {names}.")
+    return message.format(command=parser.prog, names="; ".join(_explained(parser, names.split(", "))))
+
+
+def _without_value(parser: Parser, name: str) -> str:
+    action = parser.named(name)
+    if action is not None and action.choices is not None:
+        known = ", ".join(map(str, action.choices))
+        return tr("{option} needs a value: {known}.").format(option=_name(action), known=known)
+    return tr("A value is missing: {option}.").format(option=next(iter(_explained(parser, [name]))))
+
+
+def _with_value(_parser: Parser, name: str, value: str) -> str:
+    message = tr("{option} takes no value: it is given alone, without “{value}”.")
+    return message.format(option=name.rpartition("/")[2], value=value[:_LONGEST])
+
+
+def _excluded(_parser: Parser, one: str, other: str) -> str:
+    return tr("{one} and {other} exclude each other; give one of them.").format(one=one, other=other)
+
+
+def _ambiguous(_parser: Parser, option: str, known: str) -> str:
+    message = tr("{option} is the beginning of several options: {known}.")
+    return message.format(option=option, known=known)
+
+
+def _wrong(_parser: Parser, name: str, sentence: str) -> str:
+    end = "" if sentence.endswith(("?", ".")) else "."
+    return f"{name.rpartition('/')[2]}: {sentence}{end}"
+
+
+_TOLD: Final[tuple[tuple[re.Pattern[str], Callable[..., str]], ...]] = (
+    (re.compile(r"the following arguments are required: (.+)"), _required),
+    (re.compile(r"argument (\S+): expected (?:one|at least one) argument"), _without_value),
+    (re.compile(r"argument (\S+): ignored explicit argument '(.*)'"), _with_value),
+    (re.compile(r"argument (\S+): not allowed with argument (\S+)"), _excluded),
+    (re.compile(r"ambiguous option: (\S+) could match (.+)"), _ambiguous),
+    (re.compile(r"argument (\S+): (.+)"), _wrong),
+)
+"""Messages of argparse (Lib/argparse.py) and what is said instead."""

@@ -1,0 +1,46 @@
+"""Values of options as they are typed; one that is none is told in words."""
+
+from __future__ import annotations
+
+import argparse
+
+from app.domain.errors import did_you_mean
+from app.domain.text import tr
+
+
+def _number(text: str) -> float:
+    """Return a number; one that is none fails every comparison, as that of a user who typed it does."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def speed(text: str) -> float:
+    """Return how many recorded seconds a replay shows in a second."""
+    value = _number(text)
+    if not 0 < value < float("inf"):
+        told = tr("“{text}” is no speed; a speed is a number above 0, such as 60")
+        raise argparse.ArgumentTypeError(told.format(text=text[:80]))
+    return value
+
+
+def percent(text: str) -> float:
+    """Return a difference in percent; the sign may be typed."""
+    value = _number(text.removesuffix("%"))
+    if not 0 < value <= 100:
+        told = tr("“{text}” is no difference; a difference is above 0 and at most 100 percent, such as 3%")
+        raise argparse.ArgumentTypeError(told.format(text=text[:80]))
+    return value
+
+
+def cut_s(text: str) -> float | None:
+    """Return the seconds that are left out; None where the program finds them."""
+    if text == "auto":
+        return None
+    value = 0.0 if text == "none" else _number(text)
+    if not 0 <= value < float("inf"):
+        told = tr("“{text}” is no time; allowed are seconds from 0 on, such as 30, auto, and none")
+        near = did_you_mean(text[:80], ("auto", "none"))
+        raise argparse.ArgumentTypeError(f"{told.format(text=text[:80])}. {near}".rstrip(" "))
+    return value

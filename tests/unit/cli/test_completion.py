@@ -1,0 +1,117 @@
+"""Completion in shells: bash really completes; zsh and fish read what is made, where they are here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from app.cli.arguments.completion import SHELLS
+from app.cli.arguments.declared import build_parser
+
+PARSER = build_parser()
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What each shell reads, as a file."""
+    folder = tmp_path_factory.mktemp("completion")
+    made = {}
+    for shell, lines in SHELLS.items():
+        made[shell] = folder / shell
+        made[shell].write_text("\n".join(lines(PARSER)) + "\n")
+    return made
+
+
+def completed(scripts: dict[str, Path], *words: str, folder: Path) -> set[str]:
+    """Return what bash offers for the last of these words, as readline asks for it."""
+    code = (
+        'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _pgfooting; '
+        'printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    outcome = subprocess.run(
+        ["bash", "-euc", code, "bash", str(scripts["bash"]), "pgfooting", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert outcome.stderr == ""
+    return set(outcome.stdout.split("\n")) - {""}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a run.footing").touch()
+    (tmp_path / "quack.toml").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("re",), {"recipes", "report", "replay"}),
+        (("--v",), {"--version"}),
+        (("run", "--pro"), {"--progress"}),
+        (("run", "--progress", ""), {"auto", "json", "none"}),
+        (("run", "--progress", "=", "j"), {"json"}),
+        (("run", "--progress", "="), {"auto", "json", "none"}),
+        (("run", "qu"), {"quick", "quack.toml"}),
+        (("run", "--disks", ""), set()),
+        (("show", "a"), {"a run.footing"}),
+        (("--temp", "unfinished", "--at-login", "o"), {"on", "off"}),
+        (("recipes", "qui"), {"quick"}),
+        (("completion", ""), {"bash", "zsh", "fish", "-h", "--help"}),
+        (("help", "tem"), {"templates"}),
+        (("export", "x", "--output", "a"), {"a run.footing"}),
+        (("list", "--anon"), set()),
+    ],
+)
+def test_bash_offers_what_may_be_typed(
+    scripts: dict[str, Path], folder: Path, words: tuple[str, ...], offered: set[str]
+) -> None:
+    assert completed(scripts, *words, folder=folder) == offered
+
+
+def test_bash_offers_every_command_and_every_option_of_it(scripts: dict[str, Path], folder: Path) -> None:
+    assert completed(scripts, "", folder=folder) >= set(PARSER.commands)
+    for name, each in PARSER.commands.items():
+        assert completed(scripts, name, "--", folder=folder) == {*each.told_options, "--help"}, name
+
+
+@pytest.mark.parametrize(("shell", "option"), [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")])
+def test_a_shell_reads_what_is_made_for_it(scripts: dict[str, Path], shell: str, option: str) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    outcome = subprocess.run(
+        [program, option, str(scripts[shell])], capture_output=True, text=True, check=False
+    )
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+
+
+def test_fish_offers_what_may_be_typed(scripts: dict[str, Path], folder: Path) -> None:
+    program = shutil.which("fish")
+    if program is None:
+        pytest.skip("fish is not installed")
+    code = f"source {str(scripts['fish'])!r}; complete -C 'pgfooting run --progress '"
+    outcome = subprocess.run(
+        [program, "--no-config", "-c", code],
+        cwd=folder,
+        env={"HOME": str(folder), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {line.split("\t")[0] for line in outcome.stdout.splitlines()} == {"auto", "json", "none"}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_is_told_every_command_and_option(scripts: dict[str, Path], shell: str) -> None:
+    text = scripts[shell].read_text()
+    for name, each in PARSER.commands.items():
+        assert name in text
+        for option in each.told_options:
+            assert (f"-l {option[2:]}" if shell == "fish" else option) in text

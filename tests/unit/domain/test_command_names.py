@@ -1,0 +1,98 @@
+"""What sentences call the commands: as whoever reads them can type them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.cli.arguments.declared import build_parser
+from app.domain.command_names import CALLED_VARIABLE, PACKAGED, SPOKEN, called, name_commands
+
+TOP = Path(__file__).resolve().parents[3]
+TRANSLATED = {"tr", "trn", "trc"}
+NAMES = re.compile(f"{SPOKEN.pattern}|packaging/(?:helper|run)")
+LIST = "`pgfooting list` shows them, and sudo packaging/helper install, or `packaging/run`."
+
+
+def spoken() -> Iterator[tuple[str, str, bool]]:
+    """Yield where a sentence names a command, the sentence, and whether it goes through `tr`."""
+    for path in sorted([*TOP.glob("app/**/*.py"), *TOP.glob("ui/**/*.py")]):
+        source = path.read_text(encoding="utf-8")
+        if not NAMES.search(source):
+            continue
+        tree = ast.parse(source)
+        skipped = {
+            id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+        }  # documentation of code
+        through = {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TRANSLATED
+            for part in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            told = node.value if isinstance(node, ast.Constant) and id(node) not in skipped else None
+            if isinstance(node, ast.Constant) and isinstance(told, str) and NAMES.search(told):
+                yield f"{path.relative_to(TOP)}:{node.lineno}", told, id(node) in through
+
+
+def test_every_sentence_that_names_a_command_is_said_as_the_command_is_called_here() -> None:
+    own = "app/domain/command_names.py"  # which says what is replaced
+    unsaid = [where for where, _, through in spoken() if not through and not where.startswith(own)]
+    assert unsaid == []
+
+
+def test_every_sentence_names_a_command_or_an_option_that_there_is() -> None:
+    known = {*build_parser().commands, "help", "version", "temp"}
+    named = {(where, found["word"]) for where, text, _ in spoken() for found in SPOKEN.finditer(text)}
+    assert len(named) > 15
+    assert {each for each in named if each[1] not in known} == set()
+
+
+def test_started_by_packaging_run_the_same_script_is_named() -> None:
+    say = name_commands({CALLED_VARIABLE: "../checkout/packaging/run"}, Path("/srv/checkout"))
+    assert say(LIST) == (
+        "`../checkout/packaging/run list` shows them, and sudo ../checkout/packaging/helper install, "
+        "or `../checkout/packaging/run`."
+    )
+
+
+def test_installed_for_one_user_the_checkout_is_named_where_the_command_does_not_do() -> None:
+    say = name_commands({CALLED_VARIABLE: "pgfooting"}, Path("/srv/check out"))
+    assert say(LIST) == (
+        "`pgfooting list` shows them, and sudo '/srv/check out/packaging/helper' install, "
+        "or `'/srv/check out/packaging/run'`."
+    )
+
+
+def test_as_a_package_the_packages_are_named() -> None:
+    say = name_commands({}, PACKAGED)
+    assert say(LIST) == (
+        "`pgfooting list` shows them, and sudo apt-get install pgfooting-helper, "
+        "or `apt-get install pgfooting`."
+    )
+    assert say("See: sudo packaging/helper status") == "See: systemctl status pgfooting-helper"
+    launcher = (TOP / "packaging" / "debian" / "pgfooting.launcher").read_text()
+    assert f"PYTHONPATH={PACKAGED}" in launcher
+
+
+def test_nobody_said_how_it_was_started() -> None:
+    assert name_commands({})(LIST) == LIST
+    assert called({}) == called({CALLED_VARIABLE: ""}) == "pgfooting"
+
+
+@pytest.mark.parametrize("hostile", ["a{b}/packaging/run", "a\x1b[2J/packaging/run"])
+def test_a_name_that_would_be_more_than_a_name_is_not_said(hostile: str) -> None:
+    assert called({CALLED_VARIABLE: hostile}) == "pgfooting"
+    assert "pgfooting list" in name_commands({CALLED_VARIABLE: hostile})(LIST)
+
+
+@pytest.mark.parametrize(
+    "text", ["~/.config/pgfooting/x", "pgfooting-helper is", "pgfooting: A", "apgfooting list"]
+)
+def test_what_only_looks_like_the_command_stays(text: str) -> None:
+    assert name_commands({CALLED_VARIABLE: "x/run"})(text) == text

@@ -1,0 +1,143 @@
+"""packaging/run --install-command: what it puts in place, that it asks once, and that it all goes again."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.unit.packaging.conftest import PROJECT, Scripts
+
+FILES = (
+    ".local/bin/pgfooting",
+    ".local/share/applications/org.pgfooting.Footing.desktop",
+    ".local/share/icons/hicolor/scalable/apps/org.pgfooting.Footing.svg",
+    ".local/share/mime/packages/org.pgfooting.Footing.xml",
+)
+
+PROGRAMS = (
+    "bash env sed cut cat mkdir mv rm chmod sha256sum sort grep dirname readlink stat getent flock date "
+    "uname paste touch find sync cp head tee basename python3"
+)
+
+
+@pytest.fixture
+def run(scripts: Scripts) -> Path:
+    """packaging/run, whose program prints how it was called and with what."""
+    (scripts.checkout / "app").mkdir()
+    (scripts.checkout / "app" / "__init__.py").touch()
+    program = "import os, sys; print(os.environ['PGFOOTING_COMMAND'], *sys.argv[1:])"
+    (scripts.checkout / "app" / "__main__.py").write_text(program)
+    (scripts.checkout / "resources" / "icons").mkdir(parents=True)
+    icon = "resources/icons/org.pgfooting.Footing.svg"
+    shutil.copy(PROJECT / icon, scripts.checkout / icon)
+    # Without what the machine of the test may have: a command of that name, and the desktop's databases.
+    programs = scripts.fake / "bin"
+    programs.mkdir()
+    for name in PROGRAMS.split():
+        found = shutil.which(name)
+        assert found, name
+        (programs / name).symlink_to(found)
+    scripts.environment["PATH"] = str(programs)
+    return scripts.checkout / "packaging" / "run"
+
+
+def there(scripts: Scripts) -> list[str]:
+    found = [path for folder in ("bin", "share") for path in (scripts.home / ".local" / folder).rglob("*")]
+    return sorted(str(path.relative_to(scripts.home)) for path in found if path.is_file())
+
+
+def test_the_command_starts_the_checkout_and_is_called_by_its_name(scripts: Scripts, run: Path) -> None:
+    outcome = scripts.run([str(run), "--install-command"])
+    assert outcome.returncode == 0, outcome.stderr
+    assert there(scripts) == sorted(FILES)
+    assert "is not on your PATH" in outcome.stderr
+    command = scripts.home / FILES[0]
+    assert scripts.run([str(command), "list", "a b"]).stdout == "pgfooting list a b\n"
+    entry = (scripts.home / FILES[1]).read_text()
+    assert f'Exec="{command}" open %F\n' in entry
+    original = (PROJECT / "packaging" / "org.pgfooting.Footing.desktop").read_text()
+    assert entry.replace(f'"{command}"', "pgfooting") == original
+
+
+def test_all_of_it_goes_by_one_command_and_comes_back(scripts: Scripts, run: Path) -> None:
+    for _ in range(2):
+        assert scripts.run([str(run), "--install-command"]).returncode == 0
+        assert scripts.run([str(run), "--install-command"]).returncode == 0, "again"
+        assert there(scripts) == sorted(FILES)
+        assert scripts.run([str(run), "--uninstall-command"]).returncode == 0
+        assert there(scripts) == []
+    assert "There is no command" in scripts.run([str(run), "--uninstall-command"]).stderr
+
+
+def test_a_file_of_somebody_else_is_left_alone(scripts: Scripts, run: Path) -> None:
+    foreign = scripts.home / FILES[0]
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("mine")
+    outcome = scripts.run([str(run), "--install-command"])
+    assert outcome.returncode == 1
+    assert f"{foreign} is there and was not made by pgFooting. Nothing was changed." in outcome.stderr
+    assert there(scripts) == [FILES[0]]
+    assert foreign.read_text() == "mine"
+
+
+def test_what_was_changed_since_is_kept(scripts: Scripts, run: Path) -> None:
+    scripts.run([str(run), "--install-command"])
+    entry = scripts.home / FILES[1]
+    entry.write_text("changed")
+    assert f"Kept, because it was changed: {entry}" in scripts.run([str(run), "--uninstall-command"]).stderr
+    assert there(scripts) == [FILES[1]]
+
+
+def test_a_folder_of_commands_that_cannot_be_written_is_told(scripts: Scripts, run: Path) -> None:
+    (scripts.home / ".local").mkdir()
+    (scripts.home / ".local" / "bin").write_text("a file, which root cannot write into either")
+    outcome = scripts.run([str(run), "--install-command"])
+    assert outcome.returncode == 1
+    assert f"Cannot write to {scripts.home}/.local/bin" in outcome.stderr
+    assert "Nothing was changed" in outcome.stderr
+
+
+def on_terminal(scripts: Scripts, run: Path, typed: str) -> str:
+    """Start `list` with a terminal on which this is typed; return what the terminal shows."""
+    ours, theirs = pty.openpty()
+    os.write(ours, typed.encode())
+    try:
+        subprocess.run(
+            [str(run), "list"],
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            cwd=scripts.home,
+            env=scripts.variables(),
+            check=True,
+            timeout=60,
+        )
+    finally:
+        os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:  # all is read, and nobody is at the other end
+        pass
+    os.close(ours)
+    return shown.decode()
+
+
+@pytest.mark.parametrize(("typed", "files"), [("y\n", sorted(FILES)), ("n\n", []), ("\n", [])])
+def test_it_is_offered_once_on_a_terminal(scripts: Scripts, run: Path, typed: str, files: list[str]) -> None:
+    assert "[y/N]" in on_terminal(scripts, run, typed)
+    assert there(scripts) == files
+    assert "[y/N]" not in on_terminal(scripts, run, "")
+    assert there(scripts) == files
+
+
+def test_without_a_terminal_nobody_is_asked(scripts: Scripts, run: Path) -> None:
+    assert "[y/N]" not in scripts.run([str(run), "list"]).stderr
+    assert there(scripts) == []
+    assert not (scripts.home / ".local" / "state" / "pgfooting" / "command").exists()
