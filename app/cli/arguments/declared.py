@@ -271,6 +271,25 @@ def _add_recipes(commands: argparse._SubParsersAction[Parser]) -> None:
     recipes.set_defaults(command=_recipes)
 
 
+def _add_explanations(commands: argparse._SubParsersAction[Parser]) -> None:
+    doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
+    doctor.add_argument("--json", action="store_true", help=tr("one object"))
+    doctor.add_argument(
+        "--options",
+        nargs="?",
+        const="all",
+        metavar="FILESYSTEM",
+        help=tr(
+            "every option of a filesystem, or of all: effect, what it costs in safety, whether it is here"
+        ),
+    )
+    doctor.set_defaults(command=_doctor)
+
+    manual = commands.add_parser("manual", help=tr("the manual: its chapters, or one of them"))
+    manual.add_argument("chapter", nargs="?", default="", metavar="CHAPTER", help=tr("print this one"))
+    manual.set_defaults(command=_manual)
+
+
 def build_parser() -> Parser:
     """Return the parser of all commands."""
     parser = Parser(
@@ -294,7 +313,6 @@ def build_parser() -> Parser:
 
     _add_run(commands)
     _add_recipes(commands)
-
     _add_unfinished(commands)
 
     listing = commands.add_parser(
@@ -375,30 +393,12 @@ def build_parser() -> Parser:
     export.set_defaults(command=_export)
 
     add_import_parser(commands).set_defaults(command=_import)
-
     _add_window_commands(commands)
 
     _add_disks(commands)
-
     _add_templates(commands)
 
-    doctor = commands.add_parser("doctor", help=tr("what works on this machine, and why the rest does not"))
-    doctor.add_argument("--json", action="store_true", help=tr("one object"))
-    doctor.add_argument(
-        "--options",
-        nargs="?",
-        const="all",
-        metavar="FILESYSTEM",
-        help=tr(
-            "every option of a filesystem, or of all: effect, what it costs in safety, whether it is here"
-        ),
-    )
-    doctor.set_defaults(command=_doctor)
-
-    manual = commands.add_parser("manual", help=tr("the manual: its chapters, or one of them"))
-    manual.add_argument("chapter", nargs="?", default="", metavar="CHAPTER", help=tr("print this one"))
-    manual.set_defaults(command=_manual)
-
+    _add_explanations(commands)
     _add_help(commands, parser)
     return parser
 
