@@ -31,7 +31,7 @@ def button_of(qtbot: QtBot, window: MainWindow, command: str) -> QToolButton:
         there = [each for each in buttons if each.defaultAction() is action and each.isVisible()]
         return [each for each in there if window.childAt(each.mapTo(window, each.rect().center())) is each]
 
-    qtbot.waitUntil(lambda: bool(found()) and found()[0].isEnabled(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: window.commands[command].isEnabled() and bool(found()), timeout=PATIENCE_MS)
     return found()[0]
 
 
