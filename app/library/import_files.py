@@ -88,7 +88,7 @@ def _copy(path: Path, library: Path) -> Path:
 
 def _copy_pages(source: Path, target: Path) -> None:
     """Copy a database with what stands in its journal, into a file without one."""
-    uri = f"{source.resolve().as_uri()}?mode=ro"
+    uri = f"{Path(os.path.realpath(source)).as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
         new.execute("PRAGMA journal_mode=DELETE").fetchall()

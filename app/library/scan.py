@@ -112,8 +112,10 @@ class LibraryScan:
         inside = list(run_paths(self.library))
         if not self.extra:
             return inside
-        known = {path.resolve() for path in inside}
-        return inside + [path for path in self.extra if path.resolve() not in known and path.is_file()]
+        known = {os.path.realpath(path) for path in inside}
+        return inside + [
+            path for path in self.extra if os.path.realpath(path) not in known and path.is_file()
+        ]
 
     def read(self) -> Iterator[ListedRun]:
         """Yield every run; only new and changed files are read, and those whose runner may have died."""

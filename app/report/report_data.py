@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -120,7 +121,7 @@ def read_runs(
     Raises:
         RunFileError: one cannot be read.
     """
-    unique = list({path.resolve(): path for path in paths}.values())
+    unique = list({os.path.realpath(path): path for path in paths}.values())
     if disguise.active:
         for path in unique:
             with RunFile(path) as run:

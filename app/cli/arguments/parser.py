@@ -173,7 +173,9 @@ def _first_word(given: Sequence[str]) -> int:
 
 def _is_option(word: str) -> bool:
     """Return whether argparse takes a word for an option."""
-    return len(word) > 1 and word[0] == "-" and " " not in word and not _NUMBER.fullmatch(word)
+    if len(word) < 2 or word[0] != "-" or _NUMBER.fullmatch(word):
+        return False
+    return " " not in word.partition("=")[0]  # a value behind it may have blanks
 
 
 def _name(action: argparse.Action) -> str:

@@ -70,7 +70,7 @@ def test_the_library_is_called_so_by_all_commands_and_its_old_name_is_understood
 
 def test_every_command_that_reads_or_writes_runs_takes_the_library() -> None:
     without = {name for name, each in build_parser().commands.items() if "--library" not in each.told_options}
-    assert without == {"recipes", "disks", "templates", "doctor", "completion", "help"}
+    assert without == {"recipes", "disks", "templates", "doctor", "manual", "completion", "help"}
 
 
 def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,8 +69,9 @@ def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path, ca
         (("report", "a folder", "-o", "out.pdf", "--paper", "a3"), 2, "--paper"),
         (("report", "a folder", "-o", "out.pdf", "--sections", "time,metod"), 2, "Did you mean “method”?"),
         (("report", "a folder/text.footing", "-o", "out.pdf"), 1, "not a pgFooting run file"),
+        (("report", "a folder/loop.footing", "-o", "out.pdf"), 1, "loop.footing"),
         (("report", "a folder", "-o", "there.pdf"), 3, "--force"),
-        (("export", "a folder", "-o", "there.pdf"), 2, "known are .csv, .json, .png, .svg"),
+        (("export", "a folder", "-o", "there.pdf"), 2, "an export ends with .csv, .json, .png, .svg"),
         (("export", "a folder", "-o", "there.csv"), 3, "not touched"),
         (("export", "a folder", "-o", "there.svg"), 3, "not touched"),
         (("export", "a folder/text.footing", "-o", "out.svg"), 1, "not a pgFooting run file"),
@@ -85,6 +86,8 @@ def test_what_cannot_be_written_is_a_sentence_and_changes_nothing(
     before = sorted(path.name for path in tmp_path.iterdir())
     if "text" not in arguments[1]:
         (runs / "text.footing").unlink()
+    if "loop" in arguments[1]:
+        (runs / "loop.footing").symlink_to(runs / "loop.footing")
     ended = call(*arguments)
     assert ended.returncode == status
     assert ended.stderr.startswith("pgfooting: ")

@@ -170,7 +170,7 @@ def test_the_command_line_writes_the_file_once_and_says_how_to_start_it(
 def test_json_and_a_campaign_file_cannot_both_be_asked_for(tmp_path: Path, capsys: Capture) -> None:
     paths = list(map(str, write(tmp_path / "runs")))
     assert command.main(["compare", *paths, "--json", "--again", str(tmp_path / "again.toml")]) == 2
-    assert "not allowed with" in capsys.readouterr().err
+    assert "--again and --json exclude each other" in capsys.readouterr().err
     assert not (tmp_path / "again.toml").exists()
 
 
