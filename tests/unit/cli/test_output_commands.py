@@ -69,7 +69,7 @@ def test_json_holds_every_run_that_was_named_once(runs: Path, tmp_path: Path, ca
         (("report", "a folder", "-o", "out.pdf", "--paper", "a3"), 2, "--paper"),
         (("report", "a folder", "-o", "out.pdf", "--sections", "time,metod"), 2, "Did you mean “method”?"),
         (("report", "a folder/text.footing", "-o", "out.pdf"), 1, "not a pgFooting run file"),
-        (("report", "a folder/loop.footing", "-o", "out.pdf"), 1, "loop.footing"),
+        (("report", "a folder/loop.footing", "-o", "out.pdf"), 2, "no run file"),
         (("report", "a folder", "-o", "there.pdf"), 3, "--force"),
         (("export", "a folder", "-o", "there.pdf"), 2, "an export ends with .csv, .json, .png, .svg"),
         (("export", "a folder", "-o", "there.csv"), 3, "not touched"),
@@ -137,6 +137,13 @@ def test_force_replaces(runs: Path, tmp_path: Path, call: Command) -> None:
 
 
 @pytest.mark.slow
+def test_a_link_to_itself_is_named_beside_the_runs_of_its_folder(runs: Path, call: Command) -> None:
+    (runs / "loop.footing").symlink_to(runs / "loop.footing")
+    ended = call("report", "a folder", "-o", "out.pdf")
+    assert "loop.footing" in ended.stderr
+    assert "mistake" not in ended.stderr
+
+
 def test_a_report_has_the_words_and_sections_that_the_command_names(
     runs: Path, tmp_path: Path, call: Command
 ) -> None:
