@@ -195,7 +195,11 @@ def test_every_mount_is_in_a_new_folder_with_nothing_on_it_and_only_that_mount_i
         assert (flag, said["--target"]) == ("--internal-only", folder)
         assert {"nodev", "nosuid"} <= set(said["--options"].split(","))
         assert NotMounted(folder) in step.before
-        (mounted,), (*ended, unmount) = step.after, step.undo
+        (mounted,) = step.after
+        programs = [each.argv[0] for each in step.undo if isinstance(each, Command)]
+        at = programs.index("umount")
+        ended, unmount, left = step.undo[:at], step.undo[at], step.undo[at + 1 :]
+        assert len(programs) == len(step.undo)
         assert isinstance(mounted, MountIs)
         for each in ended:  # what a helper that died left under way there
             assert isinstance(each, Command)
@@ -204,3 +208,8 @@ def test_every_mount_is_in_a_new_folder_with_nothing_on_it_and_only_that_mount_i
         assert isinstance(unmount, Command)
         assert (mounted.folder, said["--source"] in mounted.sources) == (folder, True)
         assert (unmount.argv, unmount.when) == (("umount", "--internal-only", folder), (mounted,))
+        for each in left:  # root's own notes of it, of which the journal knows
+            assert isinstance(each, Command)
+            assert each.argv[:2] == ("rm", "--")
+            assert all(path.startswith("/var/lib/btrfs/scrub.") for path in each.argv[2:])
+            assert set(map(type, each.when)) == {FactIs}
