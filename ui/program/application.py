@@ -19,6 +19,7 @@ from app.cli.arguments.values import speed
 from app.cli.terminal.log import configure_logging
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import CALLED, tr
+from ui.program.second_start import ACTIVATION, Handed, hand_over, meeting_place
 
 ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"
 
@@ -134,6 +135,9 @@ def run_window(argv: Sequence[str]) -> int:
     try:
         configure_logging(os.environ)
         request = read_arguments(argv)
+        if _is_shown_already(request):
+            sys.stdout.write(tr("The window that is open shows it.") + "\n")
+            return 0
         os.environ.update(check_display(os.environ))
     except FootingError as error:
         return _tell(error)
@@ -145,6 +149,15 @@ def run_window(argv: Sequence[str]) -> int:
             raise
         return _tell(missing_library_error(soname))
     return show_window(request, ICON)
+
+
+def _is_shown_already(request: WindowRequest) -> bool:
+    """Let the window of this library that is open show what is asked for; a replay has one of its own."""
+    place = meeting_place(request.library, os.environ)
+    if place is None or request.replay:
+        return False
+    runs = tuple(str(path.absolute()) for path in request.runs)
+    return hand_over(place, Handed(runs, os.environ.get(ACTIVATION, "")))
 
 
 def _tell(error: FootingError) -> int:

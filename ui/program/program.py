@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 import sys
@@ -21,6 +22,8 @@ from app.domain.text import ENGLISH, LANGUAGE
 from app.hosts.preferences import read_preferences
 from ui.background import finish_background
 from ui.motion import set_reduced_motion
+from ui.program.first_window import FirstWindow, bring_to_front
+from ui.program.second_start import Handed, meeting_place
 from ui.program.typeface import set_typeface
 from ui.style import apply_theme
 from ui.theme import Theme
@@ -144,8 +147,17 @@ def show_window(request: WindowRequest, icon: Path) -> int:
             window.open_files(request.runs)
         _play(window, theme, settings, request)
 
+    def take(handed: Handed) -> None:
+        bring_to_front(window, handed.token)
+        if handed.runs:
+            window.open_files(map(Path, handed.runs))
+
+    place = meeting_place(request.library, os.environ)
+    first = FirstWindow(place, take) if place is not None else None
     QTimer.singleShot(0, begin)
     status = app.exec()
+    if first is not None:
+        first.close()
     signals.restore()
     finish_background()
     return status

@@ -1,0 +1,127 @@
+"""One window for each user and library: a second start hands over what it was asked to open, and ends.
+
+The first one listens on a Unix socket in the user's runtime folder (XDG_RUNTIME_DIR, XDG Base Directory
+specification 0.8), where nobody else comes. A lock tells whether it lives; a socket that a killed one left is
+replaced. Where there is no such folder, every start has a window of its own. Nothing here needs Qt, so that
+a second start answers at once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import socket
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ACTIVATION: Final = "XDG_ACTIVATION_TOKEN"
+"""With it the desktop lets a window come to the front (xdg-activation, Startup Notification)."""
+TAKEN: Final = b"taken\n"
+MOST_BYTES: Final = 1024**2
+ANSWER_S: Final = 5.0
+_STARTING_S: Final = 3.0
+"""How long one that is just starting is waited for."""
+_LOOK_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What a second start was asked for.
+
+    Attributes:
+        runs: absolute paths of run files and folders to show.
+        token: of the desktop, to come to the front; empty for none.
+    """
+
+    runs: tuple[str, ...] = ()
+    token: str = ""
+
+    def line(self) -> bytes:
+        """Return it as one line of JSON."""
+        return json.dumps({"runs": list(self.runs), "token": self.token}).encode() + b"\n"
+
+    @classmethod
+    def of(cls, line: bytes) -> Handed:
+        """Read such a line.
+
+        Raises:
+            ValueError: it is none.
+        """
+        values = json.loads(line)
+        found = values if isinstance(values, dict) else {}
+        runs, token = found.get("runs"), found.get("token")
+        if (
+            isinstance(runs, list)
+            and isinstance(token, str)
+            and all(isinstance(each, str) and _is_path(each) for each in runs)
+        ):
+            return cls(tuple(runs), token)
+        raise ValueError("neither runs nor token")
+
+
+def meeting_place(library: Path, environment: Mapping[str, str]) -> Path | None:
+    """Return the socket of the window of a library; None where the user has no runtime folder of his own."""
+    folder = environment.get("XDG_RUNTIME_DIR", "")
+    if not folder.startswith("/"):
+        return None
+    try:
+        found = Path(folder).stat()
+    except OSError:
+        return None
+    # SECURITY: whoever may write there could show files in this user's window, or take them from it.
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        return None
+    name = hashlib.sha256(os.fsencode(os.path.realpath(library))).hexdigest()[:16]
+    return Path(folder, f"pgfooting-window-{name}")
+
+
+def lock_place(place: Path) -> int | None:
+    """Become the first one at a place; return what holds the lock, None where another one is it."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(f"{place}.lock", flags, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def hand_over(place: Path, handed: Handed) -> bool:
+    """Ask the window that is open to show it; return whether it does.
+
+    One that holds the lock and does not listen yet is waited for; one that does not answer is not.
+    """
+    until_s = time.monotonic() + _STARTING_S
+    while not _asked(place, handed):
+        try:
+            held = lock_place(place)
+        except OSError:
+            return False
+        if held is not None or time.monotonic() > until_s:
+            if held is not None:
+                os.close(held)
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith("/") and "\0" not in text
+
+
+def _asked(place: Path, handed: Handed) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.settimeout(ANSWER_S)
+        try:
+            peer.connect(str(place))
+            peer.sendall(handed.line())
+            return peer.recv(len(TAKEN)) == TAKEN
+        except OSError:
+            return False
