@@ -39,10 +39,10 @@ TIER_OF_FIXTURE = {
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test is in the tier of its folder and of what it uses, whether or not its module says so."""
+    folders = {Path(__file__).parent / tier: tier for tier in TIER_OF_FIXTURE.values()}
     for item in items:
-        folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if folder in TIER_OF_FIXTURE.values():
-            item.add_marker(folder)
+        for folder in folders.keys() & set(item.path.parents):
+            item.add_marker(folders[folder])
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in TIER_OF_FIXTURE:
                 item.add_marker(TIER_OF_FIXTURE[fixture])

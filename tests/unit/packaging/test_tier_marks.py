@@ -47,3 +47,14 @@ sys.exit(pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "n
             for mark in set(marks) & set(found):
                 found[mark].add(name)
     assert found == expected
+
+
+def test_a_test_without_a_word_is_in_the_tier_of_its_folder() -> None:
+    recipe = PROJECT / "tests" / "postgres" / "test_recipe.py"
+    assert "mark.postgres" not in recipe.read_text()
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", str(recipe)]
+    ended = [
+        subprocess.run([*argv, "-m", mark], cwd=PROJECT, capture_output=True, check=False).returncode
+        for mark in ("postgres", "not postgres")
+    ]
+    assert ended == [0, 5]  # 5: nothing was collected
