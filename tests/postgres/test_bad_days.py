@@ -264,7 +264,7 @@ def test_a_library_that_cannot_be_written_is_told_before_the_start(
     assert ended.returncode == 2, ended.stderr
     assert library in ended.stderr
     assert word in ended.stderr
-    assert "--output" in ended.stderr
+    assert "--library" in ended.stderr
     no_traceback(ended.stderr)
 
 

@@ -120,7 +120,7 @@ def test_a_folder_is_no_campaign_file_and_has_its_library(campaign_bench: Campai
     assert f"--resume {folder}" in ended.stderr
     ended = campaign_bench.command("run", "--resume", str(folder), "--output", str(campaign_bench.library))
     assert ended.returncode == 2
-    assert "--output" in ended.stderr
+    assert "--library" in ended.stderr
     ended = campaign_bench.command("run", "--resume", str(folder))
     assert ended.returncode == 2
     assert CAMPAIGN_NAME in ended.stderr
