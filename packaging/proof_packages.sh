@@ -11,6 +11,7 @@ set -euo pipefail
 (($$ == 1)) || { echo "proof_packages.sh is started by packaging/prove-debian alone." >&2 && exit 2; }
 
 CLONE="/srv/a clone with spaces"
+ID=org.pgfooting.Footing
 PACKAGES=(pgfooting pgfooting-helper)
 WORK=/srv/proof
 BROKEN=0
@@ -35,6 +36,10 @@ try() {
 
 as_user() {
   (cd /home/dba && setpriv --reuid=dba --regid=dba --init-groups env HOME=/home/dba USER=dba "$@")
+}
+
+by_apt() {
+  apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
 }
 
 # Prints every file, link and folder of the root with its mode, owner and content. What dpkg and apt write about
@@ -73,10 +78,9 @@ build() {
 install_what_packages_depend_on() {
   local depends
   depends=$(sed --quiet 's/^Depends: //p' "$CLONE"/packaging/debian/*.control | sed 's/([^)]*)//g; s/,/ /g')
-  apt-get -q update
   # shellcheck disable=SC2086 # names
-  apt-get -qq -y --no-install-recommends install $depends postgresql git lintian appstream desktop-file-utils shared-mime-info \
-    xdg-utils >"$WORK/apt.log" 2>&1 || { tail --lines=20 "$WORK/apt.log" && return 1; }
+  "$CLONE/packaging/install-debian-packages" $depends postgresql git lintian appstream desktop-file-utils shared-mime-info \
+    xdg-utils man-db >"$WORK/apt.log" 2>&1 || { tail --lines=20 "$WORK/apt.log" && return 1; }
 }
 
 build_versions() {
@@ -99,22 +103,42 @@ is_valid() {
 
 # lintian says nothing at all: what it would say is overridden with the reason.
 lintian_is_silent() {
-  lintian --allow-root --info --display-info --pedantic "$WORK"/new/*.deb >"$WORK/lintian" 2>&1 || true
+  lintian --allow-root --display-info --pedantic "$WORK"/new/*.deb >"$WORK/lintian" 2>&1 || true
   cat -- "$WORK/lintian"
   [[ ! -s $WORK/lintian ]]
 }
 
 # The command works for a user, from a folder of that user's, and a run file is opened by it.
 program_works() {
-  local status=0
-  as_user pgfooting --version || return 1
-  as_user pgfooting list || return 1
+  local status=0 command
+  for command in --version list recipes manual "manual verdicts"; do
+    # shellcheck disable=SC2086 # words
+    as_user pgfooting $command >"$WORK/said" || { echo "pgfooting $command" && return 1; }
+    [[ -s $WORK/said || $command == list ]] || { echo "pgfooting $command says nothing" && return 1; }
+  done
   as_user env QT_QPA_PLATFORM=offscreen timeout 15 pgfooting open >"$WORK/window.log" 2>&1 || status=$?
   if ((status != 124 && status != 0)) || [[ -s $WORK/window.log ]]; then
     cat -- "$WORK/window.log"
     return 1
   fi
-  [[ $(as_user xdg-mime query default application/x-pgfooting-run) == org.pgfooting.Footing.desktop ]]
+  [[ $(as_user xdg-mime query default application/x-pgfooting-run) == "$ID.desktop" ]]
+}
+
+# What is not there is told with a reason; there is no bus, and nobody's disks, in this root.
+doctor_works() {
+  as_user pgfooting doctor
+}
+
+# Whether manual pages, completions, menu entry and icon are found by those who look for them.
+is_in_place() {
+  local page name share=/usr/share
+  for page in 1:pgfooting 5:pgfooting-campaign 5:pgfooting-run; do
+    name=$(man --where "${page%%:*}" "${page#*:}") && man --warnings --local-file "$name" 2>&1 >"$WORK/page" | tee "$WORK/man" || return 1
+    [[ -s $WORK/page && ! -s $WORK/man ]] || { echo "$name" && return 1; }
+  done
+  bash -c "complete -p pgfooting 2>/dev/null; . $share/bash-completion/completions/pgfooting && complete -p pgfooting" || return 1
+  ls -l -- "$share/zsh/vendor-completions/_pgfooting" "$share/fish/vendor_completions.d/pgfooting.fish" \
+    "$share/applications/$ID.desktop" "$share/icons/hicolor/48x48/apps/$ID.png" "$share/mime/application/x-pgfooting-run.xml"
 }
 
 # A campaign of SECONDS a run in a folder, by an ordinary user.
@@ -128,9 +152,11 @@ tiny_campaign() {
 
 prove_life() {
   step "install, upgrade, downgrade, remove, purge"
-  try "install the older version" dpkg --install "$WORK"/old/*.deb
+  try "install the older version, by apt" by_apt install "$WORK"/old/*.deb
   try "it is whole" is_whole
   try "the program works" program_works
+  try "the doctor works" doctor_works
+  try "manual pages, completions, menu entry, icon and type are in place" is_in_place
   try "a run in a folder" tiny_campaign 3
   step "a run in progress while the package is upgraded"
   tiny_campaign 20 >"$WORK/campaign.log" 2>&1 &
@@ -146,9 +172,9 @@ prove_life() {
   try "downgrade" dpkg --install "$WORK"/old/*.deb
   try "it is whole" is_whole
   try "remove" dpkg --remove "${PACKAGES[@]}"
-  try "nothing is left but what dpkg notes for the purge" is_as_in "$WORK/before" '/var/lib/dpkg/info/pgfooting-helper\.(list|postrm)'
-  try "install the newer version" dpkg --install "$WORK"/new/*.deb
-  try "purge" dpkg --purge "${PACKAGES[@]}"
+  try "nothing is left but what dpkg notes for the purge" is_as_in "$WORK/before" '/var/lib/dpkg/info/pgfooting(-helper)?\.(list|postrm)'
+  try "install the newer version, by apt" by_apt install "$WORK"/new/*.deb
+  try "purge, by apt" by_apt purge "${PACKAGES[@]}"
   try "nothing is left after purge" is_as_in "$WORK/before"
   try "root's part can be installed alone" dpkg --install "$WORK"/new/pgfooting-helper_*.deb
   try "and taken away" dpkg --purge pgfooting-helper
@@ -207,6 +233,10 @@ prove_kills() {
   step "dpkg is killed"
   try "killed while it unpacks the first time" kill_when "compgen -G '$tree/*' >/dev/null" dpkg --install "$WORK"/new/*.deb
   try "the same again goes on" recovers
+  try "purge" dpkg --purge "${PACKAGES[@]}"
+  try "killed while it unpacks root's part" kill_when "compgen -G '/usr/lib/pgfooting/helper/app/*/*' >/dev/null" dpkg --install "$WORK"/new/*.deb
+  try "packaging/helper install refuses" refuses "belongs to the package pgfooting-helper" "$CLONE/packaging/helper" install
+  try "the same again goes on" recovers
   dpkg --install "$WORK"/old/*.deb
   try "killed while an upgrade unpacks" kill_when "compgen -G '$tree/app/*.dpkg-new' >/dev/null" dpkg --install "$WORK"/new/*.deb
   try "the same again goes on" recovers
@@ -218,6 +248,26 @@ prove_kills() {
   try "nothing is left" is_as_in "$WORK/before"
 }
 
+# As dpkg leaves it that is killed in the moment in which it unpacks the program.
+leave_half_installed() {
+  sed --in-place '/^Package: pgfooting$/,/^$/s/^Status: .*/Status: install reinstreq half-installed/' /var/lib/dpkg/status
+  rm --recursive --force -- /usr/share/pgfooting/ui
+  [[ -n $(dpkg --audit) ]]
+}
+
+prove_halves() {
+  step "half of a package"
+  try "unpacked only" dpkg --unpack "$WORK"/new/*.deb
+  try "configuring goes on" dpkg --configure --pending
+  try "it is whole" is_whole
+  try "half installed" leave_half_installed
+  try "apt goes on" by_apt --reinstall install "$WORK"/new/*.deb
+  try "it is whole" is_whole
+  try "half installed" leave_half_installed
+  try "it can be purged" dpkg --purge --force-remove-reinstreq "${PACKAGES[@]}"
+  try "nothing is left" is_as_in "$WORK/before"
+}
+
 mkdir --parents -- "$WORK"
 try "what they depend on is in this release" install_what_packages_depend_on
 build_versions
@@ -226,6 +276,7 @@ try "desktop entry and metainfo are valid" is_valid
 snapshot >"$WORK/before"
 prove_life
 prove_helper
+prove_halves
 prove_kills
 printf '#### %d things are not proved of the packages\n' "$BROKEN"
 ((BROKEN == 0))
