@@ -13,7 +13,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.alternatives import made_by, short_name
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import CHANGEABLE, FIELDS
+from app.draft.fields.fields import CHANGE_WORDS, CHANGEABLE, FIELDS
 from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
@@ -29,23 +29,6 @@ _PLACES: Final = {
     Place.DISKS: tr("The spare disks"),
     Place.OTHER_FOLDER: tr("Another folder"),
     Place.OTHER_MEMORY: tr("Memory, at most"),
-}
-_CHANGES: Final = {
-    "postgresql.installation": tr("PostgreSQL"),
-    "postgresql.preset": tr("Settings from"),
-    "postgresql.checksums": tr("Checksums"),
-    "workload.script": tr("Script"),
-    "workload.size": tr("Data size"),
-    "workload.scale": tr("Scale factor"),
-    "workload.clients": tr("Clients"),
-    "workload.threads": tr("Threads of pgbench"),
-    "workload.duration": tr("Measure for"),
-    "workload.transactions": tr("Transactions of each client"),
-    "workload.warmup": tr("Warm-up"),
-    "workload.caches": tr("Caches"),
-    "workload.protocol": tr("Query protocol"),
-    "workload.rate": tr("Rate"),
-    "workload.latency_limit": tr("Latency limit"),
 }
 _FIRST_CHANGE: Final = "workload.clients"
 
@@ -221,7 +204,7 @@ class _ChangesEditor(QWidget):
         taken = {each.key for each in self._changes if each is not change}
         for each in CHANGEABLE:
             if each not in taken:
-                key.addItem(_CHANGES.get(each, FIELDS[each].name), each)
+                key.addItem(CHANGE_WORDS.get(each, FIELDS[each].name), each)
         key.setCurrentIndex(key.findData(change.key))
         text = line_edit()
         text.setText(change.text)
