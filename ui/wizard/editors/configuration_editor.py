@@ -10,7 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.domain.problem import Problem
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.draft.disks.alternatives import made_by, short_name
 from app.draft.draft import CampaignDraft
 from app.draft.fields.fields import CHANGE_WORDS, CHANGEABLE, FIELDS
@@ -47,7 +47,8 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
         case Place.DISKS:
             made = made_by(draft.parts, configuration)
             count = len(draft.parts.disks_of(configuration).data.disks)
-            return tr("{count} disks: {made}").format(count=count, made=short_name(made, count))
+            told = trn("{count} disk: {made}", "{count} disks: {made}", count)
+            return told.format(count=count, made=short_name(made, count))
         case Place.OTHER_MEMORY:
             return tr("memory, at most {size}").format(size=configuration.text)
 
