@@ -17,7 +17,7 @@ from ui.widgets.fields import HELP
 from ui.widgets.formatting import tooltip
 
 _BOX_EMS: Final = 24
-_GROUP_EMS: Final = 42
+_GROUP_EMS: Final = 46
 """Room for what a group of one disk holds and survives."""
 _BAR: Final = 6
 _LINES: Final = 3
