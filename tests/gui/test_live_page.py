@@ -777,7 +777,7 @@ def test_before_the_first_run_the_charts_say_what_is_awaited(
     page.set_campaign(bench.folder)
     assert page.charts.shown.words_for_nothing == "Waiting for the first run …"
     look(qtbot, page)
-    assert page.charts.shown.words_for_nothing == "The first of 4 runs is being prepared: ext4 #1."
+    assert page.charts.shown.words_for_nothing == "The first run is being prepared: ext4 #1."
     bench.release()
     qtbot.waitUntil(lambda: page.watched.ended)
     assert page.charts.shown.words_for_nothing == "It ended before its first run."

@@ -120,9 +120,7 @@ def awaited_words(watched: LiveState) -> str:
         return tr("It ended before its first run.")
     if status is None or not status.runs:
         return tr("Waiting for the first run …")
-    return tr("The first of {total} runs is being prepared: {name}.").format(
-        total=status.total, name=one_line(status.runs[0].name)
-    )
+    return tr("The first run is being prepared: {name}.").format(name=one_line(status.runs[0].name))
 
 
 def _end_words(status: CampaignStatus) -> str:
