@@ -7,6 +7,7 @@ texts become values by the kind of their field, and files of scripts are read by
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +34,7 @@ from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.target import read_target
-from app.draft.fields.fields import FIELDS, OPTIONAL, PHASES, automatic_name
+from app.draft.fields.fields import CHANGE_WORDS, FIELDS, OPTIONAL, PHASES, SETTINGS, automatic_name
 from app.draft.fields.phases import raw_phase, raw_scripts
 from app.draft.fields.state import (
     OWN_SCRIPTS,
@@ -49,6 +50,8 @@ from app.draft.matrix.reading import DraftMatrix, read_draft_matrix
 
 _LAST: Final = frozenset({"repeats", "name"})
 """Told after what the pages say of PostgreSQL and of the workload."""
+_ENTRY: Final = re.compile(r"\[(\d+)\]")
+"""A place in a list that was typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +224,9 @@ class _DraftReader(CampaignReader):
             if place.path == PHASES:  # each of its keys has a field
                 self.add(place.within(problem.path), problem.message)
             else:
-                self.add(place, problem.message, about=problem.path.removeprefix("."))
+                entry = _ENTRY.match(problem.path)
+                about = tr("Entry {number}").format(number=entry[1]) if entry else problem.path
+                self.add(place, problem.message, about=about.removeprefix("."))
 
     @override
     def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
@@ -298,4 +303,7 @@ class _DraftReader(CampaignReader):
             elif place.path.startswith(PHASES):  # which all configurations have alike
                 self.add(place, sentence, about=f"“{layer.place.configuration}”")
             else:
-                self.add(layer.place, sentence, about=place.path)
+                path = place.path
+                self.add(
+                    layer.place, sentence, about=CHANGE_WORDS.get(path, path.removeprefix(f"{SETTINGS}."))
+                )

@@ -12,7 +12,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import Campaign
 from app.domain.campaign.design import Design
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.library.spreads import KnownSpread
 from app.statistics.sample_size import (
     RUNS_FOR_A_VERDICT,
@@ -105,7 +105,11 @@ def _spread(campaign: Campaign, spreads: Mapping[str, KnownSpread]) -> tuple[flo
 
 def _first(campaign: Campaign, plan: Plan, source: str) -> str:
     if campaign.repeats < RUNS_FOR_A_VERDICT:
-        sentence = tr("{runs} runs each are too few for a verdict; from {needed} on there is one.")
+        sentence = trn(
+            "{runs} run each is too few for a verdict; from {needed} on there is one.",
+            "{runs} runs each are too few for a verdict; from {needed} on there is one.",
+            campaign.repeats,
+        )
         return sentence.format(runs=campaign.repeats, needed=RUNS_FOR_A_VERDICT)
     allowing = ""
     if plan.comparisons > 1:

@@ -9,16 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.runfile.series import RunData, load_run_data
 from tests.fix_runs import Shape, write_run
 from ui.charts.data.curves import CurveData, mean_of_repeats, mean_width, with_width
-from ui.charts.data.lines import BandKind
+from ui.charts.data.lines import BandKind, Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import RunTrace, named_traces
 from ui.charts.data.registry import CHARTS, expanded
+from ui.charts.data.scale import Frame
+from ui.charts.painting.painting import paint_lines
 from ui.charts.stack.legend_table import LegendTable
 from ui.charts.stack.stack import ChartStack
 from ui.theme import Scheme, Theme
@@ -323,3 +326,30 @@ def test_the_name_in_the_table_keeps_its_warning(
     stack.set_runs([replace(one, label=long, warning="UNSAFE"), other])
     assert texts(legend, 1)[0].endswith(" (UNSAFE)")
     assert len(texts(legend, 1)[0]) < len(long)
+
+
+def painted_row(style: Qt.PenStyle, unit: int, weight: int = 1) -> str:
+    """Return the middle row of a level line, a letter a pixel: x where it was painted."""
+    levels = pyramid([5.0] * 100, begin=0.0)
+    ink = QColor("#000000")
+    line = Line("a", "a", CHARTS["tps"].curves[0], CurveData(levels, levels), ink, None, style, weight, 0)
+    image = QImage(200 * unit, 40 * unit, QImage.Format.Format_RGB32)
+    image.fill(QColor("#ffffff"))
+    painter = QPainter(image)
+    paint_lines(painter, Frame(0, 99, 0, 10, image.width(), image.height(), is_log=False), [line], unit)
+    painter.end()
+    return "".join(
+        "x" if image.pixelColor(x, image.height() // 2).lightness() < 160 else " "
+        for x in range(20 * unit, 180 * unit)
+    )
+
+
+@pytest.mark.parametrize("style", [Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine])
+def test_dashes_are_as_long_on_a_fine_screen_and_gaps_stay_open_in_thick_lines(
+    qtbot: QtBot, style: Qt.PenStyle
+) -> None:
+    coarse, fine, thick = painted_row(style, 1), painted_row(style, 2), painted_row(style, 1, 2)
+    for row, scale in ((fine, 2), (thick, 2)):
+        assert max(map(len, row.split())) == pytest.approx(scale * max(map(len, coarse.split())), abs=2)
+        assert len(row.split()) == pytest.approx(len(coarse.split()) / (1 if row is fine else 2), abs=1)
+        assert max(map(len, row.split("x"))) >= 2

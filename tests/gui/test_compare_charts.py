@@ -49,6 +49,9 @@ def test_ticks_of_nines_thin_out_where_there_is_no_room() -> None:
         *("0 %", "50 %", "90 %", "95 %", "99 %", "99.9 %", "99.99 %")
     ]
     assert [percent_of(tick) for tick in NINES.ticks(0, 4, 3)] == ["0 %", "99 %", "99.99 %"]
+    assert [percent_of(tick) for tick in NINES.ticks(0, 6, 8)] == [
+        *("0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %")
+    ], "95 % would touch 90 %"
 
 
 def test_a_swept_axis_has_its_ticks_where_something_was_measured() -> None:

@@ -28,7 +28,7 @@ from app.runfile.writer import Json, Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
 from ui.live.header import join_problems
-from ui.live.number_tiles import shown_numbers
+from ui.live.number_tiles import NUMBERS, NumberTile, shown_numbers
 from ui.live.page import LivePage, line_text
 from ui.live.phase_bar import steps_of, usual_lengths
 from ui.live.words import NOTHING, format_rate, three_digits
@@ -752,8 +752,35 @@ def test_beneath_the_newest_second_stands_the_mean_so_far(
     mean = float(tps[t_s > 0].mean())
     assert page.numbers.tiles["tps"].beneath.text().startswith(f"mean {mean:,.0f} · ")
     for name in ("iops", "cpu", "wal"):
-        assert page.numbers.tiles[name].beneath.text().startswith("mean ")
+        assert page.numbers.tiles[name].accessibleDescription().startswith("mean ")
     assert "mean" not in page.numbers.tiles["p99"].beneath.text()  # a mean of percentiles is none
+
+
+def test_where_not_all_of_a_line_has_room_the_mean_gives_way_to_what_only_it_says(qtbot: QtBot) -> None:
+    (spec,) = [each for each in NUMBERS if each.id == "cpu"]
+    made = NumberTile(spec, Theme(Scheme.LIGHT))
+    qtbot.addWidget(made)
+    made.resize(900, 140)
+    made.show()
+    rest = "pgbench 0.31 · I/O wait 0.02"
+    made.tell("1.25", "mean 1.20", rest)
+    assert made.beneath.text() == f"mean 1.20 · {rest}"
+    made.resize(made.beneath.fontMetrics().horizontalAdvance(rest) + 60, 140)
+    assert made.beneath.text() == rest
+    assert made.accessibleDescription() == f"mean 1.20 · {rest}"
+    assert "mean 1.20" in made.beneath.toolTip()
+
+
+def test_before_the_first_run_the_charts_say_what_is_awaited(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    page.set_campaign(bench.folder)
+    assert page.charts.shown.words_for_nothing == "Waiting for the first run …"
+    look(qtbot, page)
+    assert page.charts.shown.words_for_nothing == "The first run is being prepared: ext4 #1."
+    bench.release()
+    qtbot.waitUntil(lambda: page.watched.ended)
+    assert page.charts.shown.words_for_nothing == "It ended before its first run."
 
 
 def test_a_run_on_spare_disks_names_them_by_their_serial_numbers(

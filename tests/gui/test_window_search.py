@@ -83,6 +83,37 @@ def test_words_and_fields_pick_runs_with_their_campaign(panel: LibraryPanel) -> 
     assert shown(panel) == ["Second", "btrfs #1"]
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("foo:bar", "“foo:” is no field of a run"),
+        ("-fs:xsf", "No run here has fs:xsf; runs here have ext4, btrfs, xfs. Did you mean “xfs”?"),
+        ("date:yesterdy", "“date:yesterdy” is no date"),
+        ("fs:xfs", ""),
+        ("controller", ""),
+    ],
+)
+def test_unknown_fields_and_values_are_told_below_the_field_as_list_tells_them(
+    panel: LibraryPanel, typed: str, told: str
+) -> None:
+    panel.search.line.setText(typed)
+    assert panel.remarks.text().startswith(told)
+    assert bool(panel.remarks.text()) == bool(told) == panel.remarks.isVisibleTo(panel)
+    assert panel.search.line.accessibleDescription() == panel.remarks.text()
+    panel.search.line.clear()
+    assert not panel.remarks.isVisibleTo(panel)
+    assert panel.remarks.text() == ""
+
+
+def test_nothing_is_said_of_values_while_runs_are_being_read(panel: LibraryPanel) -> None:
+    panel.show_runs(list(LibraryScan(panel.folder).read())[:1], complete=False)
+    panel.search.line.setText("fs:btrfs")
+    assert panel.remarks.text() == ""
+    panel.show_runs(list(LibraryScan(panel.folder).read()), complete=True)
+    panel.search.line.setText("fs:zfs")
+    assert "No run here has fs:zfs" in panel.remarks.text()
+
+
 def test_a_search_without_a_find_says_so_and_escape_shows_all_again(panel: LibraryPanel) -> None:
     QTest.keyClicks(panel.search.line, "zfs")
     assert shown(panel) == []

@@ -21,6 +21,7 @@ from app.runfile.series import RunData
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
+from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
 
 SPAN_S: Final = 60.0
@@ -90,6 +91,7 @@ class SparkLine(QWidget):
 
 Series = tuple[NDArray[np.float64], NDArray[np.float64]]
 
+_BETWEEN: Final = " · "
 _NUMBER_SCALE: Final = 2.3
 _LEAST_SCALE: Final = 1.0
 _USUAL: Final = "88,888"
@@ -290,6 +292,7 @@ class NumberTile(QFrame):
         self.title, self.beneath = ElidedLabel(self), ElidedLabel(self)
         self.value, self.unit = plain_label(NOTHING, self), plain_label(spec.unit, self)
         self._scale = _NUMBER_SCALE
+        self._parts: tuple[str, ...] = ()
         for label in (self.value, self.unit):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(1)  # the type gives way, not the window
@@ -338,14 +341,27 @@ class NumberTile(QFrame):
             self._scale = scale
             self.value.setFont(self._theme.number_font(scale, bold=True))
 
-    def tell(self, value: str, beneath: str) -> None:
-        """Show a number and a line beneath it."""
+    def tell(self, value: str, *beneath: str) -> None:
+        """Show a number and a line of these parts beneath it; its first gives way to the others."""
         if self.value.text() != value:
             self.value.setText(value)
-        self.beneath.show_line(beneath)
+        self._parts = tuple(filter(None, beneath))
+        self._fit_beneath()
         words = tr("no value") if value == NOTHING else f"{value} {self.spec.unit}"
         self.setAccessibleName(f"{self.spec.title}: {words}")
-        self.setAccessibleDescription(beneath)
+        self.setAccessibleDescription(_BETWEEN.join(self._parts))
+
+    def _fit_beneath(self) -> None:
+        """Leave the first part of the line out where there is no room for all; the tool tip has them all."""
+        whole = _BETWEEN.join(self._parts)
+        fits = self.beneath.fontMetrics().horizontalAdvance(whole) <= self.beneath.width()
+        self.beneath.show_line(whole if fits else _BETWEEN.join(self._parts[1:] or self._parts))
+        self.beneath.setToolTip(tooltip(whole))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_beneath()
 
 
 class BigNumbers(QWidget):
@@ -372,7 +388,7 @@ class BigNumbers(QWidget):
     def clear(self) -> None:
         """Show that there is nothing yet."""
         for tile in self.tiles.values():
-            tile.tell(NOTHING, "")
+            tile.tell(NOTHING)
             tile.spark.show_series(np.empty(0), np.empty(0), 0.0)
 
     def show_run(self, run: RunSnapshot) -> None:
@@ -383,12 +399,11 @@ class BigNumbers(QWidget):
         end_s = (data.last_ms - data.origin_ms) / 1000
         now_s = min(end_s, data.end_s) if run.finished else end_s
         for tile in self.tiles.values():
-            value, beneath = tile.spec.value(numbers), tile.spec.beneath(numbers, data)
+            value = tile.spec.value(numbers)
             if run.finished:
-                beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
+                tile.tell(value, _mean_words(tile.spec.id, numbers, data) if summarised else "")
             else:
-                beneath = " · ".join(filter(None, (mean_so_far(tile.spec, data), beneath)))
-            tile.tell(value, beneath)
+                tile.tell(value, mean_so_far(tile.spec, data), tile.spec.beneath(numbers, data))
             tile.spark.show_series(*tile.spec.series(data), now_s)
         self._fit()
 

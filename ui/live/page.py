@@ -31,7 +31,7 @@ from ui.live.presentation_window import TalkWindow
 from ui.live.queue_panel import QueuePanel
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog, ask_how_to_stop
-from ui.live.words import signed_clock
+from ui.live.words import awaited_words, signed_clock
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.told import announce, is_listened_to, tell_changed
@@ -224,13 +224,15 @@ class LivePage(QWidget):
         """Show a campaign from now on, whether it runs or has ended."""
         self._begin(folder)
         self.replay.hide()
-        self.header.clear(folder.name, tr("Waiting for the first run …"))
+        self.header.clear(folder.name, awaited_words(self._watched))
+        self.charts.set_awaited(awaited_words(self._watched))
         self.poller.start(CampaignFollower(folder, METRICS), LIVE_MS)
 
     def set_source(self, source: RunSource) -> None:
         """Show a single run from now on: a replay, or a run file that grows."""
         self._begin(None)
         self.header.clear("", "")
+        self.charts.set_awaited(tr("The run is being read …"))
         is_replay = isinstance(source, ReplaySource)
         self.replay.setVisible(is_replay)
         if isinstance(source, ReplaySource):
@@ -329,6 +331,7 @@ class LivePage(QWidget):
                 self.poller.rest()
         run = watched.run
         if run is None:
+            self.charts.set_awaited(awaited_words(watched))
             return
         self.chart_feed.show(watched)
         self.numbers.set_colour(self.chart_feed.colour)

@@ -113,6 +113,16 @@ def campaign_words(watched: LiveState, request: Request | None) -> str:
     return " · ".join(parts)
 
 
+def awaited_words(watched: LiveState) -> str:
+    """Return what a campaign waits for whose first run has not begun, or that none will."""
+    status = watched.status
+    if watched.ended:
+        return tr("It ended before its first run.")
+    if status is None or not status.runs:
+        return tr("Waiting for the first run …")
+    return tr("The first run is being prepared: {name}.").format(name=one_line(status.runs[0].name))
+
+
 def _end_words(status: CampaignStatus) -> str:
     states = [run.state for run in status.runs]
     done, total = states.count(RunState.DONE), status.total

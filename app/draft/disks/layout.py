@@ -8,7 +8,7 @@ from typing import Final
 
 from app.domain.options.raid import ArrayLayout, Assembler, Level
 from app.domain.storage_plan.plan import Role
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.draft.disks.levels import copies_of, layout_of, survives_words, usable_words
 from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, plain_line
@@ -49,6 +49,7 @@ class DrawnGroup:
         array: what is made of the partitions; empty where nothing lies between.
         filesystem: what is made on that.
         facts: what it holds and survives.
+        partitions: how large they are, where they do not take whole disks: why it holds no more.
     """
 
     title: str
@@ -57,12 +58,15 @@ class DrawnGroup:
     array: str
     filesystem: str
     facts: str
+    partitions: str = ""
 
     @property
     def words(self) -> str:
         """The whole group in words, for people who do not see the drawing."""
         members = ", ".join(f"{disk.title} {disk.name} {disk.detail}" for disk in self.disks)
-        layers = "; ".join(part for part in (self.array, self.filesystem, self.facts) if part)
+        layers = "; ".join(
+            part for part in (self.array, self.filesystem, self.facts, self.partitions) if part
+        )
         return tr("{title} on {members}: {layers}.").format(title=self.title, members=members, layers=layers)
 
 
@@ -110,7 +114,7 @@ def _group(title: str, role: Role, group: GroupDraft, facts: StorageFacts, size:
         _disk(key, role, number, facts, None if group.whole_disk else size)
         for number, key in enumerate(group.disks, 1)
     )
-    array, told = "", ""
+    array, told, partitions = "", "", ""
     if found is None:
         told = tr("{filesystem} has no level “{level}”").format(
             filesystem=spec_of(made).label, level=level.label
@@ -120,8 +124,9 @@ def _group(title: str, role: Role, group: GroupDraft, facts: StorageFacts, size:
     else:
         array = _array(found)
         told = _facts(found, group, made, facts, size)
+        partitions = _partitions(group, facts, size)
     is_pairs = level is Level.RAID10 and count % 2 == 0 and not (found and found.assembler is Assembler.BTRFS)
-    return DrawnGroup(title, members, is_pairs and bool(array), array, spec_of(made).label, told)
+    return DrawnGroup(title, members, is_pairs and bool(array), array, spec_of(made).label, told, partitions)
 
 
 def _facts(
@@ -136,6 +141,17 @@ def _facts(
     return tr("{usable}, {survives}").format(
         usable=usable_words(found, sizes, copies), survives=survives_words(found, len(there), copies)
     )
+
+
+def _partitions(group: GroupDraft, facts: StorageFacts, size: int | None) -> str:
+    there = [disk.identity.size_bytes for key in group.disks if (disk := facts.disk(key))]
+    if not size or group.whole_disk or not there or size >= whole_disk_bytes(there):
+        return ""
+    return trn(
+        "partition of {size}, not the whole disk",
+        "partitions of {size} each, not whole disks",
+        len(group.disks),
+    ).format(size=format_size(size))
 
 
 def _array(found: ArrayLayout) -> str:

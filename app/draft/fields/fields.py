@@ -43,6 +43,25 @@ a list."""
 CHANGEABLE: Final = tuple(key for key in OF_PAGES if key not in ALIKE)
 """What of this a configuration may change."""
 
+CHANGE_WORDS: Final = {
+    "postgresql.installation": tr("PostgreSQL"),
+    "postgresql.preset": tr("Settings from"),
+    "postgresql.checksums": tr("Checksums"),
+    "workload.script": tr("Script"),
+    "workload.size": tr("Data size"),
+    "workload.scale": tr("Scale factor"),
+    "workload.clients": tr("Clients"),
+    "workload.threads": tr("Threads of pgbench"),
+    "workload.duration": tr("Measure for"),
+    "workload.transactions": tr("Transactions of each client"),
+    "workload.warmup": tr("Warm-up"),
+    "workload.caches": tr("Caches"),
+    "workload.protocol": tr("Query protocol"),
+    "workload.rate": tr("Rate"),
+    "workload.latency_limit": tr("Latency limit"),
+}
+"""What people read for the key of a change."""
+
 OPTIONAL: Final = tuple(
     field
     for field in SECTIONS["workload"]

@@ -189,7 +189,8 @@ def _unsafe(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:
             return
         told = ", ".join(names if len(names) < 3 else [name.partition(" ")[0] for name in names])
         sentence = tr("{warning}: {names}. Safety was traded for speed: {reasons}.")
-        text = sentence.format(warning=warning, names=told, reasons="; ".join(map(one_line, why)))
+        given = "; ".join(one_line(each).rstrip(".") for each in why)  # some are whole sentences
+        text = sentence.format(warning=warning, names=told, reasons=given)
         yield Text(TextRole.WARNING, text)
 
 

@@ -324,8 +324,10 @@ def test_the_drawing_says_in_words_what_it_shows() -> None:
     assert data.words == (
         "Data directory on data 1 Samsung SSD 990 PRO 2TB …001X · 1.82 TiB, data 2 Samsung SSD 990 PRO 2TB "
         "…002X · 1.82 TiB, data 3 Samsung SSD 990 PRO 2TB …003X · 1.82 TiB, data 4 Samsung SSD 990 PRO 2TB "
-        "…004X · 1.82 TiB: md array, raid10; ext4; 32 GiB usable, survives the loss of any 1 disk."
+        "…004X · 1.82 TiB: md array, raid10; ext4; 32 GiB usable, survives the loss of any 1 disk; "
+        "partitions of 16 GiB each, not whole disks."
     )
+    assert wal.partitions == "partition of 16 GiB, not the whole disk"
     assert data.pairs
     assert (data.disks[0].partition, wal.title, wal.array) == ("16 GiB", "WAL (pg_wal)", "")
 

@@ -29,7 +29,15 @@ from app.domain.errors import CampaignError
 from app.draft.builder import build
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, PHASES, automatic_name, step_of
+from app.draft.fields.fields import (
+    CHANGE_WORDS,
+    CHANGEABLE,
+    FIELDS,
+    OF_PAGES,
+    PHASES,
+    automatic_name,
+    step_of,
+)
 from app.draft.fields.state import (
     OWN_SCRIPTS,
     ChangeDraft,
@@ -177,9 +185,20 @@ def test_a_change_that_does_not_fit_is_told_at_its_configuration_and_not_on_an_e
     copy.changes.append(ChangeDraft("workload.clients", "2"))
     found = problems_of(draft.parts)
     assert [(step, field) for step, field, _ in found] == [(Step.MORE, "configuration[3]")]
-    assert found[0][2].startswith("workload.threads: found 3")
+    assert found[0][2].startswith("Threads of pgbench: found 3")
     copy.changes.append(ChangeDraft("workload.threads", ""))  # left out: pgFooting chooses
     assert campaign_of(draft.parts).configurations[2].workload.threads is None
+
+
+def test_the_reason_at_a_configuration_names_the_setting_or_the_field_and_no_key_of_a_file() -> None:
+    draft = CampaignDraft()
+    draft.parts.values["postgresql.settings"] = "max_connections = 9"
+    copy = draft.copy_configuration(draft.configuration_of(Place.MEMORY))
+    copy.changes.append(ChangeDraft("workload.clients", "12"))
+    ((_, place, message),) = problems_of(draft.parts)
+    assert place == "configuration[3]"
+    assert message.startswith("max_connections: found 9")
+    assert set(CHANGE_WORDS) == set(CHANGEABLE)
 
 
 def test_a_change_of_the_size_replaces_the_scale() -> None:
@@ -236,6 +255,7 @@ def test_a_script_without_name_or_with_a_wrong_weight_is_refused(builtin: str, w
     built = build(parts, {})
     if not built.questions:
         assert [each.path for each in built.problems] == ["workload.script"]
+        assert built.problems[0].message.startswith("Entry 1: found ")
     assert built.campaign is None
 
 

@@ -88,3 +88,4 @@ def test_too_few_runs_and_one_configuration_are_told_as_before() -> None:
         "One configuration: there is nothing to compare it with, only its numbers.",
     )
     assert effect_sentences(campaign(2, 2))[0].startswith("2 runs each are too few for a verdict")
+    assert effect_sentences(campaign(2, 1))[0].startswith("1 run each is too few for a verdict")

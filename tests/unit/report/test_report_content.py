@@ -146,6 +146,18 @@ def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_o
     assert any("UNSAFE options: btrfs" in answer for answer in texts(report, TextRole.ANSWER))
 
 
+def test_reasons_that_are_sentences_end_once_where_they_stand_in_another_sentence(tmp_path: Path) -> None:
+    marks = (
+        (UNSAFE[0], "barrier = false: A power cut loses commits."),
+        (UNSAFE[0], "full_page_writes = off"),
+    )
+    report = read_report(write_cases(tmp_path, [Case("ext4", marks=marks, shape=Shape(20, 5000))]))
+    told = [each for each in texts(report, TextRole.WARNING) if "was traded for speed" in each]
+    assert told
+    reasons = "barrier = false: A power cut loses commits; full_page_writes = off."
+    assert all(each.endswith(f": {reasons}") for each in told)
+
+
 def test_a_single_run_is_told_as_indicative_with_the_facts_of_its_seconds(tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, [Case(shape=Shape(60, 5000, stall=(20, 3)))]))
     [answer] = texts(report, TextRole.ANSWER)

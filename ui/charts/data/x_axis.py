@@ -74,14 +74,21 @@ def percent_of(nines: float) -> str:
     return tr("{percent} %").format(percent=f"{share:.{decimals}f}")
 
 
+_SHORT_LABEL: Final = 0.6
+"""Room that 50 % and 95 % need, of that of the longest label of any axis."""
+
+
 def _nines_ticks(start: float, end: float, most: int) -> list[float]:
     """Return 0, 50, 90, 95, 99 %, 99.9 % ..., fewer where there is no room."""
     whole = [float(nines) for nines in range(max(0, math.ceil(start - 1e-9)), math.floor(end + 1e-9) + 1)]
-    between = [place for place in (math.log10(2), math.log10(20)) if start <= place <= end]
-    ticks = sorted([*whole, *between])
-    if len(ticks) > most:
-        ticks = whole[:: -(-len(whole) // max(1, most))]
-    return ticks
+    apart = _SHORT_LABEL * (end - start) / max(1, most)
+    shown = whole[:: max(1, -(-len(whole) // max(1, most)))]
+    between = [
+        place
+        for place in (math.log10(2), math.log10(20))
+        if start <= place <= end and all(abs(place - other) >= apart for other in shown)
+    ]
+    return sorted([*shown, *between])
 
 
 def _latency_ticks(start: float, end: float, most: int) -> list[float]:

@@ -103,7 +103,7 @@ def paint_checkpoints(
 ) -> None:
     """Draw a thin line where a checkpoint began and a bar at the foot for as long as it took."""
     colour = theme.colour("checkpoint")
-    painter.setPen(QPen(colour, 0, Qt.PenStyle.DotLine))
+    painter.setPen(_thin_pen(colour, Qt.PenStyle.DotLine, unit))
     for start_s, end_s in ground.checkpoints:
         left, right = float(frame.x(start_s)), float(frame.x(end_s))
         if right < 0 or left > frame.width:
@@ -159,14 +159,25 @@ def paint_lines(
     for line in ordered:
         smooth = line.data.mean is not None or line.gap == np.inf
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=smooth)
-        pen = QPen(line.colour, 1, line.style)
-        pen.setCosmetic(True)
-        painter.setPen(pen)
         weight = max(1, round(line.weight * unit)) if smooth else round(unit)
+        painter.setPen(_thin_pen(line.colour, line.style, max(weight, unit)))
         beside = _BESIDE[: min(len(_BESIDE), 2 * weight - 2 or 1)]
         _paint(painter, _rows_of(line.main, frame, after_s, _columns_of(line, frame)), beside)
         _paint_points(painter, frame, line, unit)
         _paint_marks(painter, frame, line, unit, after_s)
+
+
+def _thin_pen(colour: QColor, style: Qt.PenStyle, thick: float) -> QPen:
+    """Return a pen of one pixel whose dashes are as long as those of a pen of `thick` pixels.
+
+    Else they shrink where a pixel of the window is several of the device, and a line that is painted again
+    beside itself fills its own gaps.
+    """
+    pen = QPen(colour, 1, style, Qt.PenCapStyle.FlatCap)
+    if style is not Qt.PenStyle.SolidLine:
+        pen.setDashPattern([part * thick for part in pen.dashPattern()])
+    pen.setCosmetic(True)
+    return pen
 
 
 def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> None:

@@ -88,6 +88,7 @@ class ChartModel:
         thick: lines for a projector.
         around: what is drawn around the means; `AUTOMATIC` draws one line a configuration.
         width_s: of the running means.
+        awaited: what is said where no run is shown; empty for that alone.
     """
 
     def __init__(self, theme: Theme, kind: XAxisKind = TIME) -> None:
@@ -99,6 +100,7 @@ class ChartModel:
         self.focus: str | None = None
         self.thick = False
         self.width_s = MEAN_S
+        self.awaited = ""
         self._live_curves = LiveCurves()
         self._known: dict[_Key, tuple[PlotDataset, CurveData]] = {}
         self._bands: dict[_Key, tuple[CurveData, CurveData]] = {}
@@ -167,7 +169,7 @@ class ChartModel:
             return tr("No samples yet.")
         if self.traces:
             return tr("The runs shown hold no samples for this chart.")
-        return tr("No run is shown.")
+        return self.awaited or tr("No run is shown.")
 
     @property
     def devices(self) -> str:

@@ -191,6 +191,12 @@ class ChartStack(QWidget):
         self.shown.set_live(live)
         self._update_lines()
 
+    def set_awaited(self, words: str) -> None:
+        """Say what is waited for as long as no run is shown."""
+        if words != self.shown.awaited:
+            self.shown.awaited = words
+            self._update_lines()
+
     def update_live(self, data: RunData) -> None:
         """Show what came since; called once a second."""
         if self.shown.live is None:

@@ -27,8 +27,10 @@ from typing_extensions import override
 from app.domain.text import tr, trn
 from app.library.entries import CAMPAIGN_NAME
 from app.library.query import Term
+from app.library.query_remarks import query_mistakes, query_remarks
 from app.library.scan import ListedRun
 from ui.theme import Theme
+from ui.widgets.formatting import one_line
 from ui.widgets.plain_label import mnemonic_label, plain_label
 from ui.window.library.delegate import LibraryDelegate, check_width
 from ui.window.library.model import Index, LibraryModel
@@ -123,6 +125,7 @@ class LibraryPanel(QWidget):
     """Title, search, list, and a line about how many runs there are.
 
     Attributes:
+        remarks: what is to be told of what is searched for: fields that there are none of, values of no run.
         folder: of the library: runs below it are thrown away, others only leave the list.
 
     Signals:
@@ -166,12 +169,15 @@ class LibraryPanel(QWidget):
         self.search.left.connect(self._enter_list)
         title = mnemonic_label(tr("&Library"), self)
         title.setBuddy(self.list)
-        self.count = plain_label(parent=self)
-        self.count.setTextFormat(Qt.TextFormat.PlainText)
-        self.count.setWordWrap(True)
+        self.remarks, self.count = plain_label(parent=self), plain_label(parent=self)
+        for label in (self.remarks, self.count):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        self.remarks.hide()
         layout = QVBoxLayout(self)
         layout.addWidget(title)
         layout.addWidget(self.search)
+        layout.addWidget(self.remarks)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.count)
         theme.changed.connect(self.list.viewport().update)
@@ -197,6 +203,17 @@ class LibraryPanel(QWidget):
         searched = tr("No run is found by “{text}”.").format(text=self.search.text.strip())
         self.list.empty = searched if self._picking.terms else ""
         self.count.setText(self._count(len(shown)))
+        self._tell_remarks()
+
+    def _tell_remarks(self) -> None:
+        """Say below the search what of it no run can have, else what none has, once all runs are known."""
+        terms = self._picking.terms if self._complete else ()
+        entries = [run.entry for run in self._runs] if terms else []
+        told = list(query_mistakes(terms, entries)) or list(query_remarks(terms, entries))
+        words = "\n".join(map(one_line, told))
+        self.remarks.setText(words)
+        self.remarks.setVisible(bool(words))
+        self.search.line.setAccessibleDescription(words)
 
     def _count(self, shown: int) -> str:
         """Return how many runs are shown, as a line."""

@@ -10,10 +10,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.domain.problem import Problem
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.draft.disks.alternatives import made_by, short_name
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import CHANGEABLE, FIELDS
+from app.draft.fields.fields import CHANGE_WORDS, CHANGEABLE, FIELDS
 from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
@@ -29,23 +29,6 @@ _PLACES: Final = {
     Place.DISKS: tr("The spare disks"),
     Place.OTHER_FOLDER: tr("Another folder"),
     Place.OTHER_MEMORY: tr("Memory, at most"),
-}
-_CHANGES: Final = {
-    "postgresql.installation": tr("PostgreSQL"),
-    "postgresql.preset": tr("Settings from"),
-    "postgresql.checksums": tr("Checksums"),
-    "workload.script": tr("Script"),
-    "workload.size": tr("Data size"),
-    "workload.scale": tr("Scale factor"),
-    "workload.clients": tr("Clients"),
-    "workload.threads": tr("Threads of pgbench"),
-    "workload.duration": tr("Measure for"),
-    "workload.transactions": tr("Transactions of each client"),
-    "workload.warmup": tr("Warm-up"),
-    "workload.caches": tr("Caches"),
-    "workload.protocol": tr("Query protocol"),
-    "workload.rate": tr("Rate"),
-    "workload.latency_limit": tr("Latency limit"),
 }
 _FIRST_CHANGE: Final = "workload.clients"
 
@@ -64,7 +47,8 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
         case Place.DISKS:
             made = made_by(draft.parts, configuration)
             count = len(draft.parts.disks_of(configuration).data.disks)
-            return tr("{count} disks: {made}").format(count=count, made=short_name(made, count))
+            told = trn("{count} disk: {made}", "{count} disks: {made}", count)
+            return told.format(count=count, made=short_name(made, count))
         case Place.OTHER_MEMORY:
             return tr("memory, at most {size}").format(size=configuration.text)
 
@@ -221,7 +205,7 @@ class _ChangesEditor(QWidget):
         taken = {each.key for each in self._changes if each is not change}
         for each in CHANGEABLE:
             if each not in taken:
-                key.addItem(_CHANGES.get(each, FIELDS[each].name), each)
+                key.addItem(CHANGE_WORDS.get(each, FIELDS[each].name), each)
         key.setCurrentIndex(key.findData(change.key))
         text = line_edit()
         text.setText(change.text)

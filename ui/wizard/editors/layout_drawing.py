@@ -17,7 +17,7 @@ from ui.widgets.fields import HELP
 from ui.widgets.formatting import tooltip
 
 _BOX_EMS: Final = 24
-_GROUP_EMS: Final = 42
+_GROUP_EMS: Final = 46
 """Room for what a group of one disk holds and survives."""
 _BAR: Final = 6
 _LINES: Final = 3
@@ -116,7 +116,7 @@ class LayoutDrawing(QWidget):
         rows = -(-len(group.disks) // self._columns(group, width))
         layers = 1 + bool(group.array)
         return (
-            self._line * 2
+            self._line * (2 + bool(group.partitions))
             + TINY
             + layers * (self._line + 2 * TINY + TINY)
             + rows * (self._disk_height + SMALL)
@@ -132,7 +132,10 @@ class LayoutDrawing(QWidget):
         inner = area.adjusted(MEDIUM, SMALL, -MEDIUM, -SMALL)
         heading = QRectF(inner.left(), inner.top(), inner.width(), self._line)
         self._put(painter, heading, group.title, self._theme.colour("text"), bold=True)
-        top = self._write(painter, inner, heading.bottom(), group.facts, "muted") + TINY
+        top = self._write(painter, inner, heading.bottom(), group.facts, "muted")
+        if group.partitions:
+            top = self._write(painter, inner, top, group.partitions, "muted")
+        top += TINY
         for number, text in enumerate(filter(None, (group.filesystem, group.array))):
             box = QRectF(inner.left(), top, inner.width(), self._line + 2 * TINY)
             self._paint_layer(painter, box, text, 0.30 - 0.15 * number)
