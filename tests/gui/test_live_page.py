@@ -33,6 +33,7 @@ from ui.live.page import LivePage, line_text
 from ui.live.phase_bar import steps_of, usual_lengths
 from ui.live.words import NOTHING, format_rate, three_digits
 from ui.theme import Scheme, Theme
+from ui.widgets.formatting import tooltip
 
 pytestmark = [
     pytest.mark.gui,
@@ -754,6 +755,27 @@ def test_beneath_the_newest_second_stands_the_mean_so_far(
     for name in ("iops", "cpu", "wal"):
         assert page.numbers.tiles[name].beneath.text().startswith("mean ")
     assert "mean" not in page.numbers.tiles["p99"].beneath.text()  # a mean of percentiles is none
+
+
+def test_tiles_with_less_room_say_less_and_cut_no_word(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    cpu = page.numbers.tiles["cpu"]
+    whole = cpu.accessibleDescription()
+    assert whole.startswith("mean ")
+    assert " · I/O wait " in whole
+    longest = cpu.fontMetrics().horizontalAdvance(whole)
+    for label in (cpu.title, cpu.beneath):
+        label.setFixedWidth(longest)
+    qtbot.waitUntil(lambda: (cpu.title.text(), cpu.beneath.text()) == ("CPU of PostgreSQL", whole))
+    for label in (cpu.title, cpu.beneath):
+        label.setFixedWidth(cpu.fontMetrics().horizontalAdvance("CPU, cores, or"))
+    qtbot.waitUntil(lambda: cpu.title.text() == "CPU, cores")
+    assert cpu.beneath.text() == whole.partition(" · ")[0]
+    assert (cpu.title.toolTip(), cpu.beneath.toolTip()) == (tooltip("CPU of PostgreSQL"), tooltip(whole))
 
 
 def test_a_run_on_spare_disks_names_them_by_their_serial_numbers(

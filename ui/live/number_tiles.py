@@ -20,7 +20,7 @@ from app.live.snapshot import LiveNumbers, RunSnapshot
 from app.runfile.series import RunData
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.widgets.elided import ElidedLabel
+from ui.widgets.elided import ShortenedLabel
 from ui.widgets.plain_label import plain_label
 
 SPAN_S: Final = 60.0
@@ -92,6 +92,7 @@ Series = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _NUMBER_SCALE: Final = 2.3
 _LEAST_SCALE: Final = 1.0
+_BETWEEN: Final = " · "
 _USUAL: Final = "88,888"
 """What numbers are made to fit, so that their size does not change with every second."""
 
@@ -287,13 +288,13 @@ class NumberTile(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.title, self.beneath = ElidedLabel(self), ElidedLabel(self)
+        self.title, self.beneath = ShortenedLabel(self), ShortenedLabel(self)
         self.value, self.unit = plain_label(NOTHING, self), plain_label(spec.unit, self)
         self._scale = _NUMBER_SCALE
         for label in (self.value, self.unit):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(1)  # the type gives way, not the window
-        self.title.show_line(spec.title)
+        self.title.show_words(spec.title, spec.short)
         self.spark = SparkLine(theme, self)
         number = QHBoxLayout()
         number.setSpacing(SMALL)
@@ -342,7 +343,8 @@ class NumberTile(QFrame):
         """Show a number and a line beneath it."""
         if self.value.text() != value:
             self.value.setText(value)
-        self.beneath.show_line(beneath)
+        parts = beneath.split(_BETWEEN)
+        self.beneath.show_words(*(_BETWEEN.join(parts[:count]) for count in range(len(parts), -1, -1)))
         words = tr("no value") if value == NOTHING else f"{value} {self.spec.unit}"
         self.setAccessibleName(f"{self.spec.title}: {words}")
         self.setAccessibleDescription(beneath)
@@ -387,7 +389,7 @@ class BigNumbers(QWidget):
             if run.finished:
                 beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
             else:
-                beneath = " · ".join(filter(None, (mean_so_far(tile.spec, data), beneath)))
+                beneath = _BETWEEN.join(filter(None, (mean_so_far(tile.spec, data), beneath)))
             tile.tell(value, beneath)
             tile.spark.show_series(*tile.spec.series(data), now_s)
         self._fit()
