@@ -28,11 +28,12 @@ from app.runfile.writer import Json, Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
 from ui.live.header import join_problems
-from ui.live.number_tiles import NUMBERS, NumberTile, shown_numbers
+from ui.live.number_tiles import shown_numbers
 from ui.live.page import LivePage, line_text
 from ui.live.phase_bar import steps_of, usual_lengths
 from ui.live.words import NOTHING, format_rate, three_digits
 from ui.theme import Scheme, Theme
+from ui.widgets.formatting import tooltip
 
 pytestmark = [
     pytest.mark.gui,
@@ -756,21 +757,6 @@ def test_beneath_the_newest_second_stands_the_mean_so_far(
     assert "mean" not in page.numbers.tiles["p99"].beneath.text()  # a mean of percentiles is none
 
 
-def test_where_not_all_of_a_line_has_room_the_mean_gives_way_to_what_only_it_says(qtbot: QtBot) -> None:
-    (spec,) = [each for each in NUMBERS if each.id == "cpu"]
-    made = NumberTile(spec, Theme(Scheme.LIGHT))
-    qtbot.addWidget(made)
-    made.resize(900, 140)
-    made.show()
-    rest = "pgbench 0.31 · I/O wait 0.02"
-    made.tell("1.25", "mean 1.20", rest)
-    assert made.beneath.text() == f"mean 1.20 · {rest}"
-    made.resize(made.beneath.fontMetrics().horizontalAdvance(rest) + 60, 140)
-    assert made.beneath.text() == rest
-    assert made.accessibleDescription() == f"mean 1.20 · {rest}"
-    assert "mean 1.20" in made.beneath.toolTip()
-
-
 def test_before_the_first_run_the_charts_say_what_is_awaited(
     qtbot: QtBot, page: LivePage, bench: LiveBench
 ) -> None:
@@ -781,6 +767,27 @@ def test_before_the_first_run_the_charts_say_what_is_awaited(
     bench.release()
     qtbot.waitUntil(lambda: page.watched.ended)
     assert page.charts.shown.words_for_nothing == "It ended before its first run."
+
+
+def test_tiles_with_less_room_say_less_and_cut_no_word(
+    qtbot: QtBot, page: LivePage, bench: LiveBench
+) -> None:
+    bench.grow(bench.begin(1), 0, WARM_UP_S + 20)
+    with qtbot.waitSignal(page.poller.watched):
+        page.set_campaign(bench.folder)
+    cpu = page.numbers.tiles["cpu"]
+    whole = cpu.accessibleDescription()
+    assert whole.startswith("mean ")
+    assert " · I/O wait " in whole
+    longest = cpu.fontMetrics().horizontalAdvance(whole)
+    for label in (cpu.title, cpu.beneath):
+        label.setFixedWidth(longest)
+    qtbot.waitUntil(lambda: (cpu.title.text(), cpu.beneath.text()) == ("CPU of PostgreSQL", whole))
+    for label in (cpu.title, cpu.beneath):
+        label.setFixedWidth(cpu.fontMetrics().horizontalAdvance("CPU, cores, or"))
+    qtbot.waitUntil(lambda: cpu.title.text() == "CPU, cores")
+    assert cpu.beneath.text() == whole.partition(" · ")[0]
+    assert (cpu.title.toolTip(), cpu.beneath.toolTip()) == (tooltip("CPU of PostgreSQL"), tooltip(whole))
 
 
 def test_a_run_on_spare_disks_names_them_by_their_serial_numbers(

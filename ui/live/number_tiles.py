@@ -20,8 +20,7 @@ from app.live.snapshot import LiveNumbers, RunSnapshot
 from app.runfile.series import RunData
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
 from ui.theme import MEDIUM, SMALL, Theme
-from ui.widgets.elided import ElidedLabel
-from ui.widgets.formatting import tooltip
+from ui.widgets.elided import ShortenedLabel
 from ui.widgets.plain_label import plain_label
 
 SPAN_S: Final = 60.0
@@ -91,9 +90,9 @@ class SparkLine(QWidget):
 
 Series = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-_BETWEEN: Final = " · "
 _NUMBER_SCALE: Final = 2.3
 _LEAST_SCALE: Final = 1.0
+_BETWEEN: Final = " · "
 _USUAL: Final = "88,888"
 """What numbers are made to fit, so that their size does not change with every second."""
 
@@ -289,14 +288,13 @@ class NumberTile(QFrame):
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAutoFillBackground(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.title, self.beneath = ElidedLabel(self), ElidedLabel(self)
+        self.title, self.beneath = ShortenedLabel(self), ShortenedLabel(self)
         self.value, self.unit = plain_label(NOTHING, self), plain_label(spec.unit, self)
         self._scale = _NUMBER_SCALE
-        self._parts: tuple[str, ...] = ()
         for label in (self.value, self.unit):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setMinimumWidth(1)  # the type gives way, not the window
-        self.title.show_line(spec.title)
+        self.title.show_words(spec.title, spec.short)
         self.spark = SparkLine(theme, self)
         number = QHBoxLayout()
         number.setSpacing(SMALL)
@@ -341,27 +339,15 @@ class NumberTile(QFrame):
             self._scale = scale
             self.value.setFont(self._theme.number_font(scale, bold=True))
 
-    def tell(self, value: str, *beneath: str) -> None:
-        """Show a number and a line of these parts beneath it; its first gives way to the others."""
+    def tell(self, value: str, beneath: str) -> None:
+        """Show a number and a line beneath it."""
         if self.value.text() != value:
             self.value.setText(value)
-        self._parts = tuple(filter(None, beneath))
-        self._fit_beneath()
+        parts = beneath.split(_BETWEEN)
+        self.beneath.show_words(*(_BETWEEN.join(parts[:count]) for count in range(len(parts), -1, -1)))
         words = tr("no value") if value == NOTHING else f"{value} {self.spec.unit}"
         self.setAccessibleName(f"{self.spec.title}: {words}")
-        self.setAccessibleDescription(_BETWEEN.join(self._parts))
-
-    def _fit_beneath(self) -> None:
-        """Leave the first part of the line out where there is no room for all; the tool tip has them all."""
-        whole = _BETWEEN.join(self._parts)
-        fits = self.beneath.fontMetrics().horizontalAdvance(whole) <= self.beneath.width()
-        self.beneath.show_line(whole if fits else _BETWEEN.join(self._parts[1:] or self._parts))
-        self.beneath.setToolTip(tooltip(whole))
-
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_beneath()
+        self.setAccessibleDescription(beneath)
 
 
 class BigNumbers(QWidget):
@@ -388,7 +374,7 @@ class BigNumbers(QWidget):
     def clear(self) -> None:
         """Show that there is nothing yet."""
         for tile in self.tiles.values():
-            tile.tell(NOTHING)
+            tile.tell(NOTHING, "")
             tile.spark.show_series(np.empty(0), np.empty(0), 0.0)
 
     def show_run(self, run: RunSnapshot) -> None:
@@ -399,11 +385,12 @@ class BigNumbers(QWidget):
         end_s = (data.last_ms - data.origin_ms) / 1000
         now_s = min(end_s, data.end_s) if run.finished else end_s
         for tile in self.tiles.values():
-            value = tile.spec.value(numbers)
+            value, beneath = tile.spec.value(numbers), tile.spec.beneath(numbers, data)
             if run.finished:
-                tile.tell(value, _mean_words(tile.spec.id, numbers, data) if summarised else "")
+                beneath = _mean_words(tile.spec.id, numbers, data) if summarised else ""
             else:
-                tile.tell(value, mean_so_far(tile.spec, data), tile.spec.beneath(numbers, data))
+                beneath = _BETWEEN.join(filter(None, (mean_so_far(tile.spec, data), beneath)))
+            tile.tell(value, beneath)
             tile.spark.show_series(*tile.spec.series(data), now_s)
         self._fit()
 

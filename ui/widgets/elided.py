@@ -6,7 +6,7 @@ Other languages are longer than English, and Qt cuts the texts of lists and chec
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -53,6 +53,30 @@ class ElidedLabel(QLabel):
         text = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(room, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), text)
+
+
+class ShortenedLabel(ElidedLabel):
+    """A label of one line that has shorter words for less room; the longest are in its tool tip."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._words: tuple[str, ...] = ("",)
+
+    def show_words(self, *words: str) -> None:
+        """Show the first of these that has room, else the last."""
+        self._words = words
+        self._choose()
+
+    def _choose(self) -> None:
+        room, metrics = self.contentsRect().width(), self.fontMetrics()
+        fits = (each for each in self._words if metrics.horizontalAdvance(each) <= room)
+        self.show_line(next(fits, self._words[-1]))
+        self.setToolTip(tooltip(self._words[0]))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._choose()
 
 
 class ElidedComboBox(QComboBox):

@@ -18,7 +18,6 @@ from PySide6.QtGui import (
     QTextTable,
 )
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
@@ -33,12 +32,13 @@ from app.domain.text import tr
 from app.manual.chapters import CHAPTERS, chapter_text, chapter_title
 from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from ui.widgets.tab_order import OrderedDialog
 
 _CELL_PADDING: Final = 5
 _CODE: Final = QTextFormat.Property.BlockCodeFence
 
 
-class ManualWindow(QDialog):
+class ManualWindow(OrderedDialog):
     """Not modal: it may stand beside the window.
 
     Attributes:
