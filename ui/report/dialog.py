@@ -11,6 +11,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QSettings, QSize, QStandardPaths, Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
+    QDialog,
     QDialogButtonBox,
     QFileDialog,
     QFrame,
@@ -34,7 +35,6 @@ from ui.report.taken_text import TakenText
 from ui.report.wishes_form import WishesForm
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.plain_label import plain_label
-from ui.widgets.tab_order import OrderedDialog
 
 _GROUP: Final = "report"
 _SIZE: Final = QSize(1020, 700)
@@ -73,7 +73,7 @@ class _Relay(QObject):
     paged = Signal(int, int)
 
 
-class ReportDialog(OrderedDialog):
+class ReportDialog(QDialog):
     """Asks, writes, and closes itself.
 
     Signals:
@@ -131,7 +131,6 @@ class ReportDialog(OrderedDialog):
         area.setWidget(fields)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setMinimumWidth(fields.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
         both = QHBoxLayout()

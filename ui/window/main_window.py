@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.errors import FootingError
@@ -19,7 +19,6 @@ from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.message_bar import Notice
-from ui.widgets.tab_order import OrderedWindow
 from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns
@@ -36,6 +35,7 @@ from ui.window.commands.deferred import (
     sweep,
 )
 from ui.window.commands.tool_bar import ToolBar
+from ui.window.commands.tools import ToolContext, ToolUser
 from ui.window.files.opening import RunOpener, holds_runs, open_folder_of
 from ui.window.files.run_actions import RunCare
 from ui.window.library.model import MIME_TYPE
@@ -57,7 +57,7 @@ _FRAME = QSize(16, 40)
 """What a window manager may put around a window."""
 
 
-class MainWindow(OrderedWindow):
+class MainWindow(QMainWindow):
     """Start page, saved runs, live campaign, replay.
 
     Attributes:
@@ -102,7 +102,7 @@ class MainWindow(OrderedWindow):
         self.campaigns = CampaignPages(self, theme, library, settings.qt)
         self.care = RunCare(self, theme, self.runs_page.model, self.reader, self.notice.tell)
         self.runs_page.library.folder = library
-        self.tools = tools.ToolUser(self, self._tool_context)
+        self.tools = ToolUser(self, self._tool_context)
         self.commands = make_actions(self, {**self._deeds(), **self.tools.deeds()})
         self._lay_out()
         self._connect()
@@ -400,9 +400,9 @@ class MainWindow(OrderedWindow):
         for name, enabled in states.items():
             self.commands[name].setEnabled(enabled)
 
-    def _tool_context(self, page: QWidget | None, show_page: Callable[[QWidget], None]) -> tools.ToolContext:
+    def _tool_context(self, page: QWidget | None, show_page: Callable[[QWidget], None]) -> ToolContext:
         model = self.runs_page.model
-        return tools.ToolContext(
+        return ToolContext(
             window=self,
             theme=self._theme,
             settings=self._settings.qt,

@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, QSettings, Qt, Signal
 from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
+    QDialog,
     QFrame,
     QHBoxLayout,
     QPushButton,
@@ -38,7 +39,6 @@ from ui.icons import set_icon
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain
 from ui.widgets.formatting import one_line, tooltip
-from ui.widgets.tab_order import OrderedDialog
 from ui.widgets.texts import Rule, Text
 from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
@@ -131,7 +131,7 @@ _HELP_EMS: Final = 105
 """Below these widths in characters the steps vanish, and the panel lies under the page."""
 
 
-class Wizard(OrderedDialog):
+class Wizard(QDialog):
     """Asks for a campaign, one question a page.
 
     Attributes:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import PySide6
 from PySide6.QtCore import QEvent, Qt, qVersion
 from PySide6.QtGui import QKeySequence, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QDialogButtonBox, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app import VERSION
@@ -20,7 +20,6 @@ from app.domain.text import tr
 from app.storage.layout.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
-from ui.widgets.tab_order import OrderedDialog
 from ui.window.commands.commands import KEYS
 from ui.window.commands.tools import shown_commands
 
@@ -44,7 +43,7 @@ def key_lines() -> tuple[tuple[str, str], ...]:
     return (*commands, *((key.keys, key.help) for key in KEYS))
 
 
-class HelpWindow(OrderedDialog):
+class HelpWindow(QDialog):
     """Not modal: it may stand beside the window.
 
     Attributes:

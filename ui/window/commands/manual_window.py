@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QTextTable,
 )
 from PySide6.QtWidgets import (
+    QDialog,
     QHBoxLayout,
     QLineEdit,
     QListWidget,
@@ -32,13 +33,12 @@ from app.domain.text import tr
 from app.manual.chapters import CHAPTERS, chapter_text, chapter_title
 from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
-from ui.widgets.tab_order import OrderedDialog
 
 _CELL_PADDING: Final = 5
 _CODE: Final = QTextFormat.Property.BlockCodeFence
 
 
-class ManualWindow(OrderedDialog):
+class ManualWindow(QDialog):
     """Not modal: it may stand beside the window.
 
     Attributes:
