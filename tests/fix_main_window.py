@@ -77,7 +77,7 @@ def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> 
     for window in opened:
         window.close_without_question()
         window.deleteLater()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def until_read(qtbot: QtBot, window: MainWindow) -> None:

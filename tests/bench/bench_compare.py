@@ -137,7 +137,7 @@ def main() -> None:
                 bands += ticks(page, 12)
             page.stop()
             page.hide()
-            finish_background(30)
+            finish_background(120)
         tell("click to overlay (300)", overlays)
         tell("and to the verdict", verdicts)
         tell("tick of a run (16)", toggles)

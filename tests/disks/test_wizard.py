@@ -83,7 +83,7 @@ def open_wizard(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenWizard]:
         yield make
         for wizard in made:
             wizard.close()
-        assert finish_background(30)
+        assert finish_background(120)
 
 
 def row_of(wizard: Wizard, device: str) -> DiskRow | None:

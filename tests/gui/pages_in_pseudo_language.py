@@ -84,7 +84,7 @@ class Looks:
 
     def at(self, name: str, window: QWidget) -> None:
         self.qtbot.wait(60)
-        assert finish_background(30)
+        assert finish_background(120)
         self.qtbot.wait(20)
         size = window.window().size()
         if size.width() > SIZE[0] or size.height() > SIZE[1]:

@@ -93,7 +93,7 @@ def page(qtbot: QtBot, paths: list[Path]) -> Iterator[ComparePage]:
     made.choose_view("table")
     yield made
     made.stop()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def put_new_in(monkeypatch: pytest.MonkeyPatch, place: int) -> None:

@@ -66,7 +66,7 @@ def page(qtbot: QtBot, light: Theme, own_state: Path) -> Iterator[ComparePage]:
     made.show()
     yield made
     made.stop()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def show(qtbot: QtBot, page: ComparePage, paths: Sequence[Path]) -> None:

@@ -67,7 +67,7 @@ def page(qtbot: QtBot) -> Iterator[ComparePage]:
     made.show()
     yield made
     made.stop()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def show(qtbot: QtBot, page: ComparePage, paths: Sequence[Path], focus: str = "") -> None:
@@ -245,7 +245,7 @@ def test_dark_and_light_are_different_pictures(qtbot: QtBot, tmp_path: Path) -> 
     theme.set_scheme(Scheme.DARK)
     assert pixels(page.view.figure.sheet).mean() < light - 50
     page.stop()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 # --- over time ------------------------------------------------------------------------------------

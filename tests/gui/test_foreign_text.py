@@ -173,7 +173,7 @@ def evil_run(path: Path, number: int = 0) -> Path:
 @pytest.fixture
 def nothing_left() -> Iterator[None]:
     yield
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def test_the_main_window_with_library_charts_and_facts(
@@ -189,7 +189,7 @@ def test_the_main_window_with_library_charts_and_facts(
     window.runs_page.model.choose(str(path) for path in library.rglob("*evil*.footing"))
     window.pages.setCurrentWidget(window.runs_page)
     qtbot.wait(50)
-    assert finish_background(30)
+    assert finish_background(120)
     qtbot.wait(50)
     walk = Walk().all()
     assert walk.wrong == []
@@ -208,7 +208,7 @@ def test_the_compare_page_in_each_of_its_views(qtbot: QtBot, tmp_path: Path, not
     for index in range(page.tabs.count()):
         page.tabs.setCurrentIndex(index)
         qtbot.wait(30)
-        assert finish_background(30)
+        assert finish_background(120)
         walk.all()
     page.stop()
     assert walk.wrong == []

@@ -179,7 +179,7 @@ def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
     for index in range(page.tabs.count()):
         page.tabs.setCurrentIndex(index)
         qtbot.wait(50)
-        assert finish_background(30)
+        assert finish_background(120)
         qtbot.wait(50)
         for each in telling(page):
             words = described(each)
@@ -203,7 +203,7 @@ def test_a_sweep_and_a_heat_map_tell_their_places(
     said: dict[str, str] = {}
     for index in range(page.tabs.count()):
         page.tabs.setCurrentIndex(index)
-        assert finish_background(30)
+        assert finish_background(120)
         qtbot.wait(50)
         said |= {page.tabs.tabText(index): described(each) for each in telling(page)}
     assert re.search(r"btrfs: 10 3,2\d\d, 20 2,8\d\d, 40 ", said["Sweep"]), said["Sweep"]

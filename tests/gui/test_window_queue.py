@@ -103,7 +103,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueueBenc
     yield bench
     runner.stop()
     made.stop()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def test_they_are_measured_one_after_the_other_also_where_one_fails(qtbot: QtBot, bench: QueueBench) -> None:
@@ -361,4 +361,4 @@ def test_real_runners_that_cannot_begin_follow_each_other(qtbot: QtBot, tmp_path
     assert not runner.is_busy
     runner.stop()
     made.stop()
-    assert finish_background(30)
+    assert finish_background(120)

@@ -117,7 +117,7 @@ def make_wizard(qtbot: QtBot) -> Iterator[MakeWizard]:
     for wizard in made:
         wizard.asking.stop()
         wizard.close()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def known_draft() -> CampaignDraft:

@@ -100,7 +100,7 @@ def open_wizard(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     yield make
     for wizard in made:
         wizard.close()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def draft_here(*, disks: int = 0) -> CampaignDraft:

@@ -127,7 +127,7 @@ def open_wizard(qtbot: QtBot, tmp_path: Path, machinery: Machinery) -> Iterator[
     yield make
     for wizard in made:
         wizard.close()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def draft_on_disks(count: int = 0, *, wal: int = 0) -> CampaignDraft:

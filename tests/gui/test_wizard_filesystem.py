@@ -61,7 +61,7 @@ def open_page(qtbot: QtBot, tmp_path: Path) -> Iterator[OpenPage]:
     yield make
     for wizard in made:
         wizard.close()
-    assert finish_background(30)
+    assert finish_background(120)
 
 
 def found(page: FilesystemPage) -> list[str]:
