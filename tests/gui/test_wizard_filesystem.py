@@ -18,7 +18,7 @@ from app.domain.storage_plan.plan import Role
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import SizeChoice, Step
 from app.draft.matrix.cells import cell_rows
-from tests.gui.test_wizard_disks import Machinery, draft_on_disks
+from tests.gui.test_wizard_disks import ENVIRONMENT, Machinery, draft_on_disks
 from tests.made_disks import SPARE
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
@@ -307,6 +307,7 @@ def test_data_that_fits_into_memory_many_times_says_so_beside_its_size(open_page
     draft = draft_on_disks(1)
     wizard = open_page(draft).window()
     assert isinstance(wizard, Wizard)
+    draft.environment = ENVIRONMENT  # the window was activated, and may have read this machine meanwhile
     wizard.flow.step = Step.WORKLOAD
     wizard._open_page()
     note = wizard.pages[Step.WORKLOAD].fields["workload.size"].note
