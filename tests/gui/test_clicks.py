@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
+from shiboken6 import isValid
 
 from tests.gui.test_wizard_dimensions import Clicks
 from ui.race.starting import RaceStarter
@@ -66,7 +67,7 @@ def test_four_clicks_lead_from_the_first_page_to_a_report_on_disk(
     (made,) = tmp_path.glob("*.pdf")
     qtbot.waitUntil(lambda: made.read_bytes()[-1024:].rstrip().endswith(b"%%EOF"), timeout=PATIENCE_MS)
     assert click.count == 4
-    dialog.close()
+    qtbot.waitUntil(lambda: not isValid(dialog) or not dialog.isVisible())  # it closes itself
 
 
 def test_two_clicks_lead_from_the_first_page_to_a_race(qtbot: QtBot, window: MainWindow) -> None:
