@@ -67,7 +67,6 @@ class LoadConsent:
 
 
 _NO_SERVERS: Final[Servers] = {}
-_BRIEFLY_S: Final = 1.0
 
 
 def open_servers(
@@ -119,15 +118,15 @@ def open_servers(
     return opened
 
 
-def look_briefly(connection_string: str) -> OpenServer:
-    """Return what a server is, watched for a moment only; nothing is refused and nothing made.
+def look_there(connection_string: str) -> OpenServer:
+    """Return what a server is, and what others do there; takes ten seconds, nothing is refused or made.
 
     Raises:
         TargetError: it cannot be reached, or is too old.
     """
     address, connection = open_address(connection_string)
     with connection:
-        return OpenServer(address, look_at_server(connection, address, OWN_DATABASE, look_s=_BRIEFLY_S))
+        return OpenServer(address, look_at_server(connection, address, OWN_DATABASE))
 
 
 def names_of(campaign: Campaign) -> tuple[str, ...]:
