@@ -25,6 +25,7 @@ from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line, run_name
 from ui.widgets.plain_label import mnemonic_label
+from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Text
 from ui.window.library.model import LibraryModel
 from ui.window.library.reader import LibraryReader
@@ -46,6 +47,7 @@ class RunDetails(QDialog):
         self, runs: Sequence[ListedRun], theme: Theme, done: Callable[[], None], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
+        go_as_read(self)
         self._runs = tuple(runs)
         self._done = done
         self._op: BackgroundOp[None] | None = None
