@@ -129,6 +129,13 @@ class RunDetails(QDialog):
         self.save.setEnabled(True)
         self.problem.setText(f"{error.message} {error.hint}".strip())
         self.problem.show()
+        self._grow()
+
+    def _grow(self) -> None:
+        """Be as high as what is shown needs: Qt reckons with one line of a text that is broken."""
+        layout = self.layout()
+        if layout is not None:
+            self.resize(self.width(), max(self.height(), layout.totalHeightForWidth(self.width())))
 
 
 def _annotate_all(wanted: Sequence[tuple[Path, Annotations]]) -> None:
