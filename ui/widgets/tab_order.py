@@ -7,7 +7,7 @@ for a stop of its own, and so jumps over what stands before the part that gets i
 Here Python looks at the widgets only while a person presses Tab, through a shortcut, and leaves the step to
 Qt. It must not be done by overriding `focusNextPrevChild`, which made tests of the wizard crash: Qt calls
 that also when what has the focus is hidden or disabled, thus while a page is replaced and its parts go. Nor
-may layouts be asked: their items are no QObjects, and what Python holds of one (`QLayout.itemAt`) says that it
+may layouts be asked: their items are no QObjects, and what Python holds of one (`itemAt`) says that it
 is valid when Qt has freed the item.
 """
 
