@@ -39,7 +39,9 @@ def test_over_a_package_in_whose_middle_dpkg_was_killed_nothing_is_installed(
     """dpkg knows no file of it yet, and the package would refuse to go on over a copy from a checkout."""
     outcome = called(scripts, f"dpkg-query() {{ printf '{state}'; }}; refuse_half_installed; echo free")
     assert (outcome.returncode, outcome.stdout) == (1, "")
-    assert f"belongs to the package pgfooting-helper, which is {state}. Nothing was changed." in outcome.stderr
+    assert (
+        f"belongs to the package pgfooting-helper, which is {state}. Nothing was changed." in outcome.stderr
+    )
 
 
 @pytest.mark.parametrize("answer", ["printf not-installed", "printf config-files", "return 1"])
