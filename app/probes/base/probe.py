@@ -52,6 +52,7 @@ class ServerSources:
         wal_directory: folder of the WAL on a filesystem of its own; None also where it lies with the data.
         reason: a sentence: why something is not known.
         tablespaces: what lies there ("tables", "indexes") and its folder, on a filesystem of its own each.
+        database: whose sessions are pgbench's, where others may have sessions too; None for all sessions.
     """
 
     conninfo: str | None = field(default=None, repr=False)
@@ -60,6 +61,7 @@ class ServerSources:
     wal_directory: str | None = None
     reason: str = ""
     tablespaces: tuple[tuple[str, str], ...] = ()
+    database: str | None = None
 
     @property
     def data_folder(self) -> str:
