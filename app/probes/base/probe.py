@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from app.domain.metrics import Sample
+from app.probes.base.ssh import RemoteMachine
 
 Clock = Callable[[], float]
 
@@ -52,6 +53,7 @@ class ServerSources:
         wal_directory: folder of the WAL on a filesystem of its own; None also where it lies with the data.
         reason: a sentence: why something is not known.
         tablespaces: what lies there ("tables", "indexes") and its folder, on a filesystem of its own each.
+        elsewhere: the machine that the server is on, where that is not this one and may be asked.
     """
 
     conninfo: str | None = field(default=None, repr=False)
@@ -60,6 +62,7 @@ class ServerSources:
     wal_directory: str | None = None
     reason: str = ""
     tablespaces: tuple[tuple[str, str], ...] = ()
+    elsewhere: RemoteMachine | None = None
 
     @property
     def data_folder(self) -> str:

@@ -179,7 +179,9 @@ def _devices(*storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ...]:
     found: dict[str, DeviceFacts] = {}
     for storage in storages:
         for name, facts in _dict(storage.get("devices")).items():
-            device = _device(name[:MOST_CHARACTERS], _dict(facts))
+            if not isinstance(facts, Mapping):  # why there are none
+                continue
+            device = _device(name[:MOST_CHARACTERS], facts)
             if name not in found or device.is_counted:
                 found[name] = device
     return tuple(found.values())
