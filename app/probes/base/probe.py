@@ -132,6 +132,8 @@ class Probe(ABC):
         label: what people read.
         cost_note: what a read costs, measured by tests/bench/bench_sampler.py.
         blocking: a read may wait for another process; such a probe gets a thread of its own.
+        of_machine: it reads the machine that it runs on, as if the server were there: left out where the
+            server's own machine is asked.
         omissions: what it cannot give although it works; complete after the first `read` that yields.
     """
 
@@ -139,6 +141,7 @@ class Probe(ABC):
     label: ClassVar[str]
     cost_note: ClassVar[str]
     blocking: ClassVar[bool] = False
+    of_machine: ClassVar[bool] = True
     omissions: tuple[MissingMetric, ...] = ()
 
     @abstractmethod

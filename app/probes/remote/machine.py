@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from app.domain.metrics import Sample
-from app.probes.base.fact_tree import Facts
 from app.probes.base.ssh import RemoteMachine
 from app.probes.remote.clocks import ClockOffset
 from app.probes.remote.connection import ANSWER_TIMEOUT_S, RemoteAnswer, RemoteConnection
-from app.probes.remote.facts import RemoteFacts, remote_fact_tree, sort_facts
+from app.probes.remote.facts import RemoteFacts, sort_facts
 from app.probes.remote.lines import LineKind, RemoteLine
 from app.probes.remote.linux import USUAL_PAGE_BYTES, USUAL_TICKS_PER_S, LinuxSamples, LinuxUnits
 from app.probes.remote.tables import TableSamples
@@ -63,20 +62,6 @@ def ask_facts(connection: Asked, machine: RemoteMachine) -> RemoteFacts:
     return sort_facts(
         connection.ask("facts", LineKind.END, machine.folder or _NOWHERE, _FACTS_TIMEOUT_S).lines
     )
-
-
-def read_remote_facts(machine: RemoteMachine, connect: Connect = connect_by_ssh) -> Facts:
-    """Return the facts of a machine, as `app.probes.facts.environment.read_facts` has those of this one.
-
-    Raises:
-        ProbeUnavailable: it cannot be reached; says why.
-    """
-    connection = connect(machine)
-    try:
-        connection.open()
-        return remote_fact_tree(ask_facts(connection, machine), connection.clock())
-    finally:
-        connection.close()
 
 
 class RemoteWatch:

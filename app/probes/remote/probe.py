@@ -25,6 +25,7 @@ class RemoteMachineProbe(Probe):
     label = tr("Machine of the server, over ssh")
     cost_note = tr("about 3 ms of CPU time there a second on Linux, nothing else is started there")
     blocking: ClassVar[bool] = True
+    of_machine: ClassVar[bool] = False
 
     def __init__(self, connect: Connect = connect_by_ssh) -> None:
         self._connect = connect

@@ -18,13 +18,14 @@ from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
 from app.probes.remote import connection as connection_module
 from app.probes.remote.connection import PROGRAM, Launch, RemoteConnection
+from app.probes.remote.environment import FactReading
 from app.probes.remote.lines import LineKind
-from app.probes.remote.machine import read_remote_facts
 from app.probes.remote.probe import RemoteMachineProbe
 from app.probes.sampling.probe_slot import ProbeSlot, SourceState
+from app.probes.sampling.registry import make_probes
 from app.process.account import current_account
 from app.process.starter import spawn
-from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.environment import ReachedFacts, read_environment_facts
 
 PATIENCE_S = 60
 HERE = SshDestination("here")
@@ -60,6 +61,9 @@ def hostile(text: str) -> Launch:
 
 AS_OURS = 'read -r token; token=${token#token=}; printf "pgfooting %s H\\t1\\tLinux\\n" "$token"; '
 """A far side that begins like ours."""
+
+ASKED = AS_OURS + 'while read -r line && [ "$line" != main ]; do :; done; '
+"""The same that goes on when it has the whole program."""
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -228,9 +232,7 @@ def test_an_ssh_that_is_not_installed_is_told() -> None:
 def test_answers_of_earlier_requests_and_out_of_order_are_thrown_away() -> None:
     sample = 'printf "pgfooting %s S\\t%s\\tuptime=%s\\n" "$token"'
     answers = f'while read -r request; do {sample} 9 9; {sample} 0 0; {sample} "${{request#tick }}" 5; done'
-    asked = RemoteConnection(
-        HERE, hostile(AS_OURS + 'while read -r line && [ "$line" != main ]; do :; done; ' + answers)
-    )
+    asked = RemoteConnection(HERE, hostile(ASKED + answers))
     asked.open()
     for number in ("1", "2", "3"):
         assert asked.ask("tick", LineKind.SAMPLE, number).last.fields == (number, "uptime=5")
@@ -274,7 +276,7 @@ def test_lines_that_come_every_second_and_nobody_asks_for_are_bounded() -> None:
     line = 'printf "pgfooting %s L\\tvmstat\\t%s\\n" "$token" $i'
     flood = f"i=0; while [ $i -lt 1000 ]; do {line}; i=$((i+1)); done; "
     end = 'printf "pgfooting %s E\\tfacts\\n" "$token"; sleep 60'
-    asked = RemoteConnection(HERE, hostile(AS_OURS + flood + end))
+    asked = RemoteConnection(HERE, hostile(ASKED + "read -r request; " + flood + end))
     asked.open()
     asked.ask("facts", LineKind.END, "/")
     kept = asked.take_live()
@@ -374,14 +376,61 @@ def test_facts_of_a_machine_are_those_that_a_run_file_knows() -> None:
     def connect(machine: RemoteMachine) -> RemoteConnection:
         return RemoteConnection(machine.destination, started("sh"))
 
-    tree = read_remote_facts(RemoteMachine(HERE, "/"), connect)
-    told = read_environment_facts(tree)
+    sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
+    reading = FactReading(sources, connect)
+    reading.read()
+    told = read_environment_facts(reading.facts)
     assert told.kernel == os.uname().release
     assert told.online_cpus == os.sysconf("SC_NPROCESSORS_ONLN")
     assert told.memory_bytes
     assert told.filesystem
-    with pytest.raises(ProbeUnavailable):
-        read_remote_facts(
-            RemoteMachine(HERE, "/"),
-            lambda machine: RemoteConnection(machine.destination, hostile("exit 255")),
-        )
+    assert told.reached.words == "ssh, Linux"
+    reading.read_changing()
+    assert "storage" not in reading.facts
+    assert read_environment_facts(reading.facts).memory_bytes == told.memory_bytes
+
+
+def test_a_machine_that_cannot_be_asked_is_never_taken_for_this_one() -> None:
+    refused = hostile("echo 'Permission denied (publickey).' >&2; exit 255")
+    sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
+    reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, refused))
+    reading.read()
+    told = read_environment_facts(reading.facts)
+    assert told.reached.words.startswith("ssh, in vain: here refused")
+    assert told.online_cpus is None
+    assert told.kernel == ""
+
+
+def test_facts_that_are_awaited_can_be_called_off() -> None:
+    silent = hostile(AS_OURS + "exec sleep 600")
+    sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
+    reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, silent))
+    thread = threading.Thread(target=reading.read)
+    thread.start()
+    reading.interrupt()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert "reached" in reading.facts
+
+
+def test_the_machine_of_the_server_takes_the_place_of_this_one_and_pgbench_stays() -> None:
+    local = {probe.id for probe in make_probes(ServerSources())}
+    remote = {probe.id for probe in make_probes(ServerSources(elsewhere=RemoteMachine(HERE)))}
+    assert "remote-machine" not in local
+    assert remote == {"remote-machine", "processes", "run-queue", "postgres-statistics", "wait-events"}
+    assert remote - {"remote-machine"} <= local
+
+
+@pytest.mark.parametrize(
+    ("reached", "words"),
+    [
+        (ReachedFacts(), ""),
+        (ReachedFacts("ssh", "Linux", clock_offset_s=0.2, clock_bound_s=0.1), "ssh, Linux"),
+        (ReachedFacts("ssh", "Linux", clock_offset_s=86400.0, clock_bound_s=0.1), "ahead"),
+        (ReachedFacts("ssh", "Linux", clock_offset_s=-86400.0, clock_bound_s=0.1), "behind"),
+        (ReachedFacts("ssh", "FreeBSD", is_tried=False), "not tried on a real system"),
+    ],
+)
+def test_how_a_machine_was_asked_is_told_in_words(reached: ReachedFacts, words: str) -> None:
+    assert words in reached.words
+    assert bool(words) == bool(reached.words)

@@ -17,8 +17,8 @@ import pytest
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
 from app.probes.remote.connection import RemoteConnection
+from app.probes.remote.environment import FactReading
 from app.probes.remote.lines import LineKind
-from app.probes.remote.machine import read_remote_facts
 from app.probes.remote.probe import RemoteMachineProbe
 from app.probes.sampling.probe_slot import ProbeSlot, SourceState
 from app.runfile.metadata.environment import read_environment_facts
@@ -42,7 +42,9 @@ def refusal(destination: SshDestination) -> str:
 
 
 def test_facts_come_over_ssh_with_the_round_trip_and_nothing_stays_there(ssh_server: SshServer) -> None:
-    tree = read_remote_facts(RemoteMachine(ssh_server.destination, "/"))
+    reading = FactReading(ServerSources(elsewhere=RemoteMachine(ssh_server.destination, "/")))
+    reading.read()
+    tree = reading.facts
     assert read_environment_facts(tree).kernel == os.uname().release
     reached = tree["reached"]
     assert isinstance(reached, dict)
