@@ -101,16 +101,13 @@ def make_key(path: Path) -> None:
     subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)), check=True)
 
 
-@pytest.fixture
-def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
-    if sshd_program() is None or shutil.which("ssh") is None:
-        pytest.skip("no sshd or no ssh here")
+def make_server(folder: Path) -> SshServer:
+    """Return a server with keys and configurations in a folder; it is not started."""
     if os.geteuid() == 0 and not Path("/run/sshd").is_dir():
         Path("/run/sshd").mkdir(mode=0o755)  # where Debian's sshd of root separates its privileges
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = int(taken.getsockname()[1])
-    folder = tmp_path / "ssh"
     folder.mkdir(mode=0o700)
     for name in ("host", "other", "key", "stranger"):
         make_key(folder / name)
@@ -133,6 +130,14 @@ def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
     server = SshServer(folder, port)
     server.configure_client()
     server.know()
+    return server
+
+
+@pytest.fixture
+def ssh_server(tmp_path: Path) -> Iterator[SshServer]:
+    if sshd_program() is None or shutil.which("ssh") is None:
+        pytest.skip("no sshd or no ssh here")
+    server = make_server(tmp_path / "ssh")
     server.start()
     yield server
     server.stop()
