@@ -3,8 +3,8 @@
     python -m tests.bench.bench_remote_machine [--seconds 30] [--delay 0 5 50]
 
 An sshd of its own on this machine plays the far side, behind a line that delays both directions together by
-so many milliseconds. Far side: the CPU time of the shell with all that it starts, and that of sshd's processes
-for the connection. Limits: 1 % of a core there, 2 s from reading the counters to the tick that brings them.
+so many milliseconds. Far side: the CPU time of the shell with all that it starts, and of sshd's processes for
+the connection. Limits: 1 % of a core there, 2 s from reading the counters to the tick that brings them.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def measure(server: SshServer, seconds: float, delay_ms: float) -> bool:
     answer_s = max(seen.behind_s, default=float("inf"))
     behind_s = answer_s + delay_ms / 1000
     print(
-        f"round trip {delay_ms:g} ms, {took_s:.0f} s: {len(seen.behind_s)} seconds told, {seen.missed} missed,"
-        f" {len(seen.series)} series:\n"
+        f"round trip {delay_ms:g} ms, {took_s:.0f} s: {len(seen.behind_s)} seconds told, {seen.missed}"
+        f" missed, {len(seen.series)} series:\n"
         f"  CPU there {sum(used.values()):.2f} s = {percent:.2f} % of a core (of it sshd {of_sshd:.2f} s),"
         f" limit {MOST_PERCENT:g} %\n"
         f"  charts at most {behind_s:.2f} s behind, limit {MOST_BEHIND_S:g} s"
