@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +64,12 @@ class SshServer:
         assert self.process is not None
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return [int(word) for word in children.split()]
+
+    def cut(self, sessions: list[int]) -> None:
+        """End connections as a machine does that loses its power: without a word of the program there."""
+        for pid in sessions:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def stop(self) -> None:
         if self.process is not None:
