@@ -288,3 +288,21 @@ def machine_label(facts: EnvironmentFacts) -> str:
     if isinstance(facts.memory_bytes, int):
         parts.append(format_size(facts.memory_bytes))
     return ", ".join(parts)
+
+
+def machine_rows(facts: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
+    """Return what a person is told of a machine before load starts there, as (what, value)."""
+    if facts.reached.reason:
+        return ((tr("Machine"), facts.reached.words),)
+    unknown = tr("not known")
+    disks = "; ".join(f"{each.name}: {each.words}" for each in facts.devices if each.is_counted)
+    options = ",".join(facts.mount_options)
+    rows = (
+        (tr("Machine"), machine_label(facts) or unknown),
+        (tr("System"), ", ".join(each for each in (facts.distribution, facts.kernel) if each) or unknown),
+        (tr("Virtual machine"), facts.virtual_machine),
+        (tr("Filesystem"), " ".join(each for each in (facts.filesystem, options) if each) or unknown),
+        (tr("Disks"), disks or unknown),
+        (tr("Asked over"), facts.reached.words),
+    )
+    return tuple((what, value) for what, value in rows if value)

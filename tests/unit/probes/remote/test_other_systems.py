@@ -14,7 +14,7 @@ from app.probes.remote.clocks import ClockOffset
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 from app.probes.remote.lines import LineKind, RemoteLine
 from app.probes.remote.tables import DEVICE_READERS, ColumnReader, TableSamples, disk_of
-from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.environment import machine_rows, read_environment_facts
 
 DATA = Path(__file__).parents[3] / "data/probes/remote"
 
@@ -241,3 +241,15 @@ def test_endless_facts_take_no_more_memory_than_a_machine_tells() -> None:
         for number in range(5000)
     )
     assert max(len(each) for each in (facts.named, facts.devices, facts.properties, facts.output)) <= 500
+
+
+def test_what_a_person_is_told_of_a_machine_names_what_is_not_known() -> None:
+    rows = dict(
+        machine_rows(read_environment_facts(remote_fact_tree(sorted_facts("freebsd-facts.txt"), None)))
+    )
+    assert rows["Machine"].endswith("4 CPUs, 3.96 GiB")
+    assert rows["Filesystem"] == "ufs local,soft-updates"
+    assert rows["Disks"] == "not known"
+    assert rows["Asked over"] == "ssh, FreeBSD, reading it was not tried on a real system"
+    refused = machine_rows(read_environment_facts({"reached": {"over": "ssh", "unreadable": "it refused"}}))
+    assert refused == (("Machine", "ssh, in vain: it refused"),)
