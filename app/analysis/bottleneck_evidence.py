@@ -10,6 +10,7 @@ from typing import Final
 from app.analysis.bottleneck import Bottleneck, Cause, DeviceEvidence, Evidence, find_bottleneck
 from app.analysis.io_baseline import read_used_shares
 from app.analysis.labels import one_line
+from app.domain.campaign.configuration import ServerTarget
 from app.domain.text import tr
 from app.probes.sources.wait_events import GROUPS
 from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
@@ -114,6 +115,21 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) and 0 <= value <= _MOST else None
 
 
+def limit_elsewhere(evidence: Evidence) -> Bottleneck:
+    """Return what limited a run on a server elsewhere: what is of this machine is pgbench's alone.
+
+    A server that waits for its client waits for the network as well, which nothing tells apart.
+    """
+    there = replace(
+        evidence, busy=None, server=None, queueing=None, io_some=None, memory_some=None, devices=()
+    )
+    found = find_bottleneck(there)
+    if found.cause is not Cause.PGBENCH or there.pgbench_is_saturated:
+        return found
+    told = tr("the server waited for round trips of the network, or for pgbench, which nothing tells apart")
+    return Bottleneck(Cause.NOT_KNOWN, (told,))
+
+
 def read_bottleneck(run: RunFile) -> Bottleneck:
     """Return what limited a run, by its file.
 
@@ -132,4 +148,6 @@ def read_bottleneck(run: RunFile) -> Bottleneck:
         rate=offered_load(told).rate_tps,
         tps=told.printed("tps"),
     )
+    if told.target.kind == ServerTarget.kind:
+        return limit_elsewhere(evidence)
     return find_bottleneck(replace(evidence, used={each.metric: each for each in read_used_shares(run)}))

@@ -10,6 +10,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.runfile.figures import Figure
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
+from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.writer import RunState
 
 UNREADABLE: Final = "unreadable"
@@ -47,14 +48,16 @@ MARK_WORDS: Final = {
     NOT_READ_BACK: tr("not read back"),
     "memory-limited": tr("memory limited"),
     "test-devices": tr("TEST DEVICES"),
+    EXISTING_SERVER: tr("existing server"),
     "left-over": tr("disks not released"),
+    "database-left": tr("database left"),
     "disk-failed": tr("disk failed"),
     "helper-lost": tr("helper lost"),
 }
 """Marks that have a name of their own; others are shown as they are stored."""
 
-DISK_MARKS: Final = frozenset({"left-over", "disk-failed", "helper-lost"})
-"""Marks of runs whose disks need somebody: they are shown as warnings everywhere."""
+DISK_MARKS: Final = frozenset({"left-over", "database-left", "disk-failed", "helper-lost"})
+"""Marks of runs whose disks or server need somebody: they are shown as warnings everywhere."""
 
 
 def safety_warning(*, unsafe: object, not_durable: object) -> str:

@@ -27,6 +27,7 @@ from app.domain.units import format_duration, format_size
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
+from app.runfile.metadata.server_metadata import ServerMetadata
 from app.runfile.metadata.typed_json import NotKnown, or_none
 from app.runfile.metadata.workload_metadata import ScriptMetadata
 from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
@@ -52,6 +53,7 @@ PLAN: Final = tr("how the storage was made")
 SETTINGS: Final = tr("server settings")
 
 KIND: Final = tr("kind")
+ROUND_TRIP: Final = tr("round trip of the network")
 PATH: Final = tr("path")
 
 DATA_SET: Final = tr("data set")
@@ -213,12 +215,31 @@ def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Ite
         pairs = (f"{name}={value_words(told[name])}" for name in _ZFS_PROPERTIES if name in told)
         yield from _found(TARGET, tr("dataset"), ", ".join(pairs))
     yield from _limits(target)
+    if isinstance(target.server, ServerMetadata):
+        yield from _server(target.server)
     if isinstance(plan, NotKnown):
         yield Property(TARGET, PLAN, "", is_shown=False, is_known=False)
     elif plan is not None:
         yield from (replace(each, part=PLAN) for each in _plan(plan, target))
     for device in environment.devices if environment is not None else ():
         yield from _found(TARGET, tr("device {name}").format(name=device.name), device.words)
+
+
+def _server(server: ServerMetadata) -> Iterator[Property]:
+    """Yield what a server that was not started here told of itself."""
+    trip = server.round_trip_ms
+    rows = (
+        (tr("server"), server.host_name),
+        (tr("cluster name"), server.cluster_name),
+        (tr("system identifier"), server.system_identifier),
+        (tr("role"), server.user_name),
+        (tr("TLS"), server.tls or tr("none")),
+        (tr("pg_monitor"), server.has_monitor),
+        (ROUND_TRIP, None if trip is None else tr("{time:.2f} ms").format(time=trip)),
+        (tr("room"), server.room_bytes),
+    )
+    for name, value in rows:
+        yield from _given(TARGET, name, value, "room_bytes" if value is server.room_bytes else "")
 
 
 def _limits(target: TargetMetadata) -> Iterator[Property]:

@@ -21,7 +21,7 @@ from app.campaign_file.kinds import (
     ReadBackBy,
     Seeds,
 )
-from app.campaign_file.paths import Folder, InstallationName, Scripts
+from app.campaign_file.paths import ConnectionString, Folder, InstallationName, Scripts
 from app.campaign_file.phases import Phases, RateKind, WorkNames
 from app.campaign_file.quantities import BytesOrNone, Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.recipes.head import SENTENCES
@@ -35,6 +35,7 @@ from app.domain.campaign.configuration import (
     FolderTarget,
     MemoryTarget,
     Protocol,
+    ServerTarget,
     Target,
     WorkloadPhase,
 )
@@ -53,6 +54,12 @@ MOST_RUNS: Final = 10_000
 
 def _nothing_wrong(values: Mapping[str, Any]) -> Sequence[Problem]:  # noqa: ARG001 - the keys alone decide
     return ()
+
+
+def _connection_missing(values: Mapping[str, Any]) -> Sequence[Problem]:
+    if "connection" in values:
+        return ()
+    return (Problem(".connection", tr("is missing: how is the server reached?")),)
 
 
 def _attributes(target: Target) -> Mapping[str, Any]:
@@ -96,6 +103,8 @@ _REMARKS = tr(
 )
 _PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
 _MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
+_CONNECTION = tr("How the server is reached: a libpq connection string or URI, without a password.")
+_ROOM = tr("What pgFooting's database may take there at most; left out: nobody knows.")
 _INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
 _PRESET = tr("Where the server settings come from before your own ones.")
 _CHECKSUMS = tr("Data checksums on or off.")
@@ -138,10 +147,16 @@ TARGETS: Final = (
         "memory", MemoryTarget, (CampaignField("size", SizeKind(64 * MIB, 16 * TIB), "size_bytes", _MEMORY),)
     ),
     TargetTable("disks", make_disk_target, DISK_FIELDS, disk_faults, values_of_disks),
+    TargetTable(
+        "server",
+        ServerTarget,
+        (
+            CampaignField("connection", ConnectionString(), "connection", _CONNECTION),
+            CampaignField("room", SizeKind(64 * MIB, 1024 * TIB), "room_bytes", _ROOM),
+        ),
+        _connection_missing,
+    ),
 )
-
-LATER_TARGETS: Final = ("server",)
-"""Known words, not in this version."""
 
 POSTGRESQL_FIELDS: Final = (
     CampaignField(

@@ -1,4 +1,4 @@
-"""Values of a campaign file that name files and folders: targets, installations, the workload's scripts."""
+"""Values of a campaign file that name places: folders, servers, installations, the workload's scripts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from app.domain.errors import did_you_mean
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
+from app.postgres.existing.address import connection_problem
 
 SCRIPT_LIMIT_BYTES: Final = MIB
 """Largest script file; pgbench itself has no limit."""
@@ -85,6 +86,29 @@ class InstallationName(ValueKind):
             if _is_path(text) and expand_home(text).startswith("/"):
                 return expand_home(text)
         raise unfit(value, self.allowed)
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionString(ValueKind):
+    """A libpq connection string or URI, in which no secret stands; what is wrong with it never repeats it."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr('a libpq connection string, such as "host=db.example user=bench" or "service=bench"')
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        if not isinstance(value, str):
+            raise unfit(value, self.allowed)
+        problem = connection_problem(value)
+        if problem:
+            raise InvalidValueError(Problem("", problem))
+        return value
 
     @override
     def write(self, value: str) -> str:

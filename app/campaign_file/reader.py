@@ -24,7 +24,6 @@ from app.campaign_file.design import design_problems
 from app.campaign_file.fields import (
     ALIKE,
     CAMPAIGN_FIELDS,
-    LATER_TARGETS,
     MOST_CONFIGURATIONS,
     MOST_RUNS,
     SECTIONS,
@@ -380,10 +379,7 @@ class CampaignReader:
             self.problems.add(place, refusal(entry, wanted))
             return None
         for key in entry:
-            if key in LATER_TARGETS:
-                sentence = tr("is not available in this version; allowed is {wanted}.")
-                self.problems.add(place / key, sentence.format(wanted=wanted))
-            elif key not in kinds:
+            if key not in kinds:
                 self.problems.add_unknown(place, key, kinds, belongs=where_it_belongs(key))
         given = [kinds[kind] for kind in kinds if kind in entry]
         if len(given) > 1:

@@ -14,7 +14,16 @@ from app.campaign_file.fields import SECTIONS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.settings import setting_value
-from app.domain.campaign.configuration import Caches, DataSet, DiskTarget, MemoryTarget, Workload
+from app.domain.campaign.configuration import (
+    Caches,
+    DataSet,
+    DataSize,
+    DiskTarget,
+    MemoryTarget,
+    PostgresChoice,
+    ServerTarget,
+    Workload,
+)
 from app.domain.campaign.phases import filesystems_of
 from app.domain.campaign.server_options import ServerOption, contradiction, refused_with
 from app.domain.maintenance import PG_BASEBACKUP, background, maintenance
@@ -279,6 +288,39 @@ def _copied_without_tablespaces(layer: Scope) -> tuple[KeyPath, str] | None:
     return data_set.place, sentence.format(value=DataSet.COPIED)
 
 
+def _fits_a_server_of_others(layer: Scope) -> tuple[KeyPath, str] | None:
+    """What needs its files, its processes or its machine is refused, not left out silently."""
+    if layer.target is None or not isinstance(layer.target.value, ServerTarget):
+        return None
+    as_it_is = tr("says nothing about a server that already runs, which is as it is: leave it out.")
+    no_class = tr(
+        "found “{value}”, a share of this machine's memory; the server's is not known: give a size."
+    )
+    refused: dict[tuple[str, str], Callable[[Any], str]] = {
+        ("postgresql", "preset"): lambda value: as_it_is if value != PostgresChoice().preset else "",
+        ("postgresql", "checksums"): lambda value: as_it_is if value != PostgresChoice().checksums else "",
+        ("workload", "caches"): lambda value: (
+            tr("found “cold”, but the caches of a server that was not started here cannot be emptied.")
+            if value is Caches.COLD
+            else ""
+        ),
+        ("workload", "data_set"): lambda value: (
+            tr("found “copied”, but files cannot be copied to a server that was not started here.")
+            if value is DataSet.COPIED
+            else ""
+        ),
+        ("workload", "size"): lambda value: (
+            no_class.format(value=value) if value in {DataSize.MEDIUM, DataSize.LARGE} else ""
+        ),
+    }
+    for (section, attribute), why in refused.items():
+        given = layer.sections[section].get(attribute)
+        sentence = why(given.value) if given is not None and given.value is not None else ""
+        if given is not None and sentence:
+            return given.place, sentence
+    return None
+
+
 Rule = Callable[[Scope], tuple[KeyPath, str] | None]
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -293,5 +335,6 @@ RULES: Final[tuple[Rule, ...]] = (
     _base_backup_can_be_made,
     _cold_without_phases,
     _copied_without_tablespaces,
+    _fits_a_server_of_others,
 )
 """What holds between keys of a configuration: each returns the place and the sentence of a breach."""

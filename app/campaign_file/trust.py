@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from app.campaign_file.reader import CampaignFile
-from app.domain.campaign.configuration import Campaign, Script
+from app.domain.campaign.configuration import Campaign, Script, ServerTarget, Target
 from app.domain.campaign.phases import all_scripts
 from app.domain.errors import RefusedError
 from app.domain.text import tr
@@ -199,6 +199,7 @@ def find_concerns(campaign: Campaign) -> tuple[Concern, ...]:
             *_of_installation(each.postgresql.installation),
             *_of_settings(each.postgresql.settings),
             *(concern for script in _files(all_scripts(each.workload)) for concern in _of_script(script)),
+            *_on_server(each.target, each.postgresql.settings, all_scripts(each.workload)),
         )
         for concern in dict.fromkeys(parts):
             found.setdefault(concern, []).append(each.name)
@@ -216,6 +217,23 @@ def _of_settings(settings: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, s
     )
     for name, value in settings:
         if not is_harmless(name):
+            yield sentence.format(name=name), f"{name} = '{value}'"
+
+
+def _on_server(
+    target: Target, settings: tuple[tuple[str, str], ...], scripts: tuple[Script, ...]
+) -> Iterator[tuple[str, str]]:
+    """Yield what a campaign does on a server that is not pgFooting's: nobody made its role powerless."""
+    if not isinstance(target, ServerTarget):
+        return
+    for script in _files(scripts):
+        sentence = tr("The script {path} runs on a server that already runs, with your role's rights there.")
+        yield sentence.format(path=script.path), script.text
+    for name, value in settings:
+        if is_harmless(name):
+            sentence = tr(
+                "The server setting {name} is set for pgFooting's database on a server that already runs."
+            )
             yield sentence.format(name=name), f"{name} = '{value}'"
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 from app.cli.arguments.declared import Command, build_parser
 from app.cli.arguments.implied import with_command
 from app.cli.terminal import log
 from app.cli.terminal.error_boundary import run_guarded
-
-OWN_VARIABLES: Final = "PGFOOTING_"
-"""How the names of our own variables of the environment begin: PGFOOTING_LOG, PGFOOTING_TEMP."""
+from app.postgres.libpq_environment import forget_libpq_environment
 
 
 def _execute(argv: Sequence[str] | None) -> int:
@@ -27,8 +24,7 @@ def _execute(argv: Sequence[str] | None) -> int:
 
         if not is_temporary():
             return run_temporarily(given)
-    for name in [name for name in os.environ if name.startswith("PG") and not name.startswith(OWN_VARIABLES)]:
-        del os.environ[name]  # PGHOST, PGOPTIONS ... would redirect or change our connections
+    forget_libpq_environment(os.environ)
     command: Command = arguments.command
     return command(arguments)
 

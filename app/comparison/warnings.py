@@ -164,15 +164,13 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
     known = {place for each in anchors.references for place in (each.first, each.other)}
     lacking = [place for place in others if place not in anchors.by_group and place not in known]
     if lacking and not anchors.references:
-        yield tr(
+        sentence = tr(
             "They are of different campaigns and were not interleaved: whatever else changed between them is"
             " part of every difference, so that there is no verdict between them."
         )
-        if not anchors.disagreeing:
-            sentence = tr(
-                "One configuration, unchanged in both and at least {runs} times in each, allows one."
-            )
-            yield sentence.format(runs=RUNS_FOR_A_REFERENCE)
+        way_out = tr("A configuration that ran unchanged in both, at least {runs} times in each, allows one.")
+        more = "" if anchors.disagreeing else f" {way_out.format(runs=RUNS_FOR_A_REFERENCE)}"
+        yield f"{sentence}{more}"
     elif lacking:
         sentence = tr(
             "There is no verdict on {names}: what changed between the campaigns is part of the difference,"

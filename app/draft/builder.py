@@ -262,20 +262,25 @@ class _DraftReader(CampaignReader):
     def read_target(self, entry: object, place: KeyPath) -> ScopedValue:
         each = cast("ConfigurationDraft", entry)
         values = self.parts.values
+        page = KeyPath("target")
+        kind, texts = "", dict[str, str]()
         match each.place:
-            case Place.FOLDER:
-                return self._read_place("folder", "path", values["target.folder.path"], KeyPath("target"))
-            case Place.MEMORY:
-                return self._read_place("memory", "size", values["target.memory.size"], KeyPath("target"))
-            case Place.OTHER_FOLDER:
-                return self._read_place("folder", "path", each.text, place)
-            case Place.OTHER_MEMORY:
-                return self._read_place("memory", "size", each.text, place)
             case Place.DISKS:
                 return self._read_disks(each, place)
-
-    def _read_place(self, kind: str, key: str, text: str, place: KeyPath) -> ScopedValue:
-        table = {key: text} if text.strip() else {}
+            case Place.FOLDER:
+                kind, texts, place = "folder", {"path": values["target.folder.path"]}, page
+            case Place.MEMORY:
+                kind, texts, place = "memory", {"size": values["target.memory.size"]}, page
+            case Place.SERVER:
+                keys = ("connection", "room")
+                kind, texts, place = "server", {key: values[f"target.server.{key}"] for key in keys}, page
+            case Place.OTHER_FOLDER:
+                kind, texts = "folder", {"path": each.text}
+            case Place.OTHER_MEMORY:
+                kind, texts = "memory", {"size": each.text}
+            case Place.OTHER_SERVER:
+                kind, texts = "server", {"connection": each.text, "room": each.room}
+        table = {key: text for key, text in texts.items() if text.strip()}
         return CampaignReader.read_target(self, {kind: table}, place)
 
     def _read_disks(self, each: ConfigurationDraft, place: KeyPath) -> ScopedValue:

@@ -19,6 +19,7 @@ from app.domain.campaign.configuration import (
     DiskTarget,
     MemoryTarget,
     RateShare,
+    ServerTarget,
     Workload,
     WorkloadPhase,
 )
@@ -41,6 +42,8 @@ from app.hosts.folders.socket_folders import private_places, socket_places
 from app.postgres.base_backup import PROGRAM, base_backup_argv
 from app.postgres.configuration_text import bench_statements, format_configuration, initdb_arguments
 from app.postgres.data_files import OWN_FILE
+from app.postgres.existing.address import own_connection
+from app.postgres.existing.own_database import MARK, OWN_DATABASE
 from app.postgres.pgbench.argv import (
     BenchmarkRequest,
     Connection,
@@ -53,6 +56,7 @@ from app.postgres.pgbench.argv import (
 from app.postgres.pgbench.filler import load_script
 from app.postgres.pgbench.log_sampling import FULL_LOG_TPS, sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.settings import quote_value
 from app.postgres.tablespaces import Tablespaces, roles_of
 from app.process.starter import Account
 
@@ -139,6 +143,9 @@ def run_commands(
     campaign: Campaign, resolved: ResolvedConfiguration, folders: PlannedFolders
 ) -> tuple[CommandLine, ...]:
     """Return what the first run of a configuration does, in order."""
+    target = resolved.configuration.target
+    if isinstance(target, ServerTarget):
+        return _on_server(campaign, resolved, folders, target)
     installation, configuration = resolved.installation, resolved.configuration
     pgbench = PgbenchProgram(installation.program("pgbench"), installation.major)
     connection = Connection(folders.socket)
@@ -186,6 +193,31 @@ def run_commands(
         CommandLine(LineAction.REMOVE, removed, tr("Stop the server at once and remove what was made"))
     )
     return tuple(lines)
+
+
+def _on_server(
+    campaign: Campaign, resolved: ResolvedConfiguration, folders: PlannedFolders, target: ServerTarget
+) -> tuple[CommandLine, ...]:
+    """Return what is done on a server that already runs: SQL in one database, and pgbench from here."""
+    installation = resolved.installation
+    pgbench = PgbenchProgram(installation.program("pgbench"), installation.major)
+    bare = own_connection(target.connection, OWN_DATABASE)
+    connection = Connection("", conninfo=bare)
+    settings = [
+        f"ALTER DATABASE {OWN_DATABASE} SET {name} TO {quote_value(value)}"
+        for name, value in resolved.configuration.postgresql.settings
+    ]
+    made = [f"CREATE DATABASE {OWN_DATABASE}", f"COMMENT ON DATABASE {OWN_DATABASE} IS '{MARK}'", *settings]
+    return (
+        CommandLine(LineAction.SQL, ";\n   ".join(made), tr("Make pgFooting's own database there")),
+        *_loading(resolved, folders, pgbench, connection),
+        CommandLine(LineAction.SQL, "CHECKPOINT", tr("Settle, where the role may write a checkpoint")),
+        *_measuring(resolved, folders, pgbench, connection, campaign.seeds[0]),
+        CommandLine(
+            LineAction.SQL, f"DROP DATABASE {OWN_DATABASE}", tr("Drop it, by its name, owner and comment")
+        ),
+        CommandLine(LineAction.REMOVE, folders.private, tr("Remove what was made here")),
+    )
 
 
 def _for_the_template(line: CommandLine) -> CommandLine:
@@ -290,6 +322,11 @@ def _cold_lines(resolved: ResolvedConfiguration, folders: PlannedFolders) -> lis
 
 def removed_folders(resolved: ResolvedConfiguration, folders: PlannedFolders) -> tuple[str, ...]:
     """Return what each run of a configuration makes and removes again."""
+    if isinstance(resolved.configuration.target, ServerTarget):
+        return (
+            tr("the database {name}, on the server").format(name=OWN_DATABASE),
+            tr("{path} (logs and scripts)").format(path=folders.private),
+        )
     if resolved.target.plan is not None:
         return (
             tr("{root} (data directory, on the spare disks)").format(root=folders.root),

@@ -43,10 +43,12 @@ from app.draft.machine_answers import (
     SupportQuestion,
     TrustQuestion,
 )
-from app.draft.machine_questions import Inquiry, describe_question
+from app.draft.machine_questions import Inquiry, describe_question, server_questions
+from app.draft.servers import ServerConfirmation, load_problems, server_confirmations
 from app.draft.trust import Agreement, agreement_problems
 from app.execution.resolve import ResolvedCampaign
 from app.execution.run_description import describe_configuration
+from app.execution.servers import OpenServer
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.find import choose_installation
 from app.postgres.pgbench.scale import ScaleChoice
@@ -264,6 +266,12 @@ class CampaignDraft:
         problem = next(iter((*built.problems, *self.blockers(Step.REVIEW))))
         raise CampaignError(problem.message, field=problem.path, hint=problem.hint)
 
+    def server_confirmations(self) -> tuple[ServerConfirmation, ...]:
+        """Return the servers of others that were looked at, with what was typed for each."""
+        answers = ((each.connection, self._result(each)) for each in server_questions(self.built.campaign))
+        found = ((name, cast("OpenServer", result)) for name, result in answers if result is not None)
+        return server_confirmations(self.parts, found)
+
     # --- the list of configurations
 
     def configuration_of(self, place: Place) -> ConfigurationDraft:
@@ -352,6 +360,7 @@ class CampaignDraft:
         if step is Step.REVIEW:
             problems += confirmation_problems(self.parts, self.storage)
             problems += agreement_problems(self.agreement(), self.parts.agreed)
+            problems += load_problems(self.server_confirmations())
         once: dict[tuple[str, str], Problem] = {}
         for each in problems:
             once.setdefault((each.path, each.message), each)

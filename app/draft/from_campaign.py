@@ -17,6 +17,7 @@ from app.domain.campaign.configuration import (
     GroupChoice,
     MemoryTarget,
     Script,
+    ServerTarget,
     Target,
     Workload,
 )
@@ -44,9 +45,19 @@ _PLACES: Final = {
     FolderTarget.kind: Place.FOLDER,
     MemoryTarget.kind: Place.MEMORY,
     DiskTarget.kind: Place.DISKS,
+    ServerTarget.kind: Place.SERVER,
 }
-_NAMES: Final = {Place.FOLDER: tr("folder"), Place.MEMORY: tr("memory"), Place.DISKS: tr("disks")}
-_OTHER_PLACES: Final = {Place.FOLDER: Place.OTHER_FOLDER, Place.MEMORY: Place.OTHER_MEMORY}
+_NAMES: Final = {
+    Place.FOLDER: tr("folder"),
+    Place.MEMORY: tr("memory"),
+    Place.DISKS: tr("disks"),
+    Place.SERVER: tr("server"),
+}
+_OTHER_PLACES: Final = {
+    Place.FOLDER: Place.OTHER_FOLDER,
+    Place.MEMORY: Place.OTHER_MEMORY,
+    Place.SERVER: Place.OTHER_SERVER,
+}
 
 
 def first_parts(repeats: int = 0, *, on_disks: bool = False) -> DraftParts:
@@ -124,6 +135,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
                 each.name,
                 _OTHER_PLACES.get(place, place) if own_place else place,
                 _text_of(each.target) if own_place else "",
+                _room_of(each.target) if own_place else "",
                 own.disks,
                 own.made,
                 own.wal_apart,
@@ -134,6 +146,9 @@ def parts_of(campaign: Campaign) -> DraftParts:
         )
     parts.values["target.folder.path"] = _text_of(where.get(Place.FOLDER, FolderTarget()))
     parts.values["target.memory.size"] = _text_of(where.get(Place.MEMORY, MemoryTarget()))
+    if Place.SERVER in where:
+        parts.values["target.server.connection"] = _text_of(where[Place.SERVER])
+        parts.values["target.server.room"] = _room_of(where[Place.SERVER])
     _complete_where(parts, ticked=frozenset())
     return parts
 
@@ -188,8 +203,15 @@ def _text_of(target: Target) -> str:
             return write_text(FIELDS["target.folder.path"], target.path)
         case MemoryTarget():
             return write_text(FIELDS["target.memory.size"], target.size_bytes)
+        case ServerTarget():
+            return write_text(FIELDS["target.server.connection"], target.connection)
         case DiskTarget():
             return ""
+
+
+def _room_of(target: Target) -> str:
+    room = target.room_bytes if isinstance(target, ServerTarget) else None
+    return write_text(FIELDS["target.server.room"], room)
 
 
 def _remember_choices(parts: DraftParts, workload: Workload) -> None:

@@ -32,6 +32,7 @@ from app.draft.fields.environment import DraftEnvironment, serving_account
 from app.draft.root_answers import describe_plans
 from app.draft.trust import Agreement, agreement_of
 from app.execution.resolve import ResolvedCampaign, resolve_campaign
+from app.execution.servers import OpenServer, look_briefly
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.installations.installation import Installation
@@ -232,6 +233,26 @@ class DescribeQuestion(MachineQuestion):
     @override
     def find_out(self, environment: DraftEnvironment) -> tuple[tuple[str, ...], ...]:
         return describe_plans(self.plans)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerQuestion(MachineQuestion):
+    """What is this server, and what do others do there?
+
+    Attributes:
+        connection: as the campaign says it.
+    """
+
+    connection: str
+
+    @property
+    @override
+    def waiting(self) -> str:
+        return tr("Looking at the server, what it is and what others do there …")
+
+    @override
+    def find_out(self, environment: DraftEnvironment) -> OpenServer:
+        return look_briefly(self.connection)
 
 
 def _ignore(_outcome: CommandOutcome) -> None:

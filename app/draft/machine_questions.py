@@ -11,6 +11,7 @@ from app.domain.campaign.configuration import (
     Configuration,
     FolderTarget,
     MemoryTarget,
+    ServerTarget,
     Target,
     Workload,
 )
@@ -27,6 +28,7 @@ from app.draft.machine_answers import (
     DescribeQuestion,
     MachineQuestion,
     PostgresQuestion,
+    ServerQuestion,
     SupportQuestion,
     TargetQuestion,
     TrustQuestion,
@@ -41,11 +43,22 @@ _FIELDS: Final[dict[type[FootingError], str]] = {
 }
 
 
+_LOOKED_AT: Final = frozenset({Place.FOLDER, Place.MEMORY})
+"""Places that the first page asks about; disks have pages of their own, a server is asked on the last one."""
+
+
 def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | None:
     """Return the question about the helper's own words; None where no disks are used."""
     found = resolved.configurations.values() if resolved else ()
     plans = tuple(dict.fromkeys(each.target.plan for each in found if each.target.plan is not None))
     return DescribeQuestion(plans) if plans else None
+
+
+def server_questions(campaign: Campaign | None) -> tuple[ServerQuestion, ...]:
+    """Return a question for each server that already runs."""
+    targets = [each.target for each in campaign.configurations] if campaign is not None else []
+    found = (each.connection for each in targets if isinstance(each, ServerTarget))
+    return tuple(ServerQuestion(connection) for connection in dict.fromkeys(found))
 
 
 def _words(error: FootingError) -> str:
@@ -118,6 +131,8 @@ class Inquiry:
         match question:
             case TargetQuestion(target=FolderTarget()):
                 field = "target.folder.path"
+            case ServerQuestion():
+                field = "target.server.connection"
             case TargetQuestion(target=MemoryTarget()):
                 field = "target.memory.size"
             case CampaignQuestion(campaign=campaign) if campaign.matrix is not None:
@@ -133,7 +148,7 @@ class Inquiry:
 
     def _about_places(self) -> Iterator[MachineQuestion]:
         for number, each in enumerate(self.parts.chosen()):
-            if each.from_where and each.place is not Place.DISKS and number in self.built.targets:
+            if each.from_where and each.place in _LOOKED_AT and number in self.built.targets:
                 yield self.target_question(self.built.targets[number])
 
     def _about_filesystems(self) -> Iterator[MachineQuestion]:
@@ -162,6 +177,7 @@ class Inquiry:
         question = describe_question(self.resolved)
         if question is not None:
             yield question
+        yield from server_questions(self.built.campaign)
 
     def _alone(self, configuration: Configuration) -> CampaignQuestion:
         """Return the question about one configuration, so that a no is one about that."""

@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from app.domain.campaign.configuration import Campaign, DiskTarget, MemoryTarget, Workload, interleaved_order
+from app.domain.campaign.configuration import (
+    Campaign,
+    DiskTarget,
+    MemoryTarget,
+    ServerTarget,
+    Workload,
+    interleaved_order,
+)
 from app.domain.campaign.design import Design
 from app.domain.campaign.disk_target import unsafe_choices
 from app.domain.campaign.matrix import describe_matrix
@@ -40,6 +47,7 @@ from app.draft.disks.wear import WrittenVolume, synchronised_bytes, wear_sentenc
 from app.draft.planning import effect_sentences, roughly
 from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
+from app.hosts.folders.targets import NOBODY_KNOWS
 from app.hosts.zfs_cache import arc_max_sentence
 from app.library.spreads import KnownSpread
 from app.postgres.presets import PRESETS
@@ -65,7 +73,7 @@ class ReviewRow:
         data_bytes: expected size of the loaded database.
         scale: pgbench's scale factor, and where it comes from.
         need_bytes: room that the target should have.
-        free_bytes: room that it has.
+        free_bytes: room that it has; None where nobody knows.
         unsafe: (setting, value, what it risks).
         commands: of its first run.
         removed: what each of its runs makes and removes.
@@ -78,7 +86,7 @@ class ReviewRow:
     data_bytes: int
     scale: str
     need_bytes: int
-    free_bytes: int
+    free_bytes: int | None
     unsafe: tuple[tuple[str, str, str], ...]
     commands: tuple[CommandLine, ...]
     removed: tuple[str, ...]
@@ -178,14 +186,20 @@ def _row(campaign: Campaign, resolved: ResolvedConfiguration, account: Account) 
     configuration, folders = resolved.configuration, run_folders(resolved, account)
     in_memory = isinstance(configuration.target, MemoryTarget)
     place = tr("memory ({path})") if in_memory else "{path}"
+    on_server = isinstance(configuration.target, ServerTarget)
+    path, free_bytes = resolved.target.path, resolved.target.free_bytes
+    setup = f"{resolved.installation.version} · {PRESETS[configuration.postgresql.preset].label}"
+    if on_server:
+        place, path = tr("existing server ({path})"), resolved.target.given
+        setup = tr("pgbench {version} · the server as it is").format(version=resolved.installation.version)
     return ReviewRow(
         configuration.name,
-        place.format(path=resolved.target.path),
-        f"{resolved.installation.version} · {PRESETS[configuration.postgresql.preset].label}",
+        place.format(path=path),
+        setup,
         resolved.scale.data_bytes,
         tr("scale {scale}: {reason}").format(scale=resolved.scale.scale, reason=resolved.scale.reason),
         resolved.need_bytes,
-        resolved.target.free_bytes,
+        None if free_bytes >= NOBODY_KNOWS else free_bytes,
         resolved.unsafe,
         run_commands(campaign, resolved, folders),
         removed_folders(resolved, folders),

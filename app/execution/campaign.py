@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -51,6 +51,7 @@ from app.execution.resume.begun import (
 from app.execution.resume.changed import changes_since
 from app.execution.resume.time_budget import TimeBudget
 from app.execution.run import RunContext, execute_run
+from app.execution.servers import LoadConsent, open_servers
 from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.folders.account import account_reason, server_account
 from app.hosts.machine_lock import acquire_machine_lock
@@ -75,6 +76,7 @@ class CampaignRequest:
         library: folder that gets the campaign's folder.
         resume: go on in that folder, or with the newest unfinished campaign of the same content.
         consent: how a person is asked before spare disks are erased.
+        load: how a person is asked before a server that already runs is loaded.
         trust: how a person is asked about a campaign file that may do more than measure.
         describe: what a campaign comes to, in sentences, which are told before anything is asked or started.
     """
@@ -83,6 +85,7 @@ class CampaignRequest:
     library: Path
     resume: bool = False
     consent: DiskConsent = field(default_factory=DiskConsent)
+    load: LoadConsent = field(default_factory=LoadConsent)
     trust: Ask = refuse_concerns
     given: CampaignFile | None = None
     describe: Callable[[ResolvedCampaign], Sequence[str]] = lambda _resolved: ()
@@ -167,8 +170,8 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             _tell_begun(there, resolved, listener)
         runs = to_measure(campaign, there.results)
         runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), there.results)
-        for sentence in request.describe(resolved):
-            listener.told("note", sentence)
+        _tell(request.describe(resolved), listener)
+        servers = open_servers(stack, resolved, runs, request.load, listener)
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)
         folder = new_folder(request.library, campaign) if begun is None else begun
         if begun is None:
@@ -180,11 +183,8 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         deaf = _listen(stack, switch, folder)
         stack.enter_context(switch.signals())
         listener.campaign_started(str(folder), campaign.total_runs)
-        if deaf:
-            listener.told("note", deaf)
-        listener.told("note", account_reason(account))
-        if machine_lock.scope_note:
-            listener.told("note", machine_lock.scope_note)
+        _tell(filter(None, [deaf]), listener)
+        _tell((account_reason(account), *filter(None, [machine_lock.scope_note])), listener)
         _tell_baselines(resolved, listener)
         findings = _prepare_machine(stack, resolved, folder, listener)
         execution = RunContext(
@@ -199,6 +199,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             early_commands=tuple(commands),
             disks=disks,
             data_sets=begin_data_sets(resolved, account, resources, listener),
+            servers=servers,
         )
         if disks is not None:  # before the lock: who sees that the campaign has ended finds its disks told
             stack.callback(end_disks, disks, folder, listener)
@@ -206,6 +207,11 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         result = _run_all(execution, resolved, CampaignResult(campaign, folder), there)
         _keep_end(result, switch)
         return result
+
+
+def _tell(sentences: Iterable[str], listener: CampaignListener) -> None:
+    for sentence in sentences:
+        listener.told("note", sentence)
 
 
 def _begun_folder(request: CampaignRequest, file: CampaignFile) -> Path:

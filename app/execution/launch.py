@@ -169,35 +169,44 @@ def _sentences(words: str) -> tuple[str, str]:
     return "\n".join(message).strip(), "\n".join(hint).strip()
 
 
-def start_campaign(campaign: Campaign | str, library: Path, erase: Sequence[str] = ()) -> LaunchedCampaign:
+def start_campaign(
+    campaign: Campaign | str, library: Path, erase: Sequence[str] = (), load: Sequence[str] = ()
+) -> LaunchedCampaign:
     """Start the runner of a campaign; it lives on when this process ends.
 
     Args:
         campaign: the campaign, or the text of a campaign file; paths of scripts in it are absolute.
         library: folder that gets the campaign's folder.
         erase: serial numbers or WWNs of the spare disks that a person has confirmed.
+        load: names of the servers that a person has confirmed.
 
     Raises:
         UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
     """
     text = campaign if isinstance(campaign, str) else format_campaign(campaign)
-    return _launch(("--library", str(library.absolute())), erase, text)
+    return _launch(("--library", str(library.absolute())), _consents(erase, load), text)
 
 
-def resume_campaign(folder: Path, erase: Sequence[str] = ()) -> LaunchedCampaign:
+def resume_campaign(folder: Path, erase: Sequence[str] = (), load: Sequence[str] = ()) -> LaunchedCampaign:
     """Start a runner that goes on with the campaign of a folder; it lives on when this process ends.
 
     Args:
         folder: of a campaign that was begun.
         erase: as of `start_campaign`.
+        load: likewise.
 
     Raises:
         UsageError: as of `start_campaign`.
     """
-    return _launch(("--resume", str(folder.absolute())), erase)
+    return _launch(("--resume", str(folder.absolute())), _consents(erase, load))
 
 
-def _launch(words: Sequence[str], erase: Sequence[str], text: str | None = None) -> LaunchedCampaign:
+def _consents(erase: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
+    """Return options, each one word: a serial number may begin with a hyphen."""
+    return (*(f"--erase={name}" for name in erase), *(f"--load={name}" for name in load))
+
+
+def _launch(words: Sequence[str], consents: Sequence[str], text: str | None = None) -> LaunchedCampaign:
     """Start `pgfooting run` with these words, and the text of a campaign file where it needs one."""
     folder = None
     try:
@@ -205,7 +214,7 @@ def _launch(words: Sequence[str], erase: Sequence[str], text: str | None = None)
         if text is not None:
             (folder / _CAMPAIGN).write_text(text, encoding="utf-8")
             words = (str(folder / _CAMPAIGN), *words)
-        pid = _spawn(folder, words, erase)
+        pid = _spawn(folder, (*words, *consents))
     except OSError as error:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -246,13 +255,12 @@ def _forget_old(around: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _spawn(folder: Path, words: Sequence[str], erase: Sequence[str]) -> int:
+def _spawn(folder: Path, words: Sequence[str]) -> int:
     """Start the runner and return its process id.
 
     posix_spawn and not `subprocess`: the runner is nobody's child to wait for, it may outlive us.
     """
     argv = [sys.executable, "-P", "-m", "app", "run", *words, "--progress", "json"]
-    argv += [f"--erase={name}" for name in erase]  # one word: a serial number may begin with a hyphen
     with ExitStack() as stack:
 
         def opened(path: Path | str, flags: int) -> int:

@@ -255,6 +255,7 @@ class PgbenchRuns:
             stdout=folder / f"{name}.stdout",
             stderr=folder / f"{name}.stderr",
             cwd=str(folder),
+            env=self.place.environment,
             hold=self.place.hold,
         )
 

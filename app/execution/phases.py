@@ -428,7 +428,7 @@ class Runner:
     def _tell_left_over(self, sentence: str) -> None:
         self.listener.told("left-over", sentence)
         self.recorder.event("left-over", sentence)
-        self.recorder.mark("left-over", sentence)
+        self.recorder.mark("left-over" if self.server.setup is not None else "database-left", sentence)
 
 
 def _reason(error: Exception) -> str:

@@ -12,8 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.dbus.udisks import UdisksUnavailable, fetch_wear
-from app.domain.campaign.configuration import Caches, Campaign, Configuration, DiskTarget, Target
-from app.domain.campaign.phases import measured_seconds, own_workload, wants_backup, workload_of
+from app.domain.campaign.configuration import (
+    Caches,
+    Campaign,
+    Configuration,
+    DiskTarget,
+    ServerTarget,
+    Target,
+)
+from app.domain.campaign.phases import (
+    all_scripts,
+    measured_seconds,
+    own_workload,
+    wants_backup,
+    workload_of,
+)
 from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
 from app.domain.endurance import DriveWear
 from app.domain.errors import CampaignError, TargetError
@@ -32,7 +45,16 @@ from app.postgres.known_settings import check_settings
 from app.postgres.machine import Machine, read_machine
 from app.postgres.pgbench.argv import resolve_threads
 from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
-from app.postgres.settings import Origin, Setting, bytes_needed, server_settings, unsafe_settings
+from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.presets import DATA_GROWTH
+from app.postgres.settings import (
+    Origin,
+    Setting,
+    bytes_needed,
+    server_settings,
+    unsafe_settings,
+    user_settings,
+)
 from app.probes.base.mounts import mount_of
 from app.process.starter import Account, Recorder
 from app.storage.layout.availability import read_support
@@ -213,7 +235,8 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         item.name: checks.check(item.target, scales[item.name].data_bytes) for item in campaign.configurations
     }
     check_arc_max(campaign, {target.path for target in targets.values()})
-    smallest_bytes = min(target.room_bytes for target in targets.values())
+    here = [item.name for item in campaign.configurations if not isinstance(item.target, ServerTarget)]
+    smallest_bytes = min((targets[name].room_bytes for name in here), default=0)
     largest_bytes = max(choice.data_bytes for choice in scales.values())
     resolved: dict[str, ResolvedConfiguration] = {}
     checked: set[tuple[str, tuple[Setting, ...]]] = set()
@@ -221,6 +244,9 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
     for item in campaign.configurations:
         installation = installations[item.postgresql.installation]
         scale = scales[item.name]
+        if isinstance(item.target, ServerTarget):
+            resolved[item.name] = _on_server(item, targets[item.name], installation, scale, machine)
+            continue
         _check_pages(item, installation)
         _check_backups(item, installation)
         options = chosen_server_options(item)
@@ -240,17 +266,50 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
             tried.add((item.workload.caches, targets[item.name].path))
         need_bytes = bytes_needed(scale.data_bytes, settings)
         target = _with_room(targets[item.name], item, checks, need_bytes)
-        threads = resolve_threads(own_workload(item.workload), machine.cpus)
-        phase_threads = {
-            phase.name: resolve_threads(workload_of(item.workload, phase), machine.cpus)
-            for phase in item.workload.phases
-        }
+        threads, phase_threads = _threads(item, machine)
         unsafe = _unsafe(item, settings, installation.page_bytes)
         resolved[item.name] = ResolvedConfiguration(
             item, target, installation, settings, scale, threads, need_bytes, unsafe, options, phase_threads
         )
     has_disks = any(target.plan is not None for target in targets.values())
     return ResolvedCampaign(campaign, machine, resolved, _wear() if has_disks else {})
+
+
+def _threads(item: Configuration, machine: Machine) -> tuple[int, Mapping[str, int]]:
+    """Return the threads of pgbench, and those of each phase by its name."""
+    return resolve_threads(own_workload(item.workload), machine.cpus), {
+        phase.name: resolve_threads(workload_of(item.workload, phase), machine.cpus)
+        for phase in item.workload.phases
+    }
+
+
+def _on_server(
+    item: Configuration,
+    target: CheckedTarget,
+    installation: Installation,
+    scale: ScaleChoice,
+    machine: Machine,
+) -> ResolvedConfiguration:
+    """Return a configuration on a server that already runs: only pgbench is of this machine.
+
+    The server itself is asked when the campaign begins (`app.execution.servers`).
+
+    Raises:
+        CampaignError: scripts want a superuser, or a setting is none that a campaign may set.
+    """
+    chosen = user_settings(item.postgresql)
+    if wants_superuser(all_scripts(item.workload)):
+        message = tr("{name}: its scripts want a superuser, which pgFooting is not on a server of others.")
+        raise CampaignError(message.format(name=item.name), field="workload.script")
+    if wants_backup(item.workload):
+        message = tr("{name}: no base backups are made of a server that was not started here.")
+        raise CampaignError(message.format(name=item.name), field="workload.phase")
+    threads, phase_threads = _threads(item, machine)
+    need_bytes = round(DATA_GROWTH * scale.data_bytes)
+    unsafe = unsafe_settings(chosen.items())
+    return ResolvedConfiguration(
+        item, target, installation, (), scale, threads, need_bytes, unsafe, phase_threads=phase_threads
+    )
 
 
 def _wear() -> Mapping[str, DriveWear]:

@@ -27,10 +27,12 @@ from app.execution.measured_phases import LogSampling
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_run, marks_after, marks_before
+from app.execution.servers import Servers, server_of, with_server
 from app.execution.stop import Cancellable
 from app.hosts.disk_session import DiskSession
+from app.hosts.existing_server import ExistingServer
 from app.hosts.folders.socket_folders import own_name
-from app.hosts.folders.targets import MEMORY_FOLDER
+from app.hosts.folders.targets import MEMORY_FOLDER, NOBODY_KNOWS
 from app.hosts.helper import HelperHost
 from app.hosts.host import Host
 from app.hosts.local import LocalHost
@@ -38,7 +40,7 @@ from app.hosts.own_server import OwnServer
 from app.hosts.recovery.cleanup import clear
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.recovery.resource_record import Owner, ResourceKind
-from app.hosts.server_under_test import ServerSetup
+from app.hosts.server_under_test import ServerSetup, ServerUnderTest
 from app.postgres.installations.installation import fingerprint
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.probe import ProbeUnavailable
@@ -75,6 +77,7 @@ class RunContext:
         disks: the helper's session; None where no configuration is on spare disks.
         baselines: what its storages told of themselves.
         data_sets: whether they are copied; None where every run loads its data.
+        servers: that already run, and were agreed to.
         log_one_in: sampling of the transaction log by workload and phase: the same for all runs, because
             writing the log has a cost that must not differ between what is compared.
     """
@@ -91,6 +94,7 @@ class RunContext:
     disks: DiskSession | None = None
     log_one_in: dict[str, LogSampling] = field(default_factory=dict)
     data_sets: CampaignDataSets | None = None
+    servers: Servers = field(default_factory=dict)
 
 
 def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration) -> RunResult:
@@ -102,13 +106,7 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
     begun_s = time.monotonic()
     execution.listener.run_started(planned, str(file.final))
     recorder = Recorder(writer)
-    server = OwnServer(
-        host=_host(execution, resolved, recorder),
-        target=planned.configuration.target,
-        need_bytes=resolved.need_bytes,
-        setup=resolved.setup,
-        record=recorder.command,
-    )
+    server = _server(execution, planned, resolved, recorder)
     runner = Runner(
         planned=planned,
         resolved=resolved,
@@ -130,6 +128,28 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
         runner.execute()
     ended = _end_file(execution, planned, file, recorder, runner.outcome)
     return replace(ended, length_s=time.monotonic() - begun_s)
+
+
+def _server(
+    execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration, recorder: Recorder
+) -> ServerUnderTest:
+    """Return what is measured: a server of our own on the target, or one that already runs."""
+    existing = server_of(execution.servers, resolved)
+    if existing is not None:
+        return ExistingServer(
+            host=LocalHost(execution.account, execution.resources, recorder.command),
+            reached=existing.address,
+            look=existing.look,
+            settings=planned.configuration.postgresql.settings,
+            room_bytes=resolved.target.room_bytes if resolved.target.room_bytes < NOBODY_KNOWS else None,
+        )
+    return OwnServer(
+        host=_host(execution, resolved, recorder),
+        target=planned.configuration.target,
+        need_bytes=resolved.need_bytes,
+        setup=resolved.setup,
+        record=recorder.command,
+    )
 
 
 def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Recorder) -> Host:
@@ -218,8 +238,9 @@ def _begin_file(
         attempt += 1
     memory: Path | None = None
     note = ""
-    # What lies on spare disks shares none with the library: they are in use by nobody.
-    if resolved.target.plan is None and disturbs(execution.folder, resolved.target.path):
+    # What lies on spare disks shares none with the library: they are in use by nobody. Of a server of others
+    # nothing is known.
+    if resolved.target.path and disturbs(execution.folder, resolved.target.path):
         memory = _memory_folder(execution)
         if memory is None:
             note = tr(
@@ -314,6 +335,9 @@ def _introduce(
         campaign_file=format_campaign(execution.campaign),
         io_baseline=execution.baselines.of(resolved),
     )
+    existing = server_of(execution.servers, resolved)
+    if existing is not None:
+        told = with_server(told, existing, resolved)
     if setup is not None:
         sha256 = fingerprint(setup.installation)
         told = replace(told, installation=replace(told.installation, sha256=sha256))

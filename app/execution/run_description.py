@@ -12,6 +12,7 @@ from app.domain.campaign.configuration import (
     FolderTarget,
     MemoryTarget,
     PlannedRun,
+    ServerTarget,
     Target,
     Workload,
 )
@@ -36,6 +37,7 @@ from app.runfile.metadata.run_metadata import (
     SettingMetadata,
     TargetMetadata,
 )
+from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.typed_json import NOT_KNOWN
 from app.runfile.metadata.workload_metadata import ScriptMetadata, WorkloadMetadata
 from app.runfile.summary import steadiness_marks
@@ -61,7 +63,8 @@ def describe_run(
         workload=replace(describe_whole_workload(configuration.workload), threads=resolved.threads),
     )
     if setup is None:
-        return told
+        chosen = configuration.postgresql.settings  # of pgFooting's database alone
+        return replace(told, settings=_of_user(chosen)) if chosen else told
     installation = setup.installation
     return replace(
         told,
@@ -96,10 +99,13 @@ def describe_configuration(configuration: Configuration) -> RunMetadata:
         scale=workload.scale,
         installation=InstallationMetadata(folder=chosen.installation),
         postgresql=PostgresqlMetadata(preset=chosen.preset, checksums=chosen.checksums),
-        settings=tuple(
-            SettingMetadata(name=name, value=value, origin=Origin.USER.value)
-            for name, value in chosen.settings
-        ),
+        settings=_of_user(chosen.settings),
+    )
+
+
+def _of_user(settings: tuple[tuple[str, str], ...]) -> tuple[SettingMetadata, ...]:
+    return tuple(
+        SettingMetadata(name=name, value=value, origin=Origin.USER.value) for name, value in settings
     )
 
 
@@ -145,6 +151,8 @@ def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
             memory_limit_bytes=target.memory_limit_bytes,
         )
     found = TargetMetadata(kind=target.kind, raid=None, plan=None, memory_limit_bytes=None)
+    if isinstance(target, ServerTarget):
+        return replace(found, path="")
     if isinstance(target, FolderTarget):
         return replace(found, given=target.path)
     return replace(found, size_bytes=target.size_bytes) if isinstance(target, MemoryTarget) else found
@@ -205,6 +213,11 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         if name != FULL_PAGE_WRITES or resolved.target.plan is not None  # of folders the file judges
     ]
     marks += _storage_marks(resolved)
+    if isinstance(resolved.configuration.target, ServerTarget):
+        told = tr(
+            "the server was not started here: nothing is known of its disks, filesystem, caches and CPUs"
+        )
+        marks.append((EXISTING_SERVER, told))
     newer = newer_than_tested(resolved.installation.version, resolved.installation.major)
     if newer:
         marks.append(("newer-than-tested", newer))

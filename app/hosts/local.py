@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from app.domain.campaign.configuration import DiskTarget, Target
+from app.domain.campaign.configuration import DiskTarget, ServerTarget, Target
 from app.domain.errors import FootingError, TargetError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
@@ -23,7 +23,7 @@ from app.hosts.folders.run_folders import RunFolders
 from app.hosts.folders.socket_folders import is_in_memory, own_name, private_places, socket_places
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.hosts.host import ProcessRole, Watch, look_at_nothing
-from app.hosts.recovery.cleanup import SweepEvent, clear
+from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.recovery.resource_record import ResourceKind
 from app.process.starter import Account, Hold, Recorder
@@ -57,6 +57,7 @@ class LocalHost:
         """
         if isinstance(target, DiskTarget):
             raise TargetError(tr("Spare disks need the helper: nothing of them was touched."))
+        assert not isinstance(target, ServerTarget)  # noqa: S101 - it has no folder: `make_private`
         checked = check_target(target, self.account, need_bytes)
         before = {entry.path for entry in self._resources.state.entries}
         try:
@@ -129,20 +130,45 @@ class LocalHost:
         data_directory = f"{root}/data"
         self._resources.make_folder(data_directory, ResourceKind.DATA_DIRECTORY, self._record)
         socket_directory, _ = self._make_first(socket_places(self.account))
-        private_directory, private_identity = self._make_first(private_places(self.account))
-        notes: tuple[str, ...] = ()
-        if not is_in_memory(private_directory):
-            note = tr("No memory filesystem for logs: {path} costs its device some writes.")
-            notes = (note.format(path=private_directory),)
+        private, notes = self._make_private()
         return RunFolders(
             root=root,
             data_directory=data_directory,
             socket_directory=socket_directory,
-            private=PrivateFolder(private_directory, private_identity, self.account),
+            private=private,
             limit_bytes=checked.limit_bytes,
             identity=identity,
             notes=notes,
         )
+
+    def make_private(self) -> tuple[PrivateFolder, tuple[str, ...]]:
+        """Make the folder of pgbench alone: of a run whose server is not of this machine.
+
+        Returns:
+            The folder, and sentences about what is not as it should be.
+
+        Raises:
+            TargetError: it cannot be made.
+            FootingError: it cannot be recorded, so it was not made.
+        """
+        try:
+            return self._make_private()
+        except OSError as err:
+            message = tr("{account} cannot make a folder for the logs of pgbench: {reason}.")
+            raise TargetError(message.format(account=self.account.name, reason=err.strerror)) from err
+
+    def release_private(self, folder: PrivateFolder) -> tuple[str, ...]:
+        """Remove what `make_private` made; return a sentence for what is left."""
+        events = clear(self._resources, (folder.path,), self._record)
+        return tuple(event.text for event in events if event.action is CleanupAction.KEPT)
+
+    def _make_private(self) -> tuple[PrivateFolder, tuple[str, ...]]:
+        path, identity = self._make_first(private_places(self.account))
+        notes: tuple[str, ...] = ()
+        if not is_in_memory(path):
+            note = tr("No memory filesystem for logs: {path} costs its device some writes.")
+            notes = (note.format(path=path),)
+        return PrivateFolder(path, identity, self.account), notes
 
     def _make_first(self, places: Sequence[str]) -> tuple[str, FileIdentity]:
         """Make a folder in the first place where that works.

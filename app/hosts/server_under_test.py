@@ -1,14 +1,14 @@
 """The server under test: all that runner, recorder, probes and a run's description know of a server.
 
-`app.hosts.own_server` makes one on storage of this machine; `app.execution.run` chooses. A server that this
-program did not start can be another implementation: what it cannot tell is None or raises `ProbeUnavailable`,
-with the reason, and the run file says so.
+`app.hosts.own_server` makes one on storage of this machine, `app.hosts.existing_server` uses one that was
+not started here; `app.execution.run` chooses. What a server cannot tell is None or raises
+`ProbeUnavailable`, with the reason, and the run file says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Protocol
 
 from app.domain.maintenance import MaintenanceEnd
@@ -53,11 +53,13 @@ class PgbenchPlace:
         folder: what pgbench writes, and the user's scripts.
         hold: what has to happen with pgbench before it is executed; None for nothing.
         notes: sentences about what is not as it should be, for the run file.
+        environment: what pgbench needs of it beside its arguments, such as a password; never told.
     """
 
     folder: PrivateFolder
     hold: Hold | None = None
     notes: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class ServerUnderTest(Protocol):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget, ServerTarget
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Level
@@ -25,7 +25,7 @@ _TOLD: Final = 80
 _KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "fs": tuple(spec.id for spec in FILESYSTEMS),
     "raid": tuple(level.value for level in Level),
-    "target": (FolderTarget.kind, MemoryTarget.kind, DiskTarget.kind),
+    "target": (FolderTarget.kind, MemoryTarget.kind, DiskTarget.kind, ServerTarget.kind),
     "state": (*(state.value for state in RunState), "unreadable"),
 }
 """Values that there are, whether or not a run has them."""

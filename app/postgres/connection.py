@@ -1,13 +1,11 @@
-"""How this process connects to a server of its own: connection strings and libpq's environment.
+"""How this process connects to a server of its own: connection strings.
 
-Sources: PostgreSQL 18 manual 34.1.1 "Connection Strings", 34.1.2 (requirepeer), 34.15 "Environment
-Variables".
+Sources: PostgreSQL 18 manual 34.1.1 "Connection Strings", 34.1.2 (requirepeer).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping
 from typing import Final
 
 import psycopg
@@ -30,17 +28,6 @@ CONNECT_TIMEOUT_S: Final = 10
 STATEMENT_TIMEOUT_S: Final = 60
 MAX_SOCKET_PATH_BYTES: Final = 100
 """unix(7): sun_path has 108 bytes; the rest is for a name that the kernel or a tool may append."""
-
-
-def forget_libpq_environment(environment: MutableMapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Remove every PG* variable and return the names: they would redirect or change our connections.
-
-    A variable such as PGSERVICE, PGOPTIONS or PGHOSTADDR counts wherever a connection string says nothing.
-    """
-    names = tuple(sorted(name for name in environment if name.startswith("PG")))
-    for name in names:
-        del environment[name]
-    return names
 
 
 def socket_path(socket_directory: str) -> str:

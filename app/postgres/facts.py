@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
@@ -55,6 +56,8 @@ _SETTINGS_QUERY: Final = """
      WHERE name = ANY (%s) OR source NOT IN ('default', 'client', 'session', 'interactive', 'test')
      ORDER BY name
 """
+_MOST_SETTINGS: Final = 2000
+_LONGEST: Final = 4000
 _CONFIGURE_QUERY: Final = "SELECT setting FROM pg_catalog.pg_config WHERE name = 'CONFIGURE'"
 
 
@@ -89,27 +92,37 @@ class ServerFacts:
 
 
 def read_server_facts(conninfo: str) -> ServerFacts:
-    """Return version, build and settings of a running server; the role must be a superuser.
+    """Return version, build and settings of a running server.
 
     Raises:
         ServerError: it cannot be asked.
     """
     try:
         with connect(conninfo) as connection:
-            version = connection.execute("SELECT pg_catalog.version()").fetchone()
-            configure = connection.execute(_CONFIGURE_QUERY).fetchone()
-            settings = connection.execute(_SETTINGS_QUERY, (list(ALWAYS_REPORTED),)).fetchall()
+            return facts_of(connection)
     except psycopg.Error as err:
         raise ServerError(
             tr("The server does not tell its settings: {reason}").format(reason=str(err).strip())
         ) from err
+
+
+def facts_of(connection: psycopg.Connection[tuple[object, ...]]) -> ServerFacts:
+    """Return version, build and settings as far as the role may see them; may raise psycopg.Error."""
+    version = connection.execute("SELECT pg_catalog.version()").fetchone()
+    configure = None
+    with suppress(psycopg.errors.InsufficientPrivilege):  # of a role that is no superuser
+        configure = connection.execute(_CONFIGURE_QUERY).fetchone()
+    settings = connection.execute(_SETTINGS_QUERY, (list(ALWAYS_REPORTED),)).fetchall()
     return ServerFacts(
-        version_text=str(version[0]) if version else "",
-        configure=str(configure[0]).strip() if configure else "",
-        settings=tuple(
-            SettingInEffect(str(name), str(value), str(source)) for name, value, source in settings
-        ),
+        version_text=_short(version[0]) if version else "",
+        configure=_short(configure[0]).strip() if configure else "",
+        settings=tuple(SettingInEffect(*map(_short, row)) for row in settings[:_MOST_SETTINGS]),
     )
+
+
+def _short(value: object) -> str:
+    """Return what a server says, in a length that a run file can hold: it may be anybody's."""
+    return str(value)[:_LONGEST]
 
 
 # --- Whether it has the settings that were chosen, asked before anything counts. A value can be written in

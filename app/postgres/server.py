@@ -39,11 +39,11 @@ from app.postgres.connection import (
     MAINTENANCE_DATABASE,
     connect,
     connection_string,
-    forget_libpq_environment,
     socket_path,
 )
 from app.postgres.facts import check_in_effect
 from app.postgres.installations.installation import Installation
+from app.postgres.libpq_environment import forget_libpq_environment
 from app.postgres.postmaster import (
     POLL_S,
     kill_family,

@@ -147,7 +147,7 @@ def _check_user_setting(name: str, value: str) -> None:
         )
 
 
-def _user_settings(choice: PostgresChoice) -> dict[str, str]:
+def user_settings(choice: PostgresChoice) -> dict[str, str]:
     """Return the user's settings by lower-case name, each checked.
 
     Raises:
@@ -230,7 +230,7 @@ def server_settings(
             field="postgresql.preset",
             hint=did_you_mean(choice.preset, PRESETS),
         )
-    user = _user_settings(choice)
+    user = user_settings(choice)
     clients = most_clients(workload)
     connections = _max_connections(user, clients)
     sizing = Sizing(machine.usable_ram_bytes, connections, target_free_bytes, data_bytes)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,20 +50,20 @@ from app.probes.base.probe import ProbeUnavailable, ServerSources
 from app.probes.facts.cached import CachedBytes
 from app.probes.facts.compressibility import SampledCompression
 from app.probes.facts.stored import StoredBytes
-from app.process.starter import Account, spawn
+from app.process.starter import Account
 from app.recording.events import NullListener, ProgressReport
 from app.recording.recorder import Recorder
 from app.runfile.metadata.typed_json import NOT_KNOWN, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
 from app.runfile.writer import Phase, RunFileWriter, RunState
+from tests.fix_existing import PATIENCE_S, start_server
 from tests.fix_postgres import give
 
 pytestmark = pytest.mark.postgres
 
 WHY = "not known: the server was not started here"
 WORKLOAD = Workload(scale=1, size=None, clients=2, threads=1, duration_s=3, warmup_s=1)
-PATIENCE_S = 60.0
 
 
 @dataclass(slots=True)
@@ -216,44 +214,6 @@ class HalfCold(ServerOfOthers):
         if self.found is None:
             raise ProbeUnavailable(WHY)
         return self.found
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-def start_server(
-    installation: Installation, account: Account, data: Path
-) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a server on a port of the loopback interface; another one where somebody takes it meanwhile."""
-    (data / "pg_hba.conf").write_text("host all all 127.0.0.1/32 trust\n")
-    for _ in range(5):
-        port = free_port()
-        options = {
-            "listen_addresses": "127.0.0.1",
-            "port": port,
-            "unix_socket_directories": "",
-            "fsync": "off",
-        }
-        words = [f"--{name}={value}" for name, value in options.items()]
-        process = spawn(
-            (installation.program("postgres"), "-D", str(data), *words),
-            account=account,
-            death_signal=signal.SIGQUIT,
-        )
-        deadline_s = time.monotonic() + PATIENCE_S
-        while process.poll() is None and time.monotonic() < deadline_s:
-            try:
-                psycopg.connect(f"host=127.0.0.1 port={port} user={ROLE} dbname=postgres").close()
-            except psycopg.Error:
-                time.sleep(0.05)
-            else:
-                return process, port
-        process.kill()
-        process.wait()
-    raise AssertionError("no server")
 
 
 @dataclass(frozen=True, slots=True)

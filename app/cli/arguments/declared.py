@@ -13,6 +13,7 @@ from pathlib import Path
 
 from app import COMMAND, VERSION
 from app.cli.arguments.completion import SHELLS
+from app.cli.arguments.consents import add_consents
 from app.cli.arguments.parser import Parser
 from app.cli.arguments.values import cut_s, percent, speed
 from app.cli.terminal.report_wishes import add_wishes
@@ -221,23 +222,7 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         action="store_true",
         help=tr("go on with the newest unfinished campaign of this file, or with the one in this folder"),
     )
-    run.add_argument(
-        "--erase",
-        action="append",
-        default=[],
-        metavar="SERIAL",
-        help=tr(
-            "confirm that this spare disk of the campaign may be erased; once for each, else it is asked"
-        ),
-    )
-    run.add_argument(
-        "--trust",
-        action="store_true",
-        help=tr(
-            "agree to a campaign file that may run programs (server settings not known to be harmless, "
-            "\\shell, scripts that want a superuser); else it is asked, and refused without a terminal"
-        ),
-    )
+    add_consents(run)
     run.set_defaults(command=_run)
 
 

@@ -22,7 +22,7 @@ from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show
 from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
 from app.cli.commands.show import tell_left_over
 from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
-from app.cli.terminal.consent import ErasureQuestion, TrustPrompt
+from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.progress import BrokenPipeGuard, choose_listener
 from app.cli.terminal.standard_streams import drop_output
@@ -47,6 +47,7 @@ from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
 from app.execution.design import rivals_of
 from app.execution.disks.session import DiskConsent
 from app.execution.recovery import sweep_abandoned
+from app.execution.servers import LoadConsent
 from app.execution.stop import Cancellable
 from app.hosts.preferences import Preferences, read_preferences
 from app.library.entries import CAMPAIGN_NAME, default_library
@@ -185,6 +186,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
         trust=trust,
         describe=plan_sentences,
         consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
+        load=LoadConsent(LoadQuestion(tuple(arguments.load))),
     )
     listener = BrokenPipeGuard(choose_listener(arguments.progress, sys.stdout))
     switch = Cancellable()

@@ -373,6 +373,7 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
         (tr("campaign"), known(run.campaign, "")),
         (tr("started"), _started(or_none(run.started_epoch_s))),
         (tr("target"), f"{known(run.target.kind, '')} {known(run.target.path, '')}".strip()),
+        (tr("existing server"), _existing_server(run)),
         (tr("filesystem"), environment.filesystem),
         (tr("devices counted"), counted_devices(environment)),
         (tr("server"), _server(run)),
@@ -387,3 +388,13 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
         (tr("warm-up"), "" if warmup_s is None else format_duration(warmup_s)),
         (tr("caches"), known(run.workload.caches, "")),
     )
+
+
+def _existing_server(run: RunMetadata) -> str:
+    """Return what a server that already ran told of itself; empty for other targets."""
+    server = run.target.server
+    if isinstance(server, NotKnown):
+        return ""
+    trip = "?" if server.round_trip_ms is None else f"{server.round_trip_ms:.2f}"
+    words = tr("{name} as {role}, TLS {tls}, round trip {trip} ms")
+    return words.format(name=server.host_name, role=server.user_name, tls=server.tls or tr("none"), trip=trip)

@@ -1,7 +1,8 @@
 """What a person is asked before a campaign: whether disks may be erased, and whether it may run programs.
 
-Disks are confirmed by the last four characters of each serial number, or ``--erase``; programs by a yes, or
-``--trust``. Everything goes to standard error, so that standard output stays what ``--progress`` says.
+Disks are confirmed by the last four characters of each serial number, or ``--erase``; a server that already
+runs by its name, or ``--load``; programs by a yes, or ``--trust``. Everything goes to standard error, so that
+standard output stays what ``--progress`` says.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from app.domain.errors import CancelledError, RefusedError, UsageError
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.disks.session import ErasePrompt
+from app.execution.servers import OpenServer
+from app.postgres.existing.words import look_rows, made_sentence, not_known
 from app.storage.inspect.sampling import looked_before
 from app.storage.layout.disk_target import find_disks
 
@@ -124,6 +127,76 @@ def _show(erasure: ErasePrompt, console: Console) -> None:
         line(tr("What root does for {names}:").format(names=names), "bold")
         for each in text:
             line(f"  {each}", "dim")
+
+
+# --- Whether a server that already runs may be loaded
+
+
+@dataclass(frozen=True, slots=True)
+class LoadQuestion:
+    """Shows what a server told, and asks for its name where the command line has not given it.
+
+    Attributes:
+        confirmed: names given with ``--load``.
+        ask: shows a prompt and returns the line that was typed; None for the terminal.
+        can_ask: whether there is somebody to ask.
+    """
+
+    confirmed: tuple[str, ...] = ()
+    ask: Callable[[str], str] | None = None
+    can_ask: Callable[[], bool] = is_terminal
+
+    def __call__(self, servers: Sequence[OpenServer]) -> None:
+        """Return where every server was confirmed.
+
+        Raises:
+            UsageError: ``--load`` names no server of the campaign.
+            RefusedError: not confirmed, or wrongly; nothing was done there.
+            CancelledError: the person has left.
+        """
+        console = Console(stderr=True)
+        for server in servers:
+            _show_server(server, console)
+        names = {server.address.name for server in servers}
+        for name in self.confirmed:
+            if name not in names:
+                message = tr("--load {name}: this is no server of the campaign. Nothing was done there.")
+                hint = tr("Its servers are: {names}.").format(names=", ".join(map(plain, sorted(names))))
+                raise UsageError(message.format(name=plain(name)), hint=hint)
+        open_ones = [server for server in servers if server.address.name not in self.confirmed]
+        if open_ones and not self.can_ask():
+            options = " ".join(f"--load {plain(server.address.name)}" for server in open_ones)
+            message = tr("This campaign loads a server, and there is no terminal to ask on.")
+            hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
+            raise RefusedError(message, hint=hint)
+        for server in open_ones:
+            self._ask_for(server.address.name)
+
+    def _ask_for(self, name: str) -> None:
+        prompt = tr("Type its name, {name}, to load it: ").format(name=plain(name))
+        for _ in range(_ATTEMPTS):
+            try:
+                typed = (self.ask or _ask_terminal)(prompt)
+            except EOFError as err:
+                raise CancelledError(tr("Stopped. Nothing was done there.")) from err
+            if typed.strip() == name:
+                return
+            if not typed.strip():
+                break
+        message = tr("The server {name} was not confirmed. Nothing was done there.")
+        raise RefusedError(message.format(name=plain(name)))
+
+
+def _show_server(server: OpenServer, console: Console) -> None:
+    def line(text: str, style: str = "") -> None:
+        console.print(plain(text), style=style, soft_wrap=True, markup=False, highlight=False)
+
+    line(tr("This server will be loaded:"), "bold red")
+    for what, value in look_rows(server.look, server.address):
+        line(f"  {what}: {value}")
+    line(made_sentence(server.address.name))
+    for sentence in not_known(server.look):
+        line(f"  {sentence}", "dim")
 
 
 # --- Whether a campaign file may do what it wants to do beyond measuring

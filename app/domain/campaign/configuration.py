@@ -109,7 +109,21 @@ class DiskTarget:
         return (*(disk for _, group in self.groups for disk in group.disks), *self.zfs_log)
 
 
-Target = FolderTarget | MemoryTarget | DiskTarget
+@dataclass(frozen=True, slots=True)
+class ServerTarget:
+    """A server that already runs, wherever: pgFooting makes one database of its own in it, and nothing else.
+
+    Attributes:
+        connection: libpq connection string or URI, without any secret.
+        room_bytes: what that database may take at most, as the server's owner says; None: nobody knows.
+    """
+
+    connection: str
+    room_bytes: int | None = None
+    kind: ClassVar[str] = "server"
+
+
+Target = FolderTarget | MemoryTarget | DiskTarget | ServerTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +385,8 @@ class Campaign:
 
     def wants_baseline(self, target: Target) -> bool:
         """Whether the storage of a target is asked what it can do by itself."""
+        if isinstance(target, ServerTarget):
+            return False  # its storage is not here
         return isinstance(target, DiskTarget) if self.io_baseline is None else self.io_baseline
 
 

@@ -20,31 +20,10 @@ from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine, read_machine
 from app.process.starter import Account, CommandOutcome
 
-
-@dataclass(frozen=True, slots=True)
-class LaterPlace:
-    """A kind of place that this version cannot use yet.
-
-    Attributes:
-        label: what it is.
-        reason: why it cannot be chosen, and what can be done instead.
-    """
-
-    label: str
-    reason: str
-
-
 HELPER: Final = "org.pgfooting.Helper1"
 """Name of the root helper on the system bus."""
 
 _DISKS: Final = "target.disks"
-
-LATER_PLACES: Final = (
-    LaterPlace(
-        tr("A PostgreSQL server that already runs"),
-        tr("Comes with a later version. Until then pgFooting starts a server of its own, beside yours."),
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,10 @@ class Place(StrEnum):
     FOLDER = "folder"
     MEMORY = "memory"
     DISKS = "disks"
+    SERVER = "server"
     OTHER_FOLDER = "other-folder"
     OTHER_MEMORY = "other-memory"
+    OTHER_SERVER = "other-server"
 
 
 @dataclass(slots=True)
@@ -70,7 +72,8 @@ class ConfigurationDraft:
     Attributes:
         name: as typed.
         place: the folder, memory or disks of the first pages, or a place of its own.
-        text: path or size of its own place; empty for the default.
+        text: path, size or connection of its own place; empty for the default.
+        room: what the database on a server of its own may take; empty where nobody says.
         disks: disks of its own, of a campaign file; None for those of the pages.
         made: what is made of the disks where that is not what their pages say.
         wal_apart: whether pg_wal lies on the disks that were chosen for it, where there are any.
@@ -83,6 +86,7 @@ class ConfigurationDraft:
     name: str
     place: Place
     text: str = ""
+    room: str = ""
     disks: DisksDraft | None = None
     made: MadeDraft | None = None
     wal_apart: bool = True
@@ -150,6 +154,8 @@ _FIRST_LOOK: Final = {
     "zfs_arc_max": "",
     "target.folder.path": "",
     "target.memory.size": "",
+    "target.server.connection": "",
+    "target.server.room": "",
     "workload.size": "2 GiB",
     "workload.scale": "100",
     "workload.duration": "30s",
@@ -190,6 +196,7 @@ class DraftParts:
         dimensions: what is tried with several values, in every combination.
         left_out: combinations that are not measured: names of values by name of their dimension.
         agreed: digest of the campaign of which a person ticked that it may do what is listed.
+        loaded: what a person typed to agree that a server is loaded, by its connection.
     """
 
     values: dict[str, str] = field(default_factory=first_values)
@@ -205,6 +212,7 @@ class DraftParts:
     dimensions: list[MatrixDimension] = field(default_factory=list)
     left_out: list[dict[str, list[str]]] = field(default_factory=list)
     agreed: str = ""
+    loaded: dict[str, str] = field(default_factory=dict)
 
     def chosen(self) -> list[ConfigurationDraft]:
         """Return the configurations that count."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget, Target
+from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTarget, ServerTarget, Target
 from app.domain.errors import RefusedError, TargetError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -36,6 +36,8 @@ MEMORY_FOLDER: Final = "/dev/shm"  # noqa: S108 - what is made there has a rando
 OWN_NAME: Final = re.compile(r"pgfooting-[0-9a-f]{16}")
 """Names of the folders that pgFooting makes, and the only ones that it deletes."""
 
+NOBODY_KNOWS: Final = 2**62
+"""Free bytes of a server that was not started here, where nobody says what it may take."""
 _EVERY_DISK: Final = Policy(accept_loop_devices=True)
 
 _FEWEST_INODES: Final = 5000
@@ -47,7 +49,8 @@ class CheckedTarget:
     """A target that can hold the data directory.
 
     Attributes:
-        path: the folder in which a folder of our own is made; absolute, without symbolic links.
+        path: the folder in which a folder of our own is made; absolute, without symbolic links. Empty for
+            disks, and for a server that was not started here.
         given: what the user wrote; empty for the default folder and memory.
         free_bytes: free there for the account.
         limit_bytes: what may be used at most; None for no limit but the free space.
@@ -89,6 +92,8 @@ def check_target(
             return _check_memory(target, account, need_bytes, read_memory())
         case DiskTarget():
             return _check_disks(target, need_bytes)
+        case ServerTarget():
+            return CheckedTarget("", target.connection, target.room_bytes or NOBODY_KNOWS)
 
 
 def _check_disks(target: DiskTarget, data_set_bytes: int) -> CheckedTarget:

@@ -49,12 +49,15 @@ class Connection:
         port: of that machine; number in the socket's name.
         user: role.
         database: name of the database; not a connection string.
+        conninfo: libpq connection string that says all of this and more, without a secret; empty where the
+            others are enough.
     """
 
     host: str
     port: int = 5432
     user: str = BENCH_ROLE
     database: str = BENCH_DATABASE
+    conninfo: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,8 @@ def _check_major(program: PgbenchProgram) -> None:
 
 
 def _connection_argv(connection: Connection) -> tuple[str, ...]:
+    if connection.conninfo:  # the name of a database may be one (libpq's expand_dbname)
+        return (connection.conninfo,)
     return (
         f"--host={connection.host}",
         f"--port={connection.port}",

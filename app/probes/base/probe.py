@@ -54,6 +54,7 @@ class ServerSources:
         reason: a sentence: why something is not known.
         tablespaces: what lies there ("tables", "indexes") and its folder, on a filesystem of its own each.
         elsewhere: the machine that the server is on, where that is not this one and may be asked.
+        database: whose sessions are pgbench's, where others may have sessions too; None for all sessions.
     """
 
     conninfo: str | None = field(default=None, repr=False)
@@ -63,6 +64,7 @@ class ServerSources:
     reason: str = ""
     tablespaces: tuple[tuple[str, str], ...] = ()
     elsewhere: RemoteMachine | None = None
+    database: str | None = None
 
     @property
     def data_folder(self) -> str:

@@ -21,12 +21,17 @@ from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.server_probe import APPLICATION, ServerConnection, ServerProbe
 
-STATEMENT: Final = (
+_WAITING: Final = (
     "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity"
     " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-    f" AND application_name NOT LIKE '{APPLICATION}%' GROUP BY 1, 2, 3"
+    f" AND application_name NOT LIKE '{APPLICATION}%'"
 )
+_GROUPED: Final = " GROUP BY 1, 2, 3"
+STATEMENT: Final = _WAITING + _GROUPED
 """Only columns of pg_stat_get_activity: the planner then leaves out the view's joins."""
+
+OF_DATABASE: Final = f"{_WAITING} AND datname = %s{_GROUPED}"
+"""The same of one database, where others have sessions as well."""
 
 WAL_LOCKS: Final = frozenset({"walwrite", "walbufmapping"})
 """LWLocks under which sessions wait for WAL that another one writes or flushes (XLogFlush, xlog.c)."""
@@ -96,5 +101,14 @@ class WaitEventsProbe(ServerProbe):
 
     @override
     def _ask(self, connection: ServerConnection) -> list[Sample]:
-        rows: list[Any] = connection.execute(STATEMENT, prepare=True).fetchall()
+        database = self._context.server.database if self._context is not None else None
+        if database is None:
+            rows: list[Any] = connection.execute(STATEMENT, prepare=True).fetchall()
+        else:
+            rows = connection.execute(_literal(OF_DATABASE), (database,), prepare=True).fetchall()
         return samples_of(rows)
+
+
+def _literal(statement: str) -> bytes:
+    """Return a statement with parameters, in which the percent sign of LIKE is doubled for psycopg."""
+    return statement.replace(f"{APPLICATION}%", f"{APPLICATION}%%").encode()

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget, ServerTarget
 from app.domain.io_baseline import IoBaseline
 from app.domain.storage_plan.plan import StoragePlan
 from app.probes.base.fact_tree import Fact
+from app.runfile.metadata.server_metadata import ServerMetadata
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
 from app.runfile.metadata.workload_metadata import PhaseMetadata, WorkloadMetadata
 
@@ -46,7 +47,7 @@ class TargetMetadata:
     """Where the data lay.
 
     Attributes:
-        kind: folder, memory, disks, or `IMPORTED`.
+        kind: folder, memory, disks, server, or `IMPORTED`.
         path: of the data; of disks the name that the person gave them.
         given: folder as the campaign states it; None for the default one.
         raid: level, of an array that pgFooting made or an import tells; None for single disks.
@@ -58,6 +59,7 @@ class TargetMetadata:
         memory_limit_bytes: of PostgreSQL and pgbench together; None for no limit.
         described: what root said that it makes, line by line.
         server_options: options of the filesystems that are server settings, with what became of each.
+        server: that already ran; told of such a target only.
     """
 
     kind: Known[str] = NOT_KNOWN
@@ -72,6 +74,7 @@ class TargetMetadata:
     memory_limit_bytes: Known[int | None] = NOT_KNOWN
     described: Known[tuple[str, ...]] = NOT_KNOWN
     server_options: Known[tuple[ServerOptionMetadata, ...]] = NOT_KNOWN
+    server: Known[ServerMetadata] = NOT_KNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,7 +391,7 @@ class RunMetadata:
         return value if isinstance(value, str) else ""
 
 
-_MAKES_NOTHING: Final = frozenset({FolderTarget.kind, MemoryTarget.kind})
+_MAKES_NOTHING: Final = frozenset({FolderTarget.kind, MemoryTarget.kind, ServerTarget.kind})
 
 
 def read_metadata(values: Mapping[str, Fact]) -> RunMetadata:

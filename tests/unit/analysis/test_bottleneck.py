@@ -31,7 +31,7 @@ from app.analysis.bottleneck import (
     describe_causes,
     find_bottleneck,
 )
-from app.analysis.bottleneck_evidence import METRICS_READ, evidence_of, read_bottleneck
+from app.analysis.bottleneck_evidence import METRICS_READ, evidence_of, limit_elsewhere, read_bottleneck
 from app.analysis.io_baseline import UsedShare
 from app.domain.metrics import METRICS
 from app.probes.sources.wait_events import GROUPS
@@ -287,3 +287,18 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "data" / "runfile").glob("*.footi
 def test_recorded_files_of_before_have_a_sentence_too(path: Path) -> None:
     with RunFile(path) as run:
         assert read_bottleneck(run).sentence
+
+
+def test_cpus_of_this_machine_never_limit_a_server_elsewhere() -> None:
+    busy = replace(ALONE, busy=4.0, queueing=10.0, sessions={**ALONE.sessions, "running": 8.0})
+    assert find_bottleneck(busy).cause is Cause.CPU
+    assert limit_elsewhere(busy).cause is not Cause.CPU
+
+
+def test_a_server_elsewhere_that_waits_for_its_clients_may_wait_for_the_network() -> None:
+    waiting = replace(ALONE, sessions={**ALONE.sessions, "for_client": 8.0})
+    assert find_bottleneck(waiting).cause is Cause.PGBENCH
+    found = limit_elsewhere(waiting)
+    assert found.cause is Cause.NOT_KNOWN
+    assert "round trips of the network" in found.evidence[0]
+    assert limit_elsewhere(replace(waiting, pgbench_share=100.0)).cause is Cause.PGBENCH

@@ -22,6 +22,8 @@ PLACES = Places(Path("/home/x/y"), Path("/home/x"), Installation("/bin", "15.1",
 IN_EVERY_ROW = {"name", "configuration.name"}
 OF_TABLESPACES = ("target.disks.tables", "target.disks.indexes")
 """Measured and read back where they lie: tests/disks/test_tablespaces.py."""
+OF_SERVERS = {"target.server.connection", "target.server.room"}
+"""Of a server that already runs: tests/postgres/test_existing_server.py."""
 OF_RUNNERS = {"precision"}
 """When a sequential campaign ends, no run tells: tests/unit/execution/test_sequential_campaign.py."""
 
@@ -43,7 +45,7 @@ def test_every_key_of_the_example_is_tried_in_pairs() -> None:
     free = ("postgresql.settings.", "target.disks.options.", "target.disks.wal.")
     measured = {key: value for key, value in tomllib.loads(EXAMPLE).items() if key != "recipe"}
     given = {key for key in given_keys(measured) if not key.startswith((*free, *OF_TABLESPACES))}
-    assert given - declared - tables - IN_EVERY_ROW - OF_RUNNERS == set()
+    assert given - declared - tables - {"target.server"} - OF_SERVERS - IN_EVERY_ROW - OF_RUNNERS == set()
     assert declared | tables >= {prefix.rstrip(".") for prefix in free}
 
 

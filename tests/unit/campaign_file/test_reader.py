@@ -33,6 +33,7 @@ from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
 HEAD = 'name = "trial"\n'
 BASE = HEAD + "[target.folder]\n"
 MEMORY = HEAD + "[target.memory]\n"
+SERVER = HEAD + '[target.server]\nconnection = "host=db user=bench"\n'
 DISKS = HEAD + '[target.disks]\ndata = ["S1"]\n'
 
 
@@ -487,7 +488,16 @@ REFUSED = [
         "target.disks.data[2]",
         "“a\\x1b[2J”",
     ),
-    (HEAD + "[target.server]", "target.server", "not available in this version"),
+    (HEAD + "[target.server]", "target.server.connection", "how is the server reached?"),
+    (SERVER.replace("user=bench", "password=sesame"), "target.server.connection", "holds a secret"),
+    (SERVER.replace("user=bench", "sesame"), "target.server.connection", "libpq understands"),
+    (SERVER + 'room = "1 MiB"', "target.server.room", "from 64 MiB to 1024 TiB"),
+    (SERVER + "restart = 1", "target.server.restart", "not a known key"),
+    (SERVER + '[workload]\ncaches = "cold"', "workload.caches", "cannot be emptied"),
+    (SERVER + '[workload]\ndata_set = "copied"', "workload.data_set", "cannot be copied"),
+    (SERVER + '[workload]\nsize = "large"', "workload.size", "the server's is not known"),
+    (SERVER + '[postgresql]\npreset = "seeds"', "postgresql.preset", "as it is: leave it out"),
+    (SERVER + "[postgresql]\nchecksums = false", "postgresql.checksums", "as it is: leave it out"),
     (HEAD + "[target.foldr]", "target.foldr", "Did you mean “folder”?"),
     (HEAD + '[target]\npath = "/x"', "target.path", "It belongs in [target.folder]."),
     (HEAD + 'target.folder = "/x"', "target.folder", "a table with the keys path"),
@@ -672,6 +682,7 @@ def test_all_problems_are_told_together_each_on_its_line() -> None:
         [configuration.workload]
         duration = 0
         [configuration.target.server]
+        connection = "host=a,b"
         """
     )
     head, *lines = error.message.splitlines()
@@ -680,7 +691,7 @@ def test_all_problems_are_told_together_each_on_its_line() -> None:
         "repeats",
         "workload.clients",
         "workload.colour",
-        "configuration[2].target.server (“xfs”)",
+        "configuration[2].target.server.connection (“xfs”)",
         "configuration[2].workload.duration (“xfs”)",
     ]
     assert error.field == "repeats"

@@ -112,7 +112,8 @@ def test_a_value_of_a_dimension_asks_as_a_configuration_does(tmp_path: Path) -> 
 def test_no_recipe_that_ships_asks(tmp_path: Path) -> None:
     for path in RECIPES.glob("*.toml"):
         campaign = read_campaign_file(path).campaign
-        assert find_concerns(campaign) == ()
+        asked = {name for concern in find_concerns(campaign) for name in concern.configurations}
+        assert asked <= {"on a server that already runs"}, "which is an example, of a host that is none"
         if campaign.matrix is not None:
             continue  # which is tried below
         changed = path.read_text() + '\n[[configuration]]\nname = "new"\n'
@@ -186,3 +187,15 @@ def test_who_has_no_way_to_ask_refuses(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="nothing was started"):
         check_trust(read(tmp_path, COMMAND), refuse_concerns, is_trusted=lambda _: False)
     assert [path.name for path in tmp_path.iterdir()] == ["campaign.toml"]
+
+
+def test_scripts_and_settings_are_asked_about_on_a_server_of_others(tmp_path: Path) -> None:
+    text = (
+        'name = "There"\ntarget.server.connection = "host=db user=bench"\n'
+        '[postgresql.settings]\nwork_mem = "5MB"\n[workload]\nscript = ["tpcb-like", {file = "one.sql"}]\n'
+    )
+    script, setting = concerns(tmp_path, text, one="SELECT 1;")
+    assert "with your role's rights there" in script.what
+    assert script.text == "SELECT 1;"
+    assert "set for pgFooting's database" in setting.what
+    assert setting.text == "work_mem = '5MB'"

@@ -4,7 +4,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from app.domain.errors import ServerError
-from app.postgres.connection import connect, connection_string, forget_libpq_environment, socket_path
+from app.postgres.connection import connect, connection_string, socket_path
+from app.postgres.libpq_environment import forget_libpq_environment
 
 
 def test_the_connection_string_reaches_only_the_accounts_server() -> None:
@@ -32,10 +33,11 @@ def test_refuses_a_folder_in_which_no_socket_can_be(folder: str) -> None:
     assert "Nothing was started" in caught.value.hint
 
 
-def test_every_libpq_variable_is_forgotten_and_no_other() -> None:
-    environment = {"PGSERVICE": "x", "PGHOSTADDR": "10.0.0.1", "PATH": "/bin", "XPG": "1"}
+def test_every_libpq_variable_that_redirects_is_forgotten_and_no_other() -> None:
+    kept = {"PATH": "/bin", "XPG": "1", "PGPASSWORD": "s", "PGSERVICEFILE": "/s", "PGFOOTING_LOG": "debug"}
+    environment = {"PGSERVICE": "x", "PGHOSTADDR": "10.0.0.1", **kept}
     assert forget_libpq_environment(environment) == ("PGHOSTADDR", "PGSERVICE")
-    assert environment == {"PATH": "/bin", "XPG": "1"}
+    assert environment == kept
 
 
 def test_a_server_that_is_not_there_is_told_in_libpqs_words() -> None:

@@ -57,11 +57,12 @@ def find_live_folders() -> tuple[Path, ...]:
 
 
 def launch(campaign: Campaign, library: Path) -> LaunchedCampaign:
-    """Start the runner of a campaign that a person put together: each of its disks was confirmed there."""
+    """Start the runner of a campaign that a person put together: disks and servers were confirmed there."""
     from app.execution.launch import start_campaign
     from app.execution.resume.unfinished import disks_of
+    from app.execution.servers import names_of
 
-    return start_campaign(campaign, library, disks_of(campaign))
+    return start_campaign(campaign, library, disks_of(campaign), names_of(campaign))
 
 
 def launch_again(folder: Path, library: Path) -> LaunchedCampaign:
@@ -77,8 +78,10 @@ def launch_going_on(folder: Path) -> LaunchedCampaign:
     from app.execution.launch import resume_campaign
     from app.execution.resume.begun import begun_campaign
     from app.execution.resume.unfinished import disks_of
+    from app.execution.servers import names_of
 
-    return resume_campaign(folder, disks_of(begun_campaign(folder)))
+    campaign = begun_campaign(folder)
+    return resume_campaign(folder, disks_of(campaign), names_of(campaign))
 
 
 def launch_queued(item: QueuedCampaign, library: Path) -> LaunchedCampaign:

@@ -90,7 +90,32 @@ HELP_TEXTS: Final = {
             "it writes anything, and removes at the end what it made."
         )
     ),
-    "later": Help(tr("A running server will be measured without being changed.")),
+    "server": Help(
+        tr(
+            "For a server on another machine or another system, a cloud volume, a container, a test twin of "
+            "production. Make a role for it that may make databases and nothing else. pgbench runs here, so "
+            "that the network is measured with it; its round trip is told. What SQL does not tell of that "
+            "machine (disks, filesystem, caches) is said to be not known."
+        )
+    ),
+    "load": Help(
+        tr(
+            "Host and port of the server, as shown above. Nothing is made there before this, and a server on "
+            "which others work is refused."
+        )
+    ),
+    "target.server.connection": Help(
+        tr(
+            "As for psql: host=… port=… user=…, service=…, or postgresql://…, with sslmode and sslrootcert "
+            "for TLS. Never a password: libpq finds that in ~/.pgpass, in the service, or in PGPASSWORD."
+        )
+    ),
+    "target.server.room": Help(
+        tr(
+            "SQL does not tell how much a disk has left. With a size here larger data is refused, and a run "
+            "is ended whose database grows beyond it."
+        )
+    ),
     "disks": Help(
         tr(
             "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "

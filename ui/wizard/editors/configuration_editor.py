@@ -27,9 +27,17 @@ _PLACES: Final = {
     Place.FOLDER: tr("The folder of the first page"),
     Place.MEMORY: tr("Memory, as on the first page"),
     Place.DISKS: tr("The spare disks"),
+    Place.SERVER: tr("The existing server of the first page"),
     Place.OTHER_FOLDER: tr("Another folder"),
     Place.OTHER_MEMORY: tr("Memory, at most"),
+    Place.OTHER_SERVER: tr("Another existing server"),
 }
+_EXAMPLES: Final = {
+    Place.OTHER_FOLDER: "/srv/bench",
+    Place.OTHER_MEMORY: "4 GiB",
+    Place.OTHER_SERVER: "host=db.example user=bench",
+}
+"""Places of a configuration's own, with what could be typed."""
 _FIRST_CHANGE: Final = "workload.clients"
 
 
@@ -37,11 +45,11 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
     """Return where the data of a configuration lies, in one line."""
     environment = draft.environment
     match configuration.place:
-        case Place.FOLDER:
-            default = environment.folder_path if environment else ""
-            return draft.parts.values["target.folder.path"].strip() or default or tr("default folder")
-        case Place.OTHER_FOLDER:
-            return configuration.text.strip() or tr("default folder")
+        case Place.FOLDER | Place.OTHER_FOLDER:
+            on_page = configuration.place is Place.FOLDER
+            default = environment.folder_path if environment and on_page else ""
+            text = draft.parts.values["target.folder.path"] if on_page else configuration.text
+            return text.strip() or default or tr("default folder")
         case Place.MEMORY:
             return tr("memory")
         case Place.DISKS:
@@ -49,6 +57,10 @@ def place_label(draft: CampaignDraft, configuration: ConfigurationDraft) -> str:
             count = len(draft.parts.disks_of(configuration).data.disks)
             told = trn("{count} disk: {made}", "{count} disks: {made}", count)
             return told.format(count=count, made=short_name(made, count))
+        case Place.SERVER | Place.OTHER_SERVER:
+            page = draft.parts.values["target.server.connection"]
+            text = page if configuration.place is Place.SERVER else configuration.text
+            return text.strip() or tr("a server")
         case Place.OTHER_MEMORY:
             return tr("memory, at most {size}").format(size=configuration.text)
 
@@ -128,10 +140,9 @@ class ConfigurationEditor(QWidget):
         self._error.show_problems(rest)
 
     def _show_place_text(self) -> None:
-        own = self.place.currentData() in {Place.OTHER_FOLDER, Place.OTHER_MEMORY}
-        self.place_text.setVisible(own)
-        in_memory = self.place.currentData() == Place.OTHER_MEMORY
-        self.place_text.setPlaceholderText("4 GiB" if in_memory else "/srv/bench")
+        own = _EXAMPLES.get(self.place.currentData())
+        self.place_text.setVisible(own is not None)
+        self.place_text.setPlaceholderText(own or "")
 
     def _show_made(self) -> None:
         each = self._configuration

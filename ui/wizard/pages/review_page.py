@@ -33,6 +33,7 @@ from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.planning import effect_sentences
 from app.draft.review import Review, ReviewRow, make_review
+from app.draft.servers import FIELD as FIELD_OF_LOAD
 from app.draft.trust import FIELD as FIELD_OF_TRUST
 from app.draft.trust import agreement_text
 from app.execution.preflight import PreflightFinding, Severity, find_disturbances
@@ -46,6 +47,7 @@ from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
 from ui.wizard.editors.confirm_disks import ConfirmDisks
+from ui.wizard.editors.confirm_servers import LoadedServers
 
 
 def sentences(findings: tuple[PreflightFinding, ...], severity: Severity) -> str:
@@ -162,6 +164,7 @@ class ReviewPage(Page):
         self._erasing = Section(
             theme, tr("Disks that will be erased"), [self.erased, self.confirm, self.looked, self.stored]
         )
+        self._loaded = LoadedServers(theme)
         self._sections = (
             Section(theme, "", [self.table, self.unsafe]),
             Section(theme, tr("Time"), [self.time, self.baseline, self.asking]),
@@ -172,7 +175,13 @@ class ReviewPage(Page):
             Section(theme, tr("What is made, and removed after each run"), [self.removed]),
             Section(theme, tr("Exact commands"), [which, listed]),
         )
-        for section in (self._sections[0], self._trusting, self._erasing, *self._sections[1:]):
+        for section in (
+            self._sections[0],
+            self._trusting,
+            self._loaded,
+            self._erasing,
+            *self._sections[1:],
+        ):
             self.layout_.addWidget(section)
         self.layout_.addStretch(1)
         self._review: Review | None = None
@@ -183,6 +192,7 @@ class ReviewPage(Page):
         self._shown_words: object = None
         self.configuration.currentIndexChanged.connect(self._show_commands)
         self.confirm.typed.connect(self._on_confirmed)
+        self._loaded.servers.typed.connect(self._on_load_typed)
         self.trust.clicked.connect(self._on_trust)
         self.baseline.clicked.connect(self._on_baseline)
 
@@ -237,6 +247,7 @@ class ReviewPage(Page):
                 self._look_for_templates(resolved, environment.account)
             self._shown, self._shown_words = resolved, described
         self._show_disks()
+        self._show_servers()
         self._show_trust()
         super().refresh()
 
@@ -310,10 +321,20 @@ class ReviewPage(Page):
             self.stored.setText(tr("⚠ TEST DEVICES: their figures measure a file. The runs are marked so."))
             self.stored.setVisible(is_test)
 
+    def _show_servers(self) -> None:
+        """Show the servers of others that will be loaded, and what was found there."""
+        self._loaded.show_servers(self.draft.server_confirmations())
+
+    def _on_load_typed(self, connection: str, typed: str) -> None:
+        self.draft.parts.loaded[connection] = typed
+        self.tell()
+
     @override
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """What is still to be typed is told beside Start and not as something wrong."""
-        super().show_problems([each for each in problems if each.path not in {FIELD, FIELD_OF_TRUST}])
+        super().show_problems(
+            [each for each in problems if each.path not in {FIELD, FIELD_OF_TRUST, FIELD_OF_LOAD}]
+        )
 
     def _on_confirmed(self, key: str, typed: str) -> None:
         confirm(self.draft.parts.disks, key, typed)
@@ -424,11 +445,15 @@ def _data(row: ReviewRow) -> str:
     return tr("{size}\n{scale}").format(size=format_size(row.data_bytes), scale=scale)
 
 
+def _free(row: ReviewRow) -> str:
+    return tr("not known") if row.free_bytes is None else format_size(row.free_bytes)
+
+
 REVIEW_COLUMNS: Final[tuple[Column[ReviewRow], ...]] = (
     Column("configuration", tr("Configuration"), lambda row: row.name, CellKind.WORDS),
     Column("place", tr("Data in"), lambda row: row.place, CellKind.WORDS),
     Column("postgresql", tr("PostgreSQL"), lambda row: row.postgresql.replace(" · ", "\n"), CellKind.WORDS),
     Column("data", tr("Data"), _data, CellKind.NUMBERS),
-    Column("free", tr("Free"), lambda row: format_size(row.free_bytes)),
+    Column("free", tr("Free"), _free),
 )
 """Of the table of what will be measured."""

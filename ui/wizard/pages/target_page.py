@@ -9,7 +9,6 @@ from typing_extensions import override
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
-from app.draft.fields.environment import LATER_PLACES
 from app.draft.fields.state import Place, Step
 from app.hosts.folders.targets import CheckedTarget
 from ui.theme import Theme
@@ -20,10 +19,12 @@ from ui.wizard.editors.recipe_chooser import RecipeChooser
 
 _PATH = "target.folder.path"
 _MEMORY = "target.memory.size"
+_CONNECTION = "target.server.connection"
+_ROOM = "target.server.room"
 
 
 class WherePage(Page):
-    """Ticks for the folder and for memory; what comes later is shown with its reason."""
+    """Ticks for the folder, memory, spare disks and a server that already runs, with what each needs."""
 
     step = Step.WHERE
     title = tr("Where should PostgreSQL's data live?")
@@ -36,9 +37,14 @@ class WherePage(Page):
         self.choose.setAccessibleDescription(tr("Opens a dialog to choose the folder."))
         self.memory = QCheckBox(tr("&Memory"))
         self.memory_size = line_edit(tr("as much as the data needs"))
+        self.server = QCheckBox(tr("An &existing server: PostgreSQL that already runs, wherever"))
+        self.connection = line_edit("host=db.example user=bench")
+        self.room = line_edit(tr("nobody knows"))
         self.fields = {
             _PATH: Field(theme, tr("F&older:"), self.path, _PATH, beside=(self.choose,)),
             _MEMORY: Field(theme, tr("&At most:"), self.memory_size, _MEMORY),
+            _CONNECTION: Field(theme, tr("&Connection:"), self.connection, _CONNECTION),
+            _ROOM: Field(theme, tr("&Room for it:"), self.room, _ROOM),
         }
         self.disks = QCheckBox(tr("&Spare disks: arrays and filesystems made anew"))
         self._disks = Choice(
@@ -61,25 +67,30 @@ class WherePage(Page):
             "memory",
             (self.fields[_MEMORY],),
         )
+        self._server = Choice(
+            theme,
+            self.server,
+            tr(
+                "One database is made there, loaded, measured and dropped; nothing else is touched. What was "
+                "found there is shown before the start, and its name is to be typed."
+            ),
+            "server",
+            (self.fields[_CONNECTION], self.fields[_ROOM]),
+        )
         self.recipes = RecipeChooser(draft, theme)
         hint = Text(theme, tr("What is ticked is compared."), role="muted")
-        for widget in (self.recipes, hint, self._folder, self._memory, self._disks, *self._later()):
+        for widget in (self.recipes, hint, self._folder, self._memory, self._disks, self._server):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         self._connect()
-
-    def _later(self) -> list[QWidget]:
-        made: list[QWidget] = []
-        for place in LATER_PLACES:
-            tick = QCheckBox(place.label)
-            tick.setEnabled(False)
-            made.append(Choice(self.theme, tick, place.reason, "later"))
-        return made
 
     def _connect(self) -> None:
         self.folder.toggled.connect(lambda ticked: self._tick(Place.FOLDER, ticked=ticked))
         self.memory.toggled.connect(lambda ticked: self._tick(Place.MEMORY, ticked=ticked))
         self.disks.toggled.connect(lambda ticked: self._tick(Place.DISKS, ticked=ticked))
+        self.server.toggled.connect(lambda ticked: self._tick(Place.SERVER, ticked=ticked))
+        self.connection.textEdited.connect(lambda text: self._on_text(_CONNECTION, text))
+        self.room.textEdited.connect(lambda text: self._on_text(_ROOM, text))
         self.path.textEdited.connect(self._on_path)
         self.memory_size.textEdited.connect(self._on_memory)
         self.choose.clicked.connect(self._choose_folder)
@@ -93,6 +104,8 @@ class WherePage(Page):
         self._show_ticks()
         _set(self.path, self.draft.parts.values["target.folder.path"])
         _set(self.memory_size, self.draft.parts.values["target.memory.size"])
+        _set(self.connection, self.draft.parts.values[_CONNECTION])
+        _set(self.room, self.draft.parts.values[_ROOM])
 
     @override
     def refresh(self) -> None:
@@ -108,6 +121,10 @@ class WherePage(Page):
             self.fields[key].setEnabled(ticked)
             choice.set_state(self._state(place, ticked=ticked))
         self._show_disks()
+        on_server = self.draft.configuration_of(Place.SERVER).chosen
+        for key in (_CONNECTION, _ROOM):
+            self.fields[key].setEnabled(on_server)
+        self._server.set_state(tr("It is looked at on the last page.") if on_server else "")
         super().refresh()
 
     def _show_disks(self) -> None:
@@ -147,16 +164,19 @@ class WherePage(Page):
             (Place.FOLDER, self.folder),
             (Place.MEMORY, self.memory),
             (Place.DISKS, self.disks),
+            (Place.SERVER, self.server),
         ):
             box.setChecked(self.draft.configuration_of(place).chosen)
 
-    def _on_path(self, text: str) -> None:
-        self.draft.parts.values["target.folder.path"] = text
+    def _on_text(self, key: str, text: str) -> None:
+        self.draft.parts.values[key] = text
         self.tell()
 
+    def _on_path(self, text: str) -> None:
+        self._on_text(_PATH, text)
+
     def _on_memory(self, text: str) -> None:
-        self.draft.parts.values["target.memory.size"] = text
-        self.tell()
+        self._on_text(_MEMORY, text)
 
     def _choose_folder(self) -> None:
         dialog = QFileDialog(self, tr("Folder for PostgreSQL's data"), self.path.text())

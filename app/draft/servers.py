@@ -1,0 +1,69 @@
+"""Confirming that servers of others are loaded: a person types the name of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.problem import Problem
+from app.domain.text import tr
+from app.draft.fields.state import DraftParts
+from app.execution.servers import OpenServer
+from app.postgres.existing.words import look_rows, made_sentence, not_known
+
+FIELD: Final = "load"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfirmation:
+    """A server that will be loaded.
+
+    Attributes:
+        connection: as the campaign says it.
+        name: what has to be typed.
+        typed: what was typed so far.
+        rows: what was found there, as (what, value).
+        sentences: what is done there, and what is not known of it.
+    """
+
+    connection: str
+    name: str
+    typed: str
+    rows: tuple[tuple[str, str], ...]
+    sentences: tuple[str, ...]
+
+    @property
+    def matches(self) -> bool:
+        """Whether its name was typed."""
+        return self.typed.strip() == self.name
+
+
+def server_confirmations(
+    parts: DraftParts, found: Iterable[tuple[str, OpenServer]]
+) -> tuple[ServerConfirmation, ...]:
+    """Return every server of the campaign that was looked at.
+
+    Args:
+        parts: what was typed.
+        found: connection and what was found there.
+    """
+    return tuple(
+        ServerConfirmation(
+            connection,
+            server.address.name,
+            parts.loaded.get(connection, ""),
+            look_rows(server.look, server.address),
+            (made_sentence(server.address.name), *not_known(server.look)),
+        )
+        for connection, server in found
+    )
+
+
+def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem, ...]:
+    """Return why nothing may be loaded yet."""
+    for each in confirmations:
+        if not each.matches:
+            message = tr("Type the name of the server, {name}, to agree that it is loaded.")
+            return (Problem(FIELD, message.format(name=each.name)),)
+    return ()

@@ -1,0 +1,190 @@
+"""The servers of others in a campaign: looked at, refused or agreed to by a person, locked until its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import psycopg
+
+from app.domain.campaign.configuration import Campaign, PlannedRun, ServerTarget
+from app.domain.campaign.phases import most_clients
+from app.domain.errors import RefusedError, TargetError
+from app.domain.text import tr
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
+from app.postgres.existing.address import ServerAddress, open_address
+from app.postgres.existing.look import LOOK_S, ServerLook, look_at_server
+from app.postgres.existing.own_database import OWN_DATABASE, drop_own, take_lock
+from app.postgres.existing.refusals import ServerNeeds, check_server
+from app.recording.events import CampaignListener
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.server_metadata import ServerMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class OpenServer:
+    """A server that a person agreed to load.
+
+    Attributes:
+        address: how it is reached.
+        look: what it told.
+    """
+
+    address: ServerAddress
+    look: ServerLook
+
+
+Confirm = Callable[[Sequence[OpenServer]], None]
+"""Returns where a person agreed to load on these servers; raises a `RefusedError` where not."""
+
+Servers = Mapping[str, OpenServer]
+"""By the connection string of the campaign."""
+
+
+def refuse_load(_servers: Sequence[OpenServer]) -> None:
+    """Agree to nothing: what a caller gets who has no way to ask.
+
+    Raises:
+        RefusedError: always.
+    """
+    raise RefusedError(tr("Nobody confirmed that the server may be loaded; nothing was done there."))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadConsent:
+    """How a person is asked, and how long others are watched before.
+
+    Attributes:
+        confirm: asks whether the servers may be loaded.
+        look_s: seconds.
+    """
+
+    confirm: Confirm = refuse_load
+    look_s: float = LOOK_S
+
+
+_NO_SERVERS: Final[Servers] = {}
+_BRIEFLY_S: Final = 1.0
+
+
+def open_servers(
+    stack: ExitStack,
+    resolved: ResolvedCampaign,
+    runs: Iterable[PlannedRun],
+    consent: LoadConsent,
+    listener: CampaignListener,
+) -> Servers:
+    """Reach the servers of the runs that are still to be done, and have them agreed to.
+
+    Args:
+        stack: lets the servers go when it is closed.
+        resolved: the campaign on this machine.
+        runs: those to be done.
+        consent: how a person is asked.
+        listener: told what is looked at, and what an earlier campaign left.
+
+    Raises:
+        TargetError: one cannot be reached, or is too old.
+        RefusedError: one may not be measured, or nobody agreed; nothing was done there.
+    """
+    names = dict.fromkeys(run.configuration.name for run in runs)
+    wanted: dict[str, list[ResolvedConfiguration]] = {}
+    for each in (resolved.configurations[name] for name in names):
+        target = each.configuration.target
+        if isinstance(target, ServerTarget):
+            wanted.setdefault(target.connection, []).append(each)
+    if not wanted:
+        return _NO_SERVERS
+    opened: dict[str, OpenServer] = {}
+    connections: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
+    for connection_string, configurations in wanted.items():
+        address, connection = open_address(connection_string)
+        stack.callback(connection.close)
+        told = tr("Looking at {name} for {seconds:.0f} s: what it is, and what others do there.")
+        listener.told("note", told.format(name=address.name, seconds=consent.look_s))
+        look = look_at_server(connection, address, OWN_DATABASE, look_s=consent.look_s, sleep=time.sleep)
+        check_server(look, _needs(address, configurations))
+        take_lock(connection, address.name)
+        opened[connection_string] = OpenServer(address, look)
+        connections[connection_string] = connection
+    consent.confirm(tuple(opened.values()))
+    for connection_string, connection in connections.items():
+        if drop_own(connection, ends_sessions=False):
+            told = tr("The database {database} that an earlier campaign left on {name} was dropped.")
+            name = opened[connection_string].address.name
+            listener.told("note", told.format(database=OWN_DATABASE, name=name))
+    return opened
+
+
+def look_briefly(connection_string: str) -> OpenServer:
+    """Return what a server is, watched for a moment only; nothing is refused and nothing made.
+
+    Raises:
+        TargetError: it cannot be reached, or is too old.
+    """
+    address, connection = open_address(connection_string)
+    with connection:
+        return OpenServer(address, look_at_server(connection, address, OWN_DATABASE, look_s=_BRIEFLY_S))
+
+
+def names_of(campaign: Campaign) -> tuple[str, ...]:
+    """Return the names of the servers of a campaign that can be reached, as `--load` takes them."""
+    targets = [each.target for each in campaign.configurations]
+    found = dict.fromkeys(each.connection for each in targets if isinstance(each, ServerTarget))
+    names = []
+    for connection_string in found:
+        with suppress(TargetError):  # the runner tells why
+            address, connection = open_address(connection_string)
+            connection.close()
+            names.append(address.name)
+    return tuple(names)
+
+
+def _needs(address: ServerAddress, configurations: Sequence[ResolvedConfiguration]) -> ServerNeeds:
+    rooms = [
+        each.configuration.target.room_bytes
+        for each in configurations
+        if isinstance(each.configuration.target, ServerTarget)
+    ]
+    return ServerNeeds(
+        name=address.name,
+        clients=max(most_clients(each.configuration.workload) for each in configurations),
+        need_bytes=max(each.need_bytes for each in configurations),
+        room_bytes=min((room for room in rooms if room is not None), default=None),
+        pgbench_major=min(each.installation.major for each in configurations),
+    )
+
+
+def server_of(servers: Servers, resolved: ResolvedConfiguration) -> OpenServer | None:
+    """Return the server of a configuration; None for a target of this machine."""
+    target = resolved.configuration.target
+    return servers[target.connection] if isinstance(target, ServerTarget) else None
+
+
+def with_server(told: RunMetadata, server: OpenServer, resolved: ResolvedConfiguration) -> RunMetadata:
+    """Return what a run file says of a run on a server of others."""
+    look, target = server.look, resolved.configuration.target
+    metadata = ServerMetadata(
+        host_name=server.address.name,
+        user_name=server.address.user,
+        version=look.version,
+        cluster_name=look.cluster_name,
+        system_identifier=look.system_identifier,
+        tls=look.tls,
+        has_monitor=look.role.has_monitor,
+        may_checkpoint=look.role.may_checkpoint,
+        sessions=look.others.sessions,
+        others_tps=round(look.others.tps, 2),
+        round_trip_ms=round(look.round_trip.median_ms, 3),
+        round_trip_least_ms=round(look.round_trip.least_ms, 3),
+        round_trip_most_ms=round(look.round_trip.most_ms, 3),
+        room_bytes=target.room_bytes if isinstance(target, ServerTarget) else None,
+    )
+    return replace(
+        told,
+        target=replace(told.target, server=metadata),
+        installation=replace(told.installation, version=look.version),
+    )

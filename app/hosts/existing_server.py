@@ -1,0 +1,298 @@
+"""A server that already runs: one database of ours is made in it, measured and dropped, nothing else."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+import psycopg
+
+from app.domain.errors import FootingError, ServerError, TargetError, TargetLostError
+from app.domain.maintenance import MaintenanceEnd
+from app.domain.text import tr
+from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.host import Watch
+from app.hosts.local import LocalHost
+from app.hosts.server_under_test import PgbenchPlace
+from app.hosts.templates.copying import CopiedData
+from app.hosts.templates.store import Template
+from app.postgres.existing.address import ServerAddress, said
+from app.postgres.existing.look import ServerLook
+from app.postgres.existing.own_database import OWN_DATABASE, drop_own, give_settings, make_own
+from app.postgres.existing.watch import ServerWatch
+from app.postgres.existing.words import not_known
+from app.postgres.facts import ServerFacts, facts_of
+from app.postgres.pgbench.argv import Connection
+from app.probes.base.probe import ProbeUnavailable, ServerSources
+from app.probes.facts.cached import CachedBytes
+from app.probes.facts.compressibility import SampledCompression
+from app.probes.facts.stored import StoredBytes
+
+_DROP_S: Final = 20.0
+"""How long the end of a run waits for a server that does not answer; the next campaign there drops it."""
+_AGAIN_S: Final = 1.0
+_GRACE_S: Final = 3.0
+
+ServerConnection = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(slots=True)
+class ExistingServer:
+    """A `app.hosts.server_under_test.ServerUnderTest` that this program did not start; methods told there.
+
+    Attributes:
+        host: gives the folder of pgbench on this machine.
+        reached: how it was reached.
+        look: what it told before the campaign.
+        settings: for our database alone, of the campaign.
+        room_bytes: what our database may take; None where nobody says.
+    """
+
+    host: LocalHost
+    reached: ServerAddress
+    look: ServerLook
+    settings: tuple[tuple[str, str], ...] = ()
+    room_bytes: int | None = None
+    setup: None = field(default=None, init=False)
+    _folder: PrivateFolder | None = field(default=None, init=False)
+    _watch: ServerWatch | None = field(default=None, init=False)
+    _working: ServerConnection | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _may_be_there: bool = field(default=False, init=False)
+
+    @property
+    def address(self) -> Connection:
+        """Everything but the secret, as one connection string."""
+        parameters = self.reached.parameters
+        return Connection(
+            host=parameters["host"],
+            port=int(parameters["port"]),
+            user=self.reached.user,
+            database=OWN_DATABASE,
+            conninfo=self.reached.bare(OWN_DATABASE),
+        )
+
+    @property
+    def sources(self) -> ServerSources:
+        """SQL alone: no file and no process of it is known."""
+        return ServerSources(
+            conninfo=self.reached.conninfo(),
+            reason=tr("the server was not started here: nothing of its machine is known"),
+            database=OWN_DATABASE,
+        )
+
+    def prepare(self, watch: Watch) -> PgbenchPlace:
+        """Make sure that it is still the one that was looked at, and drop what an earlier run left."""
+        watch()
+        connection = self._connect()
+        try:
+            self._check_identity(connection)
+            drop_own(connection, ends_sessions=True)
+        finally:
+            connection.close()
+        self._folder, notes = self.host.make_private()
+        return PgbenchPlace(
+            self._folder, notes=(*not_known(self.look), *notes), environment=self.reached.environment
+        )
+
+    def _check_identity(self, connection: ServerConnection) -> None:
+        """Refuse another server in its place: a name may have moved to one since the person agreed."""
+        try:
+            row = connection.execute(
+                b"SELECT pg_catalog.pg_postmaster_start_time()::text, pg_catalog.pg_is_in_recovery()"
+            ).fetchone()
+        except psycopg.Error as error:
+            raise self._silent(error) from error
+        if row is None or row[1] or str(row[0]) != self.look.started:
+            message = tr("{name} is another server now, was restarted, or is a standby. Nothing was made.")
+            raise ServerError(
+                message.format(name=self.reached.name), hint=tr("Begin the campaign anew, or resume it.")
+            )
+
+    def make(self) -> None:
+        """Do nothing: there is one."""
+
+    def copy_data(self, template: Template) -> CopiedData:  # noqa: ARG002 - as the protocol has it
+        """Refuse: its files are not here."""
+        raise ServerError(tr("Data cannot be copied to a server that was not started here."))
+
+    def start(self) -> None:
+        """Begin to watch it."""
+        self._watch = ServerWatch(self.reached, self.look.started, self.room_bytes)
+        self._watch.start()
+
+    def check_settings(self) -> None:
+        """Do nothing: they are read back when the database is made."""
+
+    def make_bench(self, *, superuser: bool) -> None:
+        """Make our database, whose owner is the role that pgbench connects as, and give it its settings."""
+        if superuser:
+            raise ServerError(
+                tr("The scripts want a superuser, which pgFooting is not on a server of others.")
+            )
+        connection = self._connect()
+        try:
+            self._may_be_there = True
+            make_own(connection)
+            give_settings(connection, self.reached, self.settings)
+        finally:
+            connection.close()
+
+    def checkpoint(self) -> None:
+        """Write what is dirty, where the role may."""
+        if self.look.role.may_checkpoint:
+            self._execute(["CHECKPOINT"], "")
+
+    def maintain(self, statements: Sequence[str]) -> None:
+        """Execute them in our database as its owner."""
+        self._execute(statements, OWN_DATABASE)
+
+    def _execute(self, statements: Sequence[str], database: str) -> None:
+        try:
+            with self.reached.connect(database, statement_timeout_s=0) as connection:
+                with self._lock:
+                    self._working = connection
+                for statement in statements:
+                    connection.execute(statement.encode())
+        except psycopg.Error as error:
+            raise self._silent(error) from error
+        finally:
+            with self._lock:
+                self._working = None
+
+    def make_backup_role(self) -> None:
+        """Refuse: no role is made on a server of others."""
+        raise ServerError(tr("No base backups are made of a server that was not started here."))
+
+    def back_up(
+        self,
+        max_rate_bytes: int | None,  # noqa: ARG002 - as the protocol has it
+        is_cancelled: Callable[[], bool],  # noqa: ARG002 - as above
+    ) -> MaintenanceEnd:
+        """Refuse, as `make_backup_role`."""
+        raise ServerError(tr("No base backups are made of a server that was not started here."))
+
+    def maintain_storage(self, name: str) -> MaintenanceEnd:
+        """Refuse: its storage is not here."""
+        raise TargetError(tr("“{name}” is done by root, on spare disks only.").format(name=name))
+
+    def end_maintenance(self) -> None:
+        """Do nothing: none is under way."""
+
+    def loaded(self, watch: Watch) -> None:
+        """Do nothing between loading and measuring."""
+        watch()
+
+    def check_loaded(self) -> tuple[str, ...]:
+        """Return nothing: no file was chosen."""
+        return ()
+
+    def shut_down(self) -> None:
+        """Refuse: it is not ours to stop."""
+        raise ServerError(tr("A server that was not started here is never stopped."))
+
+    def empty_caches(self, watch: Watch) -> None:  # noqa: ARG002 - as the protocol has it
+        """Refuse: its caches are not here."""
+        raise ServerError(tr("The caches of a server that was not started here cannot be emptied."))
+
+    def cached(self) -> CachedBytes:
+        """Refuse: nobody can look there."""
+        raise ProbeUnavailable(self.sources.reason)
+
+    def stored(self) -> StoredBytes:
+        """Refuse: nobody can look there."""
+        raise ProbeUnavailable(self.sources.reason)
+
+    def sample_tables(self) -> SampledCompression:
+        """Refuse: nobody can look there."""
+        raise ProbeUnavailable(self.sources.reason)
+
+    def facts(self) -> ServerFacts:
+        """Ask it in our database, whose settings are those of pgbench's sessions."""
+        try:
+            with self.reached.connect(OWN_DATABASE) as connection:
+                return facts_of(connection)
+        except psycopg.Error as error:
+            raise self._silent(error) from error
+
+    def health(self) -> Mapping[str, Mapping[str, str]] | None:
+        """Return nothing: its disks are not here."""
+        return None
+
+    def open_log(self) -> IO[bytes]:
+        """Refuse: its log is not here."""
+        raise ProbeUnavailable(self.sources.reason)
+
+    def log_text(self) -> str:
+        """Return nothing: its log is not here."""
+        return ""
+
+    def check_target(self) -> None:
+        """End the run where our database takes more than it may."""
+        if self._watch is not None and self._watch.over_room:
+            raise TargetLostError(self._watch.over_room)
+
+    def check_running(self, grace_s: float = 0.0) -> None:
+        """Ask the watch, which looks every second."""
+        if self._watch is None:
+            return
+        failure = self._watch.wait_for_failure(max(grace_s, _GRACE_S) if grace_s else 0.0)
+        if failure:
+            raise ServerError(failure, hint=tr("What was measured until then is kept."))
+
+    def stop(self) -> None:
+        """End the watch, and a statement of ours that is under way; the server goes on."""
+        with self._lock:
+            working = self._working
+        if working is not None:
+            with suppress(psycopg.Error):
+                working.cancel_safe(timeout=_GRACE_S)
+        if self._watch is not None and working is None:
+            self._watch.stop()
+
+    def release(self) -> tuple[str, ...]:
+        """Drop our database, and remove the folder on this machine."""
+        left = self._drop() if self._may_be_there else ""
+        self._may_be_there = False
+        folder, self._folder = self._folder, None
+        kept = () if folder is None else self.host.release_private(folder)
+        return (*filter(None, [left]), *kept)
+
+    def _drop(self) -> str:
+        """Drop our database; a server that starts again is waited for. Return a sentence where it is left."""
+        end_s = time.monotonic() + _DROP_S
+        while True:
+            try:
+                connection = self._connect()
+                try:
+                    drop_own(connection, ends_sessions=True)
+                finally:
+                    connection.close()
+            except FootingError as error:
+                if isinstance(error, ServerError) and time.monotonic() < end_s:
+                    time.sleep(_AGAIN_S)
+                    continue
+                sentence = tr(
+                    "The database {database} is left on {name}: {reason} The next campaign there drops it."
+                )
+                return sentence.format(database=OWN_DATABASE, name=self.reached.name, reason=error.message)
+            return ""
+
+    def _connect(self) -> ServerConnection:
+        """Return a connection to the database that the person named.
+
+        Raises:
+            ServerError: it does not take it.
+        """
+        try:
+            return self.reached.connect()
+        except psycopg.Error as error:
+            raise self._silent(error) from error
+
+    def _silent(self, error: psycopg.Error) -> ServerError:
+        message = tr("The server {name} does not do what it was asked: {reason}")
+        return ServerError(message.format(name=self.reached.name, reason=said(error)))

@@ -1,0 +1,206 @@
+"""How a server of others is reached: libpq's connection strings, in which no secret may stand.
+
+A password comes from where libpq looks for it (password file, service file, PGPASSWORD), stays in memory, and
+is handed to pgbench in its environment only. Sources: PostgreSQL 18 manual 34.1 "Database Connection Control
+Functions", 34.15 to 34.19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from app.domain.errors import TargetError
+from app.domain.text import tr
+from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
+
+LONGEST: Final = 2000
+"""Characters of a connection string, and of what a server says that is told."""
+SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})
+_WORDS: Final = """
+    channel_binding connect_timeout dbname gssencmode host hostaddr keepalives keepalives_count
+    keepalives_idle keepalives_interval krbsrvname passfile port require_auth requirepeer service
+    ssl_max_protocol_version ssl_min_protocol_version sslcert sslcertmode sslcrl sslcrldir sslkey sslmode
+    sslnegotiation sslrootcert sslsni target_session_attrs tcp_user_timeout user
+"""
+ALLOWED: Final = frozenset(_WORDS.split())
+"""Words that a campaign file may say; not ``options``, which are settings of the session."""
+_NOT_HANDED_ON: Final = SECRETS | {
+    "application_name",
+    "connect_timeout",
+    "dbname",
+    "fallback_application_name",
+    "passfile",
+    "service",
+    "servicefile",
+}
+_NEWER: Final = frozenset(
+    {
+        *("load_balance_hosts", "max_protocol_version", "min_protocol_version", "require_auth"),
+        *("scram_client_key", "scram_server_key", "sslcertmode", "sslcrldir", "sslkeylogfile"),
+        *("sslnegotiation", "sslsni"),
+    }
+)
+"""Of libpq 14 to 18. The one here fills them in by itself, and that of an older pgbench does not know them:
+they are handed on where the connection string says them."""
+_LIVELINESS: Final = {
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+"""A line that is cut is noticed within about ten seconds; a connection string may say otherwise."""
+
+
+def connection_problem(text: str) -> str:
+    """Return what is wrong with a connection string, a sentence that never repeats it; empty for nothing."""
+    if not text.strip() or len(text) > LONGEST or not text.isprintable():
+        return tr(
+            'must be a libpq connection string such as "host=db.example user=bench", "service=bench" or '
+            '"postgresql://bench@db.example/".'
+        )
+    try:
+        given = conninfo_to_dict(text)
+    except psycopg.Error:  # its words repeat the text, in which a password may stand
+        return tr("is no connection string that libpq understands.")
+    if SECRETS & given.keys():
+        return tr(
+            "holds a secret, which has no place in a campaign file: take it out. libpq finds a password in "
+            "~/.pgpass, in a service, or in PGPASSWORD."
+        )
+    unknown = sorted(given.keys() - ALLOWED)
+    if unknown:
+        sentence = tr("says “{words}”, which is not taken here; allowed are {allowed}.")
+        return sentence.format(words=", ".join(unknown), allowed=", ".join(sorted(ALLOWED)))
+    if any("," in str(given.get(word, "")) for word in ("host", "hostaddr", "port")):
+        return tr("names several servers; one is measured.")
+    return ""
+
+
+def own_connection(text: str, database: str) -> str:
+    """Return a connection string without problems, for another database; before the server was reached."""
+    return make_conninfo(text, dbname=database)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """A server that was reached once, with everything that libpq found out for that.
+
+    Attributes:
+        parameters: of libpq, without secrets and without a database.
+        database: in which statistics are read and pgFooting's own database is made.
+        secret: the password that was used; empty for none.
+    """
+
+    parameters: Mapping[str, str]
+    database: str = MAINTENANCE_DATABASE
+    secret: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """What a person types to agree to load on this server: host (or folder of the socket) and port."""
+        return f"{self.parameters['host']}:{self.parameters['port']}"
+
+    @property
+    def user(self) -> str:
+        """The role."""
+        return self.parameters["user"]
+
+    @property
+    def is_socket(self) -> bool:
+        """Whether it is reached over a Unix socket of this machine."""
+        return self.parameters["host"].startswith(("/", "@"))
+
+    def bare(self, database: str) -> str:
+        """Return a connection string without a secret, for arguments that everybody may read."""
+        return make_conninfo("", **self.parameters, dbname=database)
+
+    def conninfo(self, database: str = "") -> str:
+        """Return a connection string with the secret: never print it."""
+        secret = {"password": self.secret} if self.secret else {}
+        return make_conninfo("", **self.parameters, **secret, dbname=database or self.database)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a program of libpq needs beside `bare`: the secret, if there is one."""
+        return {"PGPASSWORD": self.secret} if self.secret else {}
+
+    def connect(
+        self, database: str = "", statement_timeout_s: int = STATEMENT_TIMEOUT_S
+    ) -> psycopg.Connection[tuple[object, ...]]:
+        """Return a connection in autocommit mode; may raise psycopg.Error.
+
+        Args:
+            database: empty for `database`.
+            statement_timeout_s: 0 for never.
+        """
+        return _connect(self.conninfo(database), statement_timeout_s)
+
+
+def _connect(conninfo: str, statement_timeout_s: int) -> psycopg.Connection[tuple[object, ...]]:
+    given = conninfo_to_dict(conninfo)
+    live = {word: value for word, value in _LIVELINESS.items() if word not in given}
+    if "connect_timeout" not in given:
+        live["connect_timeout"] = str(CONNECT_TIMEOUT_S)
+    connection = psycopg.connect(conninfo, autocommit=True, application_name="pgfooting", **live)  # type: ignore[arg-type]
+    try:
+        # Statements and not libpq's "options": a service may have options of its own.
+        connection.execute(f"SET statement_timeout = '{statement_timeout_s}s'".encode())
+        connection.execute("SET client_min_messages = warning")
+        connection.execute("SET search_path = pg_catalog")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def said(error: BaseException) -> str:
+    """Return what libpq or the server said, in one line of a length that can be told."""
+    return " ".join(str(error).split())[:LONGEST]
+
+
+def open_address(text: str) -> tuple[ServerAddress, psycopg.Connection[tuple[object, ...]]]:
+    """Reach a server, as libpq does it from here.
+
+    Args:
+        text: a connection string without problems.
+
+    Returns:
+        What was found out, and the connection.
+
+    Raises:
+        TargetError: it cannot be reached, or does not let us in; carries libpq's words.
+    """
+    given = conninfo_to_dict(text)
+    if "service" not in given and "dbname" not in given:
+        given["dbname"] = MAINTENANCE_DATABASE
+    try:
+        connection = _connect(make_conninfo("", **given), STATEMENT_TIMEOUT_S)
+    except (psycopg.Error, UnicodeError) as error:
+        message = tr("The server cannot be reached: {reason} Nothing was done there.")
+        raise TargetError(message.format(reason=_sentence(said(error))), hint=_hint(said(error))) from error
+    info = connection.info
+    left_out = _NOT_HANDED_ON | (_NEWER - given.keys())
+    kept = {name: value for name, value in info.get_parameters().items() if name not in left_out}
+    reached = {"host": info.host, "port": str(info.port), "user": info.user}
+    address = ServerAddress({**kept, **reached}, info.dbname, info.password or "")
+    return address, connection
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _hint(reason: str) -> str:
+    """Return what helps against a few things that libpq says; these words are not translated in it."""
+    if "password" in reason:
+        return tr("libpq looks for the password in ~/.pgpass (mode 0600), in a service, or in PGPASSWORD.")
+    if "translate host name" in reason or "resolve" in reason:
+        return tr("The host of the connection has no address here: look at its spelling.")
+    if "certificate" in reason or "SSL" in reason or "root.crt" in reason:
+        return tr("sslmode and sslrootcert of the connection say how TLS is checked, as in psql.")
+    return ""

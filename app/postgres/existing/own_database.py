@@ -1,0 +1,204 @@
+"""The one database that pgFooting makes on a server of others, and the only thing that it ever drops there.
+
+It is known by three things together: its name, its owner, and its comment. What lacks one of them is
+somebody's, is never touched, and keeps a campaign from beginning.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from app.domain.errors import RefusedError, ServerError, SettingError
+from app.domain.text import tr
+from app.postgres.existing.address import ServerAddress, said
+
+OWN_DATABASE: Final = "pgfooting_bench"
+MARK: Final = (
+    "Made by pgFooting for a measurement, and dropped by it afterwards: nothing else may be kept here."
+)
+LOCK: Final = 0x706746_6F6F74
+"""Of pg_advisory_lock, in the database that the connection names: one campaign a server."""
+
+_FOUND: Final = """
+    SELECT owner.rolname = current_user,
+           pg_catalog.left(coalesce(pg_catalog.shobj_description(own.oid, 'pg_database'), ''), 200),
+           pg_catalog.left(owner.rolname::text, 200),
+           (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity AS session
+             WHERE session.datid = own.oid AND session.usesysid <> own.datdba)
+      FROM pg_catalog.pg_database AS own
+      JOIN pg_catalog.pg_roles AS owner ON owner.oid = own.datdba
+     WHERE own.datname = %s
+"""
+_END_SESSIONS: Final = """
+    SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity
+     WHERE datname = %s AND usename = current_user AND pid <> pg_catalog.pg_backend_pid()
+"""
+_OPEN_SESSIONS: Final = """
+    SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
+     WHERE datname = %s AND usename = current_user AND pid <> pg_catalog.pg_backend_pid()
+"""
+_END_S: Final = 5.0
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDatabase:
+    """A database of our name.
+
+    Attributes:
+        is_own: name, owner and comment are ours, and nobody else is connected to it.
+        reason: a sentence: why it is not ours, or cannot be dropped.
+    """
+
+    is_own: bool
+    reason: str = ""
+
+
+def find_own(connection: Connection) -> FoundDatabase | None:
+    """Return what is known of a database of our name; None where there is none; may raise psycopg.Error."""
+    row = connection.execute(_FOUND.encode(), (OWN_DATABASE,)).fetchone()
+    if row is None:
+        return None
+    is_owner, comment, owner, others = row
+    if not is_owner:
+        message = tr("The database {name} belongs to {owner} and not to this role: it is not pgFooting's.")
+        return FoundDatabase(is_own=False, reason=message.format(name=OWN_DATABASE, owner=owner))
+    if comment != MARK:
+        message = tr("The database {name} lacks the comment that pgFooting gives its own: it is somebody's.")
+        return FoundDatabase(is_own=False, reason=message.format(name=OWN_DATABASE))
+    if others:
+        message = tr("{count} sessions of others are connected to the database {name}.")
+        return FoundDatabase(is_own=False, reason=message.format(count=others, name=OWN_DATABASE))
+    return FoundDatabase(is_own=True)
+
+
+def drop_own(connection: Connection, *, ends_sessions: bool) -> bool:
+    """Drop our database where there is one; return whether there was.
+
+    Args:
+        connection: of the role whose it is, which holds the lock.
+        ends_sessions: sessions of this role in it are those of a run of this campaign, and are ended first;
+            else they may be those of another machine that measures, and it is refused.
+
+    Raises:
+        RefusedError: there is one of that name that is not ours, or is used: it was not touched.
+        ServerError: the server refuses, or is gone.
+    """
+    try:
+        found = find_own(connection)
+        if found is None:
+            return False
+        if not found.is_own:
+            raise RefusedError(
+                tr("{reason} It was not touched.").format(reason=found.reason),
+                hint=tr("Whoever it belongs to may rename or drop it; pgFooting uses no other name."),
+            )
+        if ends_sessions:
+            _end_sessions(connection)
+        elif _open_sessions(connection):
+            message = tr("The database {name} is pgFooting's and in use: somebody measures there now.")
+            hint = tr(
+                "Wait for the end of that; sessions that a machine left which is gone end by themselves."
+            )
+            raise RefusedError(message.format(name=OWN_DATABASE), hint=hint)
+        connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))
+    except psycopg.Error as error:
+        message = tr("The database {name} could not be dropped: {reason}")
+        raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
+    return True
+
+
+def _end_sessions(connection: Connection) -> None:
+    connection.execute(_END_SESSIONS.encode(), (OWN_DATABASE,))
+    end_s = time.monotonic() + _END_S
+    while _open_sessions(connection) and time.monotonic() < end_s:
+        time.sleep(0.05)
+
+
+def _open_sessions(connection: Connection) -> int:
+    row = connection.execute(_OPEN_SESSIONS.encode(), (OWN_DATABASE,)).fetchone()
+    return int(row[0]) if row is not None else 0
+
+
+def take_lock(connection: Connection, name: str) -> None:
+    """Keep other campaigns from this server, as long as the connection lasts.
+
+    Raises:
+        RefusedError: one measures there.
+        ServerError: it cannot be asked.
+    """
+    try:
+        row = connection.execute(b"SELECT pg_catalog.pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
+    except psycopg.Error as error:
+        message = tr("The server does not answer: {reason}")
+        raise ServerError(message.format(reason=said(error))) from error
+    if row is None or not row[0]:
+        message = tr("Another campaign of pgFooting measures {name} now. Nothing was done there.")
+        raise RefusedError(message.format(name=name))
+
+
+def make_own(connection: Connection) -> None:
+    """Make our database, and mark it as ours at once.
+
+    Raises:
+        ServerError: the server refuses.
+    """
+    name = sql.Identifier(OWN_DATABASE)
+    try:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(MARK)))
+    except psycopg.Error as error:
+        message = tr("The database {name} could not be made: {reason}")
+        raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
+
+
+def give_settings(
+    connection: Connection, address: ServerAddress, settings: tuple[tuple[str, str], ...]
+) -> None:
+    """Set settings for sessions of our database alone, and read them back there.
+
+    Raises:
+        SettingError: the server does not take one for a database; nothing of its own configuration changed.
+        ServerError: it cannot be asked.
+    """
+    name = sql.Identifier(OWN_DATABASE)
+    for setting, value in settings:
+        statement = sql.SQL("ALTER DATABASE {} SET {} TO {}").format(
+            name, sql.Identifier(setting.lower()), sql.Literal(value)
+        )
+        try:
+            connection.execute(statement)
+        except psycopg.Error as error:
+            message = tr("The server does not take {name} = {value} for one database: {reason}")
+            hint = tr("pgFooting changes no settings of the server itself and never restarts it.")
+            raise SettingError(
+                message.format(name=setting, value=value, reason=said(error)), hint=hint
+            ) from error
+    if settings:
+        _read_back(address, settings)
+
+
+_SHOWN: Final = """
+    SELECT pg_catalog.current_setting(%s), source = 'database'
+      FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = %s
+"""
+
+
+def _read_back(address: ServerAddress, settings: tuple[tuple[str, str], ...]) -> None:
+    try:
+        with address.connect(OWN_DATABASE) as connection:
+            for setting, value in settings:
+                row = connection.execute(_SHOWN.encode(), (setting, setting.lower())).fetchone()
+                if row is None or not row[1]:
+                    found = tr("(unknown)") if row is None else str(row[0])
+                    message = tr("{name} is {found} instead of {value}. Nothing was measured.")
+                    raise SettingError(message.format(name=setting, found=found, value=value))
+    except psycopg.Error as error:
+        message = tr("The server does not tell its settings: {reason}")
+        raise ServerError(message.format(reason=said(error))) from error

@@ -1,0 +1,122 @@
+"""A TCP proxy on the loopback interface that delays what passes, and can be cut and mended."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class DelayingProxy:
+    """Forwards connections to a port; each way takes half of the round trip.
+
+    Attributes:
+        target: port of the server.
+        round_trip_s: what is added there and back.
+    """
+
+    target: int
+    round_trip_s: float = 0.0
+    _listening: socket.socket = field(init=False)
+    _made: list[socket.socket] = field(default_factory=list, init=False)
+    _threads: list[threading.Thread] = field(default_factory=list, init=False)
+    _is_cut: threading.Event = field(default_factory=threading.Event, init=False)
+
+    def __post_init__(self) -> None:
+        """Listen on a port of its own."""
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._start(self._accept)
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._listening.getsockname()[1])
+
+    def cut(self) -> None:
+        """End every connection, and refuse new ones until `mend`."""
+        self._is_cut.set()
+        for end in list(self._made):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def mend(self) -> None:
+        """Let connections pass again."""
+        self._is_cut.clear()
+
+    def close(self) -> None:
+        """End everything."""
+        self.cut()
+        self._listening.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(10)
+        for each in (self._listening, *self._made):
+            each.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            if self._is_cut.is_set():
+                client.close()
+                continue
+            try:
+                server = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                client.close()
+                continue
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._made += [client, server]
+            for source, sink in ((client, server), (server, client)):
+                self._forward(source, sink)
+
+    def _forward(self, source: socket.socket, sink: socket.socket) -> None:
+        waiting: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+
+        def read() -> None:
+            part = b"-"
+            while part:
+                try:
+                    part = source.recv(65536)
+                except OSError:
+                    part = b""
+                waiting.put((time.monotonic() + self.round_trip_s / 2, part))
+
+        def write() -> None:
+            while True:
+                due_s, part = waiting.get()
+                time.sleep(max(0.0, due_s - time.monotonic()))
+                try:
+                    if part:
+                        sink.sendall(part)
+                        continue
+                    sink.shutdown(socket.SHUT_WR)
+                except OSError:
+                    with suppress(OSError):
+                        source.shutdown(socket.SHUT_RDWR)
+                return
+
+        for work in (read, write):
+            self._start(work)
+
+    def _start(self, work: Callable[[], None]) -> None:
+        thread = threading.Thread(target=work, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+
+@contextmanager
+def delaying_proxy(target: int, round_trip_s: float = 0.0) -> Iterator[DelayingProxy]:
+    """Yield a proxy, which is closed afterwards."""
+    proxy = DelayingProxy(target, round_trip_s)
+    try:
+        yield proxy
+    finally:
+        proxy.close()

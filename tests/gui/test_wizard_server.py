@@ -1,0 +1,85 @@
+"""A server that already runs in the wizard: chosen on the first page, shown and agreed to on the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.domain.campaign.configuration import ServerTarget
+from app.draft.draft import CampaignDraft
+from app.draft.fields.environment import DraftEnvironment
+from app.draft.fields.state import Place, Step
+from app.draft.kept import draft_text
+from app.draft.machine_answers import MachineAnswer, MachineQuestion, ServerQuestion
+from app.execution.servers import OpenServer
+from tests.gui.test_wizard import MakeWizard, go_on, known_draft, make_wizard
+from tests.unit.postgres.test_existing import ADDRESS, LOOK
+from ui.wizard.background import validation as asking
+from ui.wizard.pages.review_page import ReviewPage
+from ui.wizard.pages.target_page import WherePage
+
+__all__ = ["make_wizard"]
+
+CONNECTION = "host=db user=bench"
+EVIL = replace(LOOK, cluster_name="<b>bold</b>\x1b[2J")
+
+
+def on_server(connection: str = CONNECTION) -> CampaignDraft:
+    """A draft of a server alone."""
+    draft = known_draft()
+    for place in (Place.FOLDER, Place.MEMORY):
+        draft.choose_place(place, ticked=False)
+    draft.choose_place(Place.SERVER, ticked=True)
+    draft.parts.values["target.server.connection"] = connection
+    return draft
+
+
+@pytest.fixture
+def found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every question is answered with yes, and that about a server with one that gives itself a bad name."""
+
+    def answer(question: MachineQuestion, _environment: DraftEnvironment) -> MachineAnswer:
+        server = OpenServer(ADDRESS, EVIL) if isinstance(question, ServerQuestion) else None
+        return MachineAnswer(question, server)
+
+    monkeypatch.setattr(asking, "answer", answer)
+
+
+@pytest.mark.usefixtures("found")
+def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
+    qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path
+) -> None:
+    wizard = make_wizard(on_server())
+    first = wizard.pages[Step.WHERE]
+    assert isinstance(first, WherePage)
+    assert first.server.isChecked()
+    assert first.connection.text() == CONNECTION
+    assert first.connection.isEnabled()
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE, Step.REVIEW)
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    servers = page._loaded.servers
+    told = "\n".join(text.text() for text in servers.told)
+    for words in ("Server: db:5432", "shop (3 GiB)", "<b>bold</b> [2J", "pgfooting_bench"):
+        assert words in told
+    assert not wizard.next.isEnabled()
+    assert "Type the name of the server, db:5432" in wizard.reason.text()
+    field = servers.fields[CONNECTION]
+    QTest.keyClicks(field, "db:543")
+    assert not wizard.next.isEnabled()
+    QTest.keyClicks(field, "2")
+    qtbot.waitUntil(wizard.next.isEnabled)
+    assert "db:5432" not in draft_text(wizard.draft.parts), "what was typed to agree is never kept"
+    (made,) = wizard.draft.to_campaign().configurations
+    assert made.target == ServerTarget(CONNECTION)
+
+
+def test_a_password_in_the_connection_is_told_and_not_repeated(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(on_server("host=db password=sesame"))
+    assert not wizard.next.isEnabled()
+    assert "olds a secret" in wizard.reason.text()
+    assert "sesame" not in wizard.reason.text()

@@ -1,0 +1,145 @@
+"""A server that already runs and goes away, comes back, is reached over TLS or over a slow line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import TargetError
+from app.postgres.existing.address import open_address
+from app.postgres.existing.look import measure_round_trip
+from app.recording.events import NullListener
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import RunFile
+from app.runfile.writer import RunState
+from tests.delaying_proxy import delaying_proxy
+from tests.fix_campaign import CampaignBench
+from tests.fix_existing import Elsewhere
+from tests.postgres.test_existing_server import Telling, campaign, open_there
+
+pytestmark = pytest.mark.postgres
+
+LONG = 'duration = "120s"'
+
+
+def long_campaign(connection: str) -> str:
+    return campaign(connection).replace('duration = "3s"', LONG)
+
+
+def the_run(bench: CampaignBench) -> Path:
+    (path,) = bench.run_files()
+    return path
+
+
+def test_a_server_that_is_restarted_in_the_middle_fails_the_run_and_its_database_is_dropped(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    connection = elsewhere.role("bench")
+    running = campaign_bench.start(long_campaign(connection), "--load", elsewhere.name)
+    running.until_second(2)
+    elsewhere.stop()
+    elsewhere.start()
+    assert running.end() == 1
+    assert not elsewhere.has_ours()
+    with RunFile(the_run(campaign_bench)) as run:
+        assert run.state is RunState.FAILED
+        error = or_none(run.metadata.error)
+        assert error is not None
+        assert error.message.startswith(
+            ("The server was restarted while the run lasted.", "The connection to the server was lost: ")
+        )
+        assert run.samples("pgbench.tps")[1].size, "what was measured is kept"
+        assert "database-left" not in {kind for kind, _ in run.marks()}
+
+
+def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_left(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere.role("bench")
+    with delaying_proxy(elsewhere.port) as proxy:
+        connection = f"host=127.0.0.1 port={proxy.port} user=bench"
+        running = campaign_bench.start(long_campaign(connection), "--load", f"127.0.0.1:{proxy.port}")
+        running.until_second(1)
+        proxy.cut()
+        assert running.end() == 1
+        assert elsewhere.has_ours()
+        with RunFile(the_run(campaign_bench)) as run:
+            marks = dict(run.marks())
+            assert "The next campaign there drops it." in marks["database-left"]
+            assert run.samples("pgbench.tps")[1].size
+        proxy.mend()
+        while elsewhere.ask("SELECT FROM pg_stat_activity WHERE usename = 'bench'"):
+            pass  # the server notices that the clients are gone
+        listener = Telling()
+        with ExitStack() as stack:
+            open_there(stack, connection, elsewhere.account, listener)
+        assert not elsewhere.has_ours()
+        assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
+
+
+@pytest.fixture
+def certificate(elsewhere: Elsewhere, tmp_path: Path) -> Path:
+    """A server that takes TLS alone, and the certificate that it shows: made by itself, for this address."""
+    key = elsewhere.data / "server.key"
+    shown = elsewhere.data / "server.crt"
+    made = [
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=elsewhere"),
+        *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(shown)),
+    ]
+    subprocess.run(made, check=True, capture_output=True)
+    key.chmod(0o600)
+    for path in (key, shown):
+        os.chown(path, elsewhere.account.uid, elsewhere.account.gid)
+    elsewhere.role("bench")
+    elsewhere.stop(signal.SIGINT)
+    elsewhere.settings = {"ssl": "on"}
+    elsewhere.hba = elsewhere.hba.replace("host all all", "hostssl all all")
+    elsewhere.start()
+    return shown
+
+
+def test_tls_is_checked_as_libpq_does_it_and_told(
+    certificate: Path, elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    root = campaign_bench.folder / "root.crt"
+    root.write_bytes(certificate.read_bytes())
+    root.chmod(0o644)
+    line = f"host=127.0.0.1 port={elsewhere.port} user=bench sslmode=verify-full sslrootcert={root}"
+    ended = campaign_bench.run(campaign(line), "--load", elsewhere.name)
+    assert ended.returncode == 0, ended.stderr
+    assert "TLS: TLSv1" in ended.stderr
+    with RunFile(the_run(campaign_bench)) as run:
+        server = or_none(run.metadata.target.server)
+        assert server is not None
+        assert server.tls.startswith("TLSv1")
+        assert any("sslmode=verify-full" in command.argv[-1] for command in run.commands())
+
+
+def test_a_certificate_of_somebody_else_is_refused_before_anything_is_sent(
+    certificate: Path, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    assert certificate.exists()
+    other = tmp_path / "other.crt"
+    made = ("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=other")
+    subprocess.run(
+        [*made, "-keyout", str(tmp_path / "other.key"), "-out", str(other)], check=True, capture_output=True
+    )
+    line = f"host=127.0.0.1 port={elsewhere.port} user=bench sslmode=verify-full sslrootcert={other}"
+    with ExitStack() as stack, pytest.raises(TargetError, match="certificate") as caught:
+        open_there(stack, line, elsewhere.account, NullListener())
+    assert "sslrootcert" in caught.value.hint
+
+
+def test_a_slow_line_is_measured_as_slow(elsewhere: Elsewhere) -> None:
+    elsewhere.role("bench")
+    with delaying_proxy(elsewhere.port, round_trip_s=0.05) as proxy:
+        _, connection = open_address(f"host=127.0.0.1 port={proxy.port} user=bench")
+        with connection:
+            trip = measure_round_trip(connection)
+    assert trip.least_ms >= 50
+    assert trip.least_ms <= trip.median_ms <= trip.most_ms

@@ -1,0 +1,61 @@
+"""Confirming that a server may be loaded: on a terminal by its name, else by --load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.cli.terminal.consent import LoadQuestion
+from app.domain.errors import CancelledError, RefusedError, UsageError
+from app.execution.servers import LoadConsent, OpenServer, refuse_load
+from tests.unit.cli.test_erasure import Person
+from tests.unit.postgres.test_existing import ADDRESS, LOOK
+
+SERVER = OpenServer(ADDRESS, LOOK)
+
+
+def question(person: Person | None, *confirmed: str) -> LoadQuestion:
+    return LoadQuestion(confirmed, person, lambda: person is not None)
+
+
+def test_a_server_is_shown_and_confirmed_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    person = Person("db\n", "  db:5432 \n")
+    question(person)([SERVER])
+    assert len(person.prompts) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    for words in ("Server: db:5432", "Version: PostgreSQL 15.3", "shop (3 GiB)", "Round trip: 5.00 ms"):
+        assert words in shown.err
+
+
+def test_what_a_server_calls_itself_cannot_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    look = replace(LOOK, cluster_name="\x1b[2Jnice", version_text="\x9bX\u202e", databases=())
+    question(None, "db:5432")([OpenServer(ADDRESS, look)])
+    shown = capsys.readouterr().err
+    assert not {"\x1b", "\x9b", "\u202e"} & set(shown)
+    assert "\\x1b[2Jnice" in shown
+
+
+def test_without_a_terminal_the_name_has_to_be_given() -> None:
+    question(None, "db:5432")([SERVER])
+    with pytest.raises(RefusedError, match="no terminal to ask on") as caught:
+        question(None)([SERVER])
+    assert caught.value.hint.endswith("--load db:5432")
+
+
+def test_another_name_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match="no server of the campaign") as caught:
+        question(None, "prod:5432")([SERVER])
+    assert caught.value.hint == "Its servers are: db:5432."
+
+
+def test_who_types_nothing_or_leaves_has_not_agreed() -> None:
+    with pytest.raises(RefusedError, match="was not confirmed"):
+        question(Person("\n"))([SERVER])
+    with pytest.raises(CancelledError):
+        question(Person())([SERVER])
+    with pytest.raises(RefusedError):
+        LoadConsent().confirm([SERVER])
+    with pytest.raises(RefusedError):
+        refuse_load([])

@@ -1,0 +1,135 @@
+"""How a server of others is reached and refused, as far as no server is needed to know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.domain.errors import RefusedError, TargetError
+from app.domain.units import GIB
+from app.postgres.existing.address import ServerAddress, connection_problem, open_address
+from app.postgres.existing.look import OtherDatabase, OthersLoad, RoundTrip, ServerLook, ServerRole
+from app.postgres.existing.refusals import ServerNeeds, check_server
+from app.postgres.existing.words import look_rows, made_sentence, not_known
+from app.postgres.pgbench.argv import Connection, PgbenchProgram, initialise_argv
+
+ROLE = ServerRole("bench", is_superuser=False, may_create=True, has_monitor=True, may_checkpoint=True)
+LOOK = ServerLook(
+    version="15.3",
+    version_text="PostgreSQL 15.3 on somewhere",
+    major=15,
+    cluster_name="main",
+    system_identifier="7123",
+    server_address="10.0.0.1",
+    started="2026-01-01",
+    in_recovery=False,
+    max_connections=100,
+    reserved_connections=3,
+    tls="TLSv1.3 X",
+    role=ROLE,
+    databases=(OtherDatabase("shop", 3 * GIB), OtherDatabase("secret", None)),
+    database_count=3,
+    others=OthersLoad(2, 0, 0, 0.5, 10.0),
+    round_trip=RoundTrip(5.0, 4.8, 6.2),
+)
+NEEDS = ServerNeeds("db:5432", 4, GIB, None, 15)
+ADDRESS = ServerAddress({"host": "db", "port": "5432", "user": "bench"}, secret="sesame")  # noqa: S106 - no server has it
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "host=db.example user=bench",
+        "service=bench",
+        "postgresql://bench@db.example:5433/postgres?sslmode=verify-full",
+        "host=/run/postgresql user=bench passfile=/home/me/.pgpass",
+    ],
+)
+def test_what_libpq_takes_without_a_secret_is_taken(text: str) -> None:
+    assert connection_problem(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "must be a libpq connection string"),
+        ("host=db\nuser=x", "must be a libpq connection string"),
+        ("host=db sesame", "no connection string that libpq understands"),
+        ("host=db password=sesame", "holds a secret"),
+        ("postgresql://bench:sesame@db/", "holds a secret"),
+        ("host=db sslpassword=sesame", "holds a secret"),
+        ("host=db options='-c sesame=1'", "says “options”"),
+        ("host=sesame,two", "names several servers"),
+        ("host=" + "x" * 3000, "must be a libpq connection string"),
+    ],
+)
+def test_a_connection_string_that_is_refused_is_never_repeated(text: str, words: str) -> None:
+    problem = connection_problem(text)
+    assert words in problem
+    assert "sesame" not in problem
+
+
+def test_the_secret_is_in_no_argument_and_in_no_representation() -> None:
+    assert "sesame" not in repr(ADDRESS) + ADDRESS.bare("x")
+    assert "password=sesame" in ADDRESS.conninfo()
+    assert ADDRESS.environment == {"PGPASSWORD": "sesame"}
+    assert replace(ADDRESS, secret="").environment == {}
+
+
+def test_pgbench_gets_the_whole_connection_string_as_its_database() -> None:
+    connection = Connection("db", conninfo=ADDRESS.bare("pgfooting_bench"))
+    argv = initialise_argv(PgbenchProgram("/bin/pgbench", 15), connection, 1)
+    assert argv[-1] == "host=db port=5432 user=bench dbname=pgfooting_bench"
+    assert not any(word.startswith("--host") for word in argv)
+
+
+def test_a_host_without_an_address_is_told_with_what_helps() -> None:
+    with pytest.raises(TargetError, match=r"cannot be reached: .*no-such-host\.invalid") as caught:
+        open_address("host=no-such-host.invalid user=bench connect_timeout=2")
+    assert "spelling" in caught.value.hint
+
+
+def test_a_server_that_is_right_is_not_refused() -> None:
+    check_server(LOOK, NEEDS)
+
+
+@pytest.mark.parametrize(
+    ("look", "needs", "words"),
+    [
+        (replace(LOOK, major=17, version="17.1"), NEEDS, "pgbench of 15 is older than it"),
+        (replace(LOOK, in_recovery=True), NEEDS, "is a standby"),
+        (replace(LOOK, role=replace(ROLE, is_superuser=True)), NEEDS, "is a superuser"),
+        (replace(LOOK, role=replace(ROLE, may_create=False)), NEEDS, "may not create a database"),
+        (replace(LOOK, role=replace(ROLE, dangerous=("pg_read_server_files",))), NEEDS, "is a member of"),
+        (
+            replace(LOOK, role=replace(ROLE, owned=tuple(f"shop{n}" for n in range(7)))),
+            NEEDS,
+            "owns more than pgFooting's database: shop0, shop1, shop2, shop3, shop4 and 2 more",
+        ),
+        (LOOK, replace(NEEDS, room_bytes=GIB // 2), "needs about 1 GiB there; the campaign allows it 512"),
+        (LOOK, replace(NEEDS, clients=91), "need 96 connections; the server has 95 left"),
+        (replace(LOOK, others=replace(LOOK.others, tps=10.1)), NEEDS, "10 transactions a second"),
+        (replace(LOOK, others=replace(LOOK.others, active=1)), NEEDS, "1 sessions at work"),
+    ],
+)
+def test_every_reason_against_a_server_is_told_and_that_nothing_was_done(
+    look: ServerLook, needs: ServerNeeds, words: str
+) -> None:
+    with pytest.raises(RefusedError) as caught:
+        check_server(look, needs)
+    assert words in caught.value.message
+    assert caught.value.message.endswith("Nothing was done there.")
+    assert caught.value.hint
+
+
+def test_a_person_is_told_what_is_there_and_what_cannot_be_known() -> None:
+    told = dict(look_rows(LOOK, ADDRESS))
+    assert told["Server"] == "db:5432"
+    assert told["Databases"] == "shop (3 GiB), secret (size not told) and 1 more"
+    assert told["Others"] == "2 sessions, 0.5 transactions a second in the last 10 s"
+    assert told["Round trip"] == "5.00 ms (4.80 to 6.20)"
+    assert "pgfooting_bench" in made_sentence("db:5432")
+    few = replace(LOOK, role=replace(ROLE, has_monitor=False, may_checkpoint=False))
+    assert len(not_known(few)) == len(not_known(LOOK)) + 2
+    assert any("burst credit" in sentence for sentence in not_known(LOOK))

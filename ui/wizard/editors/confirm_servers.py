@@ -1,0 +1,91 @@
+"""The servers of others that will be loaded: what was found there, and the field in which a name is typed."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+
+from app.analysis.labels import one_line
+from app.domain.text import tr
+from app.draft.servers import FIELD, ServerConfirmation
+from ui.theme import TINY, Theme
+from ui.widgets.fields import Field, Section, line_edit
+from ui.widgets.texts import Text
+
+
+class ConfirmServers(QWidget):
+    """What each server told, in rows, and a field for its name.
+
+    Signals:
+        typed: connection of a server, and what stands in its field.
+    """
+
+    typed = Signal(str, str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._shown: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+        self.fields: dict[str, QLineEdit] = {}
+        self.told: list[Text] = []
+        self._signs: dict[str, Text] = {}
+        self._layout = QVBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(TINY)
+
+    def show_servers(self, found: tuple[ServerConfirmation, ...]) -> None:
+        """Show these; fields of the same servers keep their cursor."""
+        shown = tuple((each.connection, each.rows) for each in found)
+        if shown != self._shown:
+            self._build(found)
+            self._shown = shown
+        for each in found:
+            field = self.fields[each.connection]
+            if field.text() != each.typed:
+                field.setText(each.typed)
+            sign = tr("✔ confirmed") if each.matches else ""
+            self._signs[each.connection].setText(sign)
+            self._signs[each.connection].setVisible(bool(sign))
+            field.setAccessibleDescription(sign)
+
+    def _build(self, found: tuple[ServerConfirmation, ...]) -> None:
+        while (item := self._layout.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.setParent(None)
+                widget.deleteLater()
+        self.fields, self._signs, self.told = {}, {}, []
+        for each in found:
+            self._add(each)
+
+    def _add(self, each: ServerConfirmation) -> None:
+        lines = [tr("{what}: {value}").format(what=what, value=one_line(value)) for what, value in each.rows]
+        rows = Text(self._theme, "\n".join(lines))
+        rows.setTextFormat(Qt.TextFormat.PlainText)
+        told = Text(self._theme, "\n".join(each.sentences), role="muted")
+        told.setTextFormat(Qt.TextFormat.PlainText)
+        typed = line_edit(each.name)
+        label = tr("Type its name, {name}, to &agree:").format(name=each.name.replace("&", "&&"))
+        field = Field(self._theme, label, typed, FIELD)
+        typed.textEdited.connect(partial(self.typed.emit, each.connection))
+        sign = Text(self._theme, role="good")
+        for widget in (rows, told, field, sign):
+            self._layout.addWidget(widget)
+        self.told += [rows, told]
+        self.fields[each.connection], self._signs[each.connection] = typed, sign
+
+
+class LoadedServers(Section):
+    """The section of the review about servers that will be loaded; not there where there are none."""
+
+    def __init__(self, theme: Theme) -> None:
+        servers = ConfirmServers(theme)
+        super().__init__(theme, tr("Servers that will be loaded"), [servers])
+        self.servers = servers
+
+    def show_servers(self, found: tuple[ServerConfirmation, ...]) -> None:
+        """Show what was found there, and what was typed."""
+        self.setVisible(bool(found))
+        self.servers.show_servers(found)
