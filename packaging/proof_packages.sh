@@ -4,7 +4,7 @@
 #
 # Two versions are built of the clone with the Python of the release: this one, and an older one that has a file more.
 # They are installed, upgraded, downgraded, removed and purged, put over packaging/helper and the other way round, and dpkg
-# is killed at every step; then the whole root has to be as it was before.
+# is killed at every step, the disk is full, and there is no network; then the whole root has to be as it was before.
 set -euo pipefail
 
 # It kills what it started, wherever that hides; it must never do so outside of its own process namespace.
@@ -80,7 +80,7 @@ install_what_packages_depend_on() {
   depends=$(sed --quiet 's/^Depends: //p' "$CLONE"/packaging/debian/*.control | sed 's/([^)]*)//g; s/,/ /g')
   # shellcheck disable=SC2086 # names
   "$CLONE/packaging/install-debian-packages" $depends postgresql git lintian appstream desktop-file-utils shared-mime-info \
-    xdg-utils man-db >"$WORK/apt.log" 2>&1 || { tail --lines=20 "$WORK/apt.log" && return 1; }
+    xdg-utils man-db mount >"$WORK/apt.log" 2>&1 || { tail --lines=20 "$WORK/apt.log" && return 1; }
 }
 
 build_versions() {
@@ -161,7 +161,7 @@ prove_life() {
   step "a run in progress while the package is upgraded"
   tiny_campaign 20 >"$WORK/campaign.log" 2>&1 &
   local campaign=$!
-  until grep --quiet measuring "$WORK/campaign.log"; do kill -0 "$campaign" && sleep 0.2; done
+  until grep --quiet measuring "$WORK/campaign.log" || ! kill -0 "$campaign" 2>/dev/null; do sleep 0.2; done
   try "upgrade" dpkg --install "$WORK"/new/*.deb
   try "the run ends well" wait "$campaign"
   tail --lines=4 "$WORK/campaign.log"
@@ -237,10 +237,10 @@ prove_kills() {
   try "killed while it unpacks root's part" kill_when "compgen -G '/usr/lib/pgfooting/helper/app/*/*' >/dev/null" dpkg --install "$WORK"/new/*.deb
   try "packaging/helper install refuses" refuses "belongs to the package pgfooting-helper" "$CLONE/packaging/helper" install
   try "the same again goes on" recovers
-  dpkg --install "$WORK"/old/*.deb
+  try "downgrade" dpkg --install "$WORK"/old/*.deb
   try "killed while an upgrade unpacks" kill_when "compgen -G '$tree/app/*.dpkg-new' >/dev/null" dpkg --install "$WORK"/new/*.deb
   try "the same again goes on" recovers
-  dpkg --purge "${PACKAGES[@]}"
+  try "purge" dpkg --purge "${PACKAGES[@]}"
   try "killed while it configures" kill_when "[[ -n \$(find $tree -name '*.pyc' -print -quit 2>/dev/null) ]]" dpkg --install "$WORK"/new/*.deb
   try "the same again goes on" recovers
   try "killed while it removes" kill_when "[[ ! -e /usr/bin/pgfooting || ! -e $tree/ui/__main__.py ]]" dpkg --purge "${PACKAGES[@]}"
@@ -268,6 +268,42 @@ prove_halves() {
   try "nothing is left" is_as_in "$WORK/before"
 }
 
+# dpkg with SIZE of room where TREE is.
+in_little_room() {
+  local tree=$1 size=$2 status=0
+  mkdir --parents -- "$tree"
+  mount -t tmpfs -o "size=$size" tmpfs "$tree"
+  refuses "No space left on device" dpkg --install "$WORK"/new/*.deb || status=$?
+  umount -- "$tree"
+  return "$status"
+}
+
+prove_needs() {
+  step "a full disk, no network, what a wrong release lacks"
+  try "too little room for the program is told" in_little_room /usr/share/pgfooting 1M
+  try "the same again goes on" recovers
+  try "purge" dpkg --purge "${PACKAGES[@]}"
+  try "too little room for root's part is told" in_little_room /usr/lib/pgfooting 200K
+  try "the same again goes on" recovers
+  try "purge, by apt, without network" unshare --net apt-get -qq -y -o Dpkg::Use-Pty=0 purge "${PACKAGES[@]}"
+  try "nothing is left" is_as_in "$WORK/before"
+  try "what is there already suffices without network" unshare --net \
+    apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$WORK"/new/*.deb
+  try "it is whole" is_whole
+  try "purge" dpkg --purge "${PACKAGES[@]}"
+  try "a release that lacks what the program needs is told, and nothing is configured" prove_wrong_release
+  try "nothing is left" is_as_in "$WORK/before"
+}
+
+# The package as it were where PySide6 is too old.
+prove_wrong_release() {
+  local folder=$WORK/wrong
+  dpkg-deb --raw-extract "$WORK"/new/pgfooting_*.deb "$folder"
+  sed --in-place 's/python3-pyside6.qtcore (>= [^)]*)/python3-pyside6.qtcore (>= 99)/' "$folder/DEBIAN/control"
+  dpkg-deb --root-owner-group --build "$folder" "$folder.deb" >/dev/null
+  refuses "python3-pyside6.qtcore" apt-get -qq -y install "$folder.deb"
+}
+
 mkdir --parents -- "$WORK"
 try "what they depend on is in this release" install_what_packages_depend_on
 build_versions
@@ -277,6 +313,7 @@ snapshot >"$WORK/before"
 prove_life
 prove_helper
 prove_halves
+prove_needs
 prove_kills
 printf '#### %d things are not proved of the packages\n' "$BROKEN"
 ((BROKEN == 0))

@@ -64,6 +64,7 @@ class Recorder:
         self._ticks: deque[Tick] = deque()
         self._commands: deque[CommandOutcome] = deque()
         self._progress: list[tuple[int, Sample]] = []
+        self._unshown: ProgressReport | None = None
         self._streams: BenchmarkStreams | None = None
         self._server_log: ServerLogTail | None = None
         self._phase = PhaseName(Phase.PREPARE)
@@ -187,6 +188,7 @@ class Recorder:
         self._streams = BenchmarkStreams(folder, name.stem)
         self._benchmark_started_s = started_s
         self._p99_ms = None
+        self._unshown = None
         self._write(lambda writer: writer.set_phase(name, writer.t_ms(started_s), None))
 
     def follow_transactions(self, log: TransactionLog, pid: int, log_format: LogFormat) -> None:
@@ -278,6 +280,9 @@ class Recorder:
     def flush(self) -> ProgressReport | None:
         """Write everything new in one transaction; return the newest second where pgbench runs.
 
+        A second is returned when it is in the file, and not before: whoever saw it finds it there, also
+        after the end of this process. It waits for a tick of the sampler, once.
+
         Raises:
             RunFileError: the run file cannot be written.
             PgbenchError: pgbench's progress cannot be read.
@@ -288,6 +293,7 @@ class Recorder:
         changes = self.clock.check()
         events = self._poll_server_log(ended=False)
         news = self._streams.poll() if self._streams is not None else StreamUpdate()
+        may_wait = self._streams is not None and not self._progress
 
         def store(writer: RunFileWriter) -> None:
             self._write_lost_sources()
@@ -296,10 +302,12 @@ class Recorder:
             for event in events:
                 self._write_server_event(event)
             self._write_news(news, self._phase)
-            self._write_ticks()
+            self._write_ticks(may_wait=may_wait)
 
         self._write(store)
-        return self._newest_second(news)
+        second = self._newest_second(news) or self._unshown
+        self._unshown = second if self._progress else None
+        return None if self._progress else second
 
     def close(self) -> None:
         """Write what is left and close the file, in any case.
@@ -396,7 +404,7 @@ class Recorder:
     def _t_ms_of(self, epoch_s: float) -> int:
         return self.writer.t_ms(self.clock.monotonic_of(epoch_s))
 
-    def _write_ticks(self) -> None:
+    def _write_ticks(self, *, may_wait: bool = False) -> None:
         progress, self._progress = self._progress, []
         while self._ticks:
             tick = self._ticks.popleft()
@@ -407,10 +415,10 @@ class Recorder:
                 samples.extend((read_ms, sample) for sample in reading.samples)
             write_tick(self.writer, tick, t_ms, samples + progress)
             progress = []
-        if progress and self._streams is None:  # pgbench has ended: the next tick may be far away
+        if may_wait:
+            self._progress = progress
+        elif progress:  # pgbench has ended, or no tick came: the next one may be far away
             self._write_left_over(progress)
-        else:
-            self._progress = progress + self._progress
 
     def _write_left_over(self, samples: list[tuple[int, Sample]]) -> None:
         """Store progress without a tick in a row of its own, whose number is negative."""

@@ -519,6 +519,12 @@ def test_the_table_says_what_the_verdicts_say_and_can_be_copied(
     told = {each.text(): each.toolTip() for each in headings if each is not None}
     assert "holds what endless repeats would give" in told["95 % interval"]
     assert "99 of 100 transactions" in next(told[each] for each in told if "99th percentile" in each)
+    header = view.table.horizontalHeader()
+    widest = 30 * header.fontMetrics().averageCharWidth()
+    assert all(header.sectionSizeHint(number) < widest for number in range(header.count()))
+    assert (
+        header.sizeHint().height() >= 2 * header.fontMetrics().lineSpacing()
+    )  # long ones are broken, not cut
     view.table.selectRow(0)
     assert "faster" not in view.table.text_of_selection()
 
@@ -646,6 +652,19 @@ def test_a_file_deleted_while_it_is_shown_leaves_what_is_there(
     assert "indicative only" in words(page)
 
 
+def test_a_view_that_needs_other_runs_says_which_beside_its_name(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    page.choose_view("heat")
+    holder = page.tabs.currentWidget()
+    assert isinstance(holder, ViewHolder)
+    assert holder.currentWidget() is holder.empty
+    assert holder.empty.title.text() == "Heat map"
+    assert "differ in two things or more" in holder.empty.sentence.text()
+    assert not holder.empty.button.isVisible()
+
+
 def test_a_view_that_is_opened_after_its_runs_were_deleted_says_which_file_is_gone(
     qtbot: QtBot, page: ComparePage, two_long: list[Path]
 ) -> None:
@@ -655,8 +674,8 @@ def test_a_view_that_is_opened_after_its_runs_were_deleted_says_which_file_is_go
     page.choose_view("over-time")
     holder = page.tabs.currentWidget()
     assert isinstance(holder, ViewHolder)
-    assert holder.currentWidget() is holder.reason
-    assert str(two_long[0]) in holder.reason.text()
+    assert holder.currentWidget() is holder.empty
+    assert str(two_long[0]) in holder.empty.sentence.text()
 
 
 def test_runs_of_all_kinds_together_are_shown_with_what_they_lack(

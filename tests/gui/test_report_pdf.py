@@ -337,6 +337,19 @@ def test_twelve_configurations_with_five_repeats_fill_at_most_fourteen_pages(
         assert len(laid_out(report, paper, tmp_path).placed) <= 14
 
 
+def test_what_does_not_fit_behind_the_title_of_a_small_chart_is_left_out_whole(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    cases = [
+        Case(f"configuration {number}", 0, Shape(60, 7000 - 300 * number), "ext4") for number in range(12)
+    ]
+    target = tmp_path / "report.pdf"
+    save(SaveRequest(tuple(write_cases(tmp_path / "runs", cases)), target))
+    text = read_text(target)
+    assert "L configuration 11" in text
+    assert "…" not in text
+
+
 def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path) -> None:
     report = read_report(write_cases(tmp_path, cases_of("three")))
     paper = PAPERS["a4"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.domain.errors import FootingError
 from app.library.entries import CampaignLock, read_entry
 from app.library.import_files import copy_into_library
 from app.runfile.writer import RunState
@@ -90,6 +92,22 @@ def test_a_name_that_cannot_be_is_told_and_nothing_is_written(window: MainWindow
     assert path.read_bytes() == before
     QTest.keyClick(box, Qt.Key.Key_Escape)
     assert window.care.details is None
+
+
+def test_a_long_reason_lies_over_nothing(qtbot: QtBot, window: MainWindow, library: Path) -> None:
+    window.care.edit([str(library / "one" / "00-ext4.footing")])
+    box = details(window)
+    qtbot.waitExposed(box)
+    box._tell(FootingError("It cannot be written because of this and that. " * 12))
+    qtbot.waitUntil(box.problem.isVisible)
+    qtbot.wait(1)
+    buttons = box.save.parentWidget()
+    assert buttons is not None
+    for above, below in pairwise((box.name, box.tags, box.note, box.problem, buttons)):
+        assert above.geometry().bottom() < below.geometry().top()
+    assert box.problem.height() >= box.problem.heightForWidth(box.problem.width())
+    assert box.rect().contains(buttons.geometry())
+    box.close()
 
 
 def test_a_file_that_cannot_be_changed_is_told_in_the_window_of_its_details(

@@ -55,7 +55,7 @@ RECIPES = {
     "mount-options-2011": Here(3, ("XFS noatime,noquota,nobarrier",), "nobarrier"),
     "filesystems-two-disks": Here(2),
     "filesystems-four-disks": Here(4),
-    "vondra-2022": Here(6),
+    "vondra-2022": Here(4),
     "btrfs-copy-on-write": Here(1),
     "lentfer-2009": Here(1),
     "vondra-2023-rate": Here(2),

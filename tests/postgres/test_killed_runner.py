@@ -112,7 +112,9 @@ def check_seconds(run: RunFile, shown: list[float]) -> None:
         assert shown == []
         return
     t_ms, tps = run.samples("pgbench.tps", after_ms=measured.started_ms)
-    assert tps.tolist()[: len(shown)] == pytest.approx(shown)
+    # Of seconds that a busy machine brought at once, the newest was shown.
+    left = iter(tps.tolist())
+    assert all(any(each == pytest.approx(value) for each in left) for value in shown), (shown, tps)
     ticks = run.ticks()
     assert ticks[:, 0].tolist() == list(range(len(ticks)))
     if len(shown) > 1:

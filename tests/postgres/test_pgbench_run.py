@@ -171,7 +171,9 @@ def test_every_version_understands_what_it_is_asked_and_is_understood(
         server.make_bench()
         bench = Bench(server, database_account, give(private_folder / str(number), database_account))
         assert "200000 of 200000 tuples (100%)" in bench.load()
-        run = bench.run(workload, bench.request("\\sleep 1 ms\nSELECT :scale;\n"))
+        # With more than one thread pgbench loses counts of its scripts: they share them without a lock.
+        request = replace(bench.request("\\sleep 1 ms\nSELECT :scale;\n"), threads=1)
+        run = bench.run(workload, request)
         server.stop()
         assert run.exit_code == 0, run.errors
         assert "warning" not in run.errors

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QKeyEvent, QKeySequence, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QTableWidget, QTableWidgetItem
 from typing_extensions import override
@@ -38,12 +38,14 @@ from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.figures import figure_label
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
-from ui.compare.parts import View, sentence_label
+from ui.compare.parts import View
 from ui.compare.phases_view import PhasesView
 from ui.compare.result import ResultView
 from ui.theme import Theme
+from ui.widgets.empty_state import EmptyState
 from ui.widgets.formatting import tooltip
 
+_HEADING_EMS: Final = 20
 _NUMBER: Final = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 
 
@@ -77,6 +79,24 @@ class _Table(QTableWidget):
         return "" if item is None else item.text()
 
 
+class _Headings(QHeaderView):
+    """Headings in several lines where they are long: columns are as wide as their numbers need."""
+
+    def __init__(self) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self.setDefaultAlignment(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
+
+    @override
+    def sectionSizeFromContents(self, logicalIndex: int) -> QSize:
+        size = super().sectionSizeFromContents(logicalIndex)
+        metrics, words = self.fontMetrics(), str(self.model().headerData(logicalIndex, self.orientation()))
+        most = _HEADING_EMS * metrics.averageCharWidth()
+        around = size - metrics.size(0, words)
+        room = QRect(0, 0, max([most, *map(metrics.horizontalAdvance, words.split())]), size.height())
+        lines = metrics.boundingRect(room, self.defaultAlignment(), words)
+        return QSize(min(size.width(), lines.width() + around.width()), lines.height() + around.height())
+
+
 class _Cell(QTableWidgetItem):
     """A cell that is sorted by the number with which it begins, else by its text; empty ones last."""
 
@@ -102,9 +122,12 @@ class TableView(View):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self.table = _Table(0, 0)
+        self.table.setHorizontalHeader(_Headings())
+        self.table.horizontalHeader().setSectionsClickable(True)
         self.table.setAccessibleName(tr("Verdicts and costs"))
         self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.table.setAlternatingRowColors(True)
+        self.table.setTabKeyNavigation(False)
         self.table.setWordWrap(False)
         self.table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.table.verticalHeader().hide()
@@ -230,8 +253,9 @@ class ViewHolder(QStackedWidget):
         super().__init__()
         self.spec = spec
         self._theme, self._made = theme, made
-        self.reason = sentence_label()
-        self.addWidget(self.reason)
+        self.empty = EmptyState(theme, "chart-line")
+        self.empty.tell(spec.title, "")
+        self.addWidget(self.empty)
         self.view: View | None = None
         self._stale = True
 
@@ -246,13 +270,13 @@ class ViewHolder(QStackedWidget):
             self.addWidget(self.view)
             self._made(self.view)
         why = self.view.why_not(content)
-        self.reason.setText(why)
-        self.setCurrentWidget(self.reason if why else self.view)
+        self.empty.tell(self.spec.title, why)
+        self.setCurrentWidget(self.empty if why else self.view)
         if not why and self._stale:
             self._stale = False
             try:
                 self.view.set_content(content)
             except FootingError as error:  # a run that was deleted since its facts were read
                 self._stale = True
-                self.reason.setText(one_line(f"{error.message} {error.hint}"))
-                self.setCurrentWidget(self.reason)
+                self.empty.tell(self.spec.title, one_line(f"{error.message} {error.hint}"))
+                self.setCurrentWidget(self.empty)

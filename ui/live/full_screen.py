@@ -13,6 +13,7 @@ from typing_extensions import override
 from ui.style import qt_palette
 from ui.theme import STRONGER, Scheme, Theme
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tab_order import go_as_read
 
 SCHEMES: Final = (Scheme.DARK, Scheme.LIGHT, Scheme.PROJECTOR)
 """What one key goes through."""
@@ -40,6 +41,7 @@ class FullScreenWindow(QWidget):
 
     def __init__(self, scheme: Scheme, title: str, hint: str) -> None:
         super().__init__(None)
+        go_as_read(self)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # charts and numbers are all that there is
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)

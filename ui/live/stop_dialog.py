@@ -22,6 +22,7 @@ from app.execution.control import Request
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tab_order import go_as_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class StopDialog(QDialog):
 
     def __init__(self, name: str, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        go_as_read(self)
         self.setWindowTitle(tr("Stop the campaign"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -35,6 +35,7 @@ from ui.report.taken_text import TakenText
 from ui.report.wishes_form import WishesForm
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tab_order import go_as_read
 
 _GROUP: Final = "report"
 _SIZE: Final = QSize(1020, 700)
@@ -84,6 +85,7 @@ class ReportDialog(QDialog):
 
     def __init__(self, asked: ReportRequest, settings: QSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        go_as_read(self)
         self._asked, self._settings = asked, settings
         self._op: BackgroundOp[Path] | None = None
         self.setWindowTitle(tr("Report"))
@@ -131,6 +133,7 @@ class ReportDialog(QDialog):
         area.setWidget(fields)
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setMinimumWidth(fields.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
         both = QHBoxLayout()

@@ -218,7 +218,10 @@ class TimeCharts:
         load = load_words(self._runs[trace.run] for trace in figure.traces) if spec.is_of_latencies else ""
         words = " ".join(part for part in (unit, devices, load) if part)
         left = x + self._canvas.width(title, TITLE) + 1.5
-        self._canvas.text(left, y + 0.5, self._canvas.elide(words, UNIT, x + width - left), UNIT)
+        room = x + width - left
+        if figure.title and self._canvas.width(words, UNIT) > room:
+            return  # of small ones it is said once below all
+        self._canvas.text(left, y + 0.5, self._canvas.elide(words, UNIT, room), UNIT)
 
     def _devices(self, figure: TimeFigure, spec: ChartSpec) -> str:
         """Return of which devices a chart is; empty for one that is of none."""

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLay
 from typing_extensions import override
 
 from app.domain.problem import Problem
+from app.domain.text import tr
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
@@ -149,6 +150,7 @@ class ScrollingTexts(QScrollArea):
         layout.addStretch(1)
         self.setWidget(inside)
         self.setWidgetResizable(True)
+        self.setAccessibleName(tr("Remarks"))
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFixedHeight(lines * self.fontMetrics().lineSpacing() + 2 * TINY)

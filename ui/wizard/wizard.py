@@ -39,6 +39,7 @@ from ui.icons import set_icon
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain
 from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Rule, Text
 from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
@@ -167,6 +168,7 @@ class Wizard(QDialog):
             make_watch: makes what follows the disks of this machine.
         """
         super().__init__(parent)
+        go_as_read(self)
         self._settings = settings if settings is not None else QSettings()
         self._library = library
         self.setWindowTitle(tr("New benchmark"))

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
 from tests.unit.packaging.conftest import Scripts
+
+
+def called(scripts: Scripts, code: str, *, polkit: str = "/nonexistent") -> subprocess.CompletedProcess[str]:
+    """Runs `code` with the functions of packaging/helper, for which polkit's file is `polkit`."""
+    text = (scripts.checkout / "packaging" / "helper").read_text()
+    text, replaced = re.subn(r"(?m)^POLKIT=/usr/share/.*$", f"POLKIT='{polkit}'", text)
+    assert replaced == 1
+    script = scripts.checkout / "packaging" / "needs"
+    script.write_text(text[: text.index("case ${1:-}:$# in")] + code + "\n")
+    return scripts.run(["bash", str(script)])
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -15,13 +26,31 @@ def test_without_polkit_nothing_is_installed(scripts: Scripts, there: bool) -> N
     service = scripts.fake / "org.freedesktop.PolicyKit1.service"
     if there:
         service.touch()
-    text = (scripts.checkout / "packaging" / "helper").read_text()
-    text, replaced = re.subn(r"(?m)^POLKIT=/usr/share/.*$", f"POLKIT='{service}'", text)
-    assert replaced == 1
-    text = text[: text.index("case ${1:-}:$# in")] + "check_needs; echo enough\n"
-    script = scripts.checkout / "packaging" / "needs"
-    script.write_text(text)
-    outcome = scripts.run(["bash", str(script)])
+    outcome = called(scripts, "check_needs; echo enough", polkit=str(service))
     assert ("polkit (polkitd)" in outcome.stderr) is not there
     assert there or "nothing was changed" in outcome.stderr
     assert there or outcome.returncode == 1
+
+
+@pytest.mark.parametrize("state", ["half-installed", "unpacked", "half-configured", "triggers-pending"])
+def test_over_a_package_in_whose_middle_dpkg_was_killed_nothing_is_installed(
+    scripts: Scripts, state: str
+) -> None:
+    """dpkg knows no file of it yet, and the package would refuse to go on over a copy from a checkout."""
+    outcome = called(scripts, f"dpkg-query() {{ printf '{state}'; }}; refuse_half_installed; echo free")
+    assert (outcome.returncode, outcome.stdout) == (1, "")
+    assert (
+        f"belongs to the package pgfooting-helper, which is {state}. Nothing was changed." in outcome.stderr
+    )
+
+
+@pytest.mark.parametrize("answer", ["printf not-installed", "printf config-files", "return 1"])
+def test_where_no_package_is_the_service_may_be_installed(scripts: Scripts, answer: str) -> None:
+    outcome = called(scripts, f"dpkg-query() {{ {answer}; }}; refuse_half_installed; echo free")
+    assert (outcome.returncode, outcome.stdout, outcome.stderr) == (0, "free\n", "")
+
+
+def test_an_installation_asks_whether_half_a_package_is_there_before_it_writes(scripts: Scripts) -> None:
+    text = (scripts.checkout / "packaging" / "helper").read_text()
+    body = text[text.index("install_helper() {") :]
+    assert body.index("\n  refuse_half_installed\n") < body.index("mkdir --parents")

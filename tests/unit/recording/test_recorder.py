@@ -17,6 +17,7 @@ from app.postgres.pgbench.argv import TransactionLog
 from app.postgres.pgbench.summary import parse_summary
 from app.postgres.pgbench.transaction_log import LogFormat
 from app.probes.base.probe import ProbeUnavailable
+from app.probes.sampling.sampler import Tick
 from app.process.starter import CommandOutcome, current_account
 from app.recording.recorder import Recorder
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -71,19 +72,56 @@ def follow(recorder: Recorder, folder: PrivateFolder) -> Path:
     return Path(f"{log.prefix}.{PID}")
 
 
+def tick(recorder: Recorder, number: int) -> None:
+    recorder.tick(Tick(number, time.monotonic(), 0.0, 1.0, ()))
+
+
+def stored(recorder: Recorder) -> list[float]:
+    """TPS that somebody finds in the file now, whatever becomes of its writer."""
+    with read(recorder) as run:
+        values: list[float] = run.samples("pgbench.tps")[1].tolist()
+    return values
+
+
+def test_a_second_is_shown_when_it_is_in_the_file_and_waits_for_a_tick_once(
+    recorder: Recorder, folder: PrivateFolder
+) -> None:
+    """On a busy machine a second comes without a tick of the sampler, beside which it is written."""
+    follow(recorder, folder)
+    say(folder, progress(100))
+    assert (recorder.flush(), stored(recorder)) == (None, [])
+    tick(recorder, 0)
+    shown = recorder.flush()
+    assert (shown and shown.tps, stored(recorder)) == (100, [100])
+    assert recorder.flush() is None
+    say(folder, progress(200))
+    assert (recorder.flush(), stored(recorder)) == (None, [100])
+    say(folder, progress(300))
+    shown = recorder.flush()
+    assert (shown and shown.tps, stored(recorder)) == (300, [100, 200, 300])
+    tick(recorder, 1)
+    say(folder, progress(400))
+    shown = recorder.flush()
+    assert (shown and shown.tps, stored(recorder)) == (400, [100, 200, 300, 400])
+    recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
+
+
 def test_a_damaged_transaction_log_costs_percentiles_and_not_the_run(
     recorder: Recorder, folder: PrivateFolder
 ) -> None:
     log = follow(recorder, folder)
     log.write_text(log_line())
     say(folder, progress(100))
+    tick(recorder, 0)
     assert recorder.flush() is not None
     log.write_text(log.read_text() + "this is no line of pgbench\n")
     say(folder, progress(200))
+    tick(recorder, 1)
     second = recorder.flush()
     assert second is not None
     assert second.tps == 200
     say(folder, progress(300))
+    tick(recorder, 2)
     assert recorder.flush() is not None
     recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)
     recorder.close()
@@ -165,6 +203,7 @@ def test_a_flood_of_messages_is_bounded_and_costs_no_progress_line(
 ) -> None:
     follow(recorder, folder)
     say(folder, "NOTICE:  again and again\n" * 50_000 + progress(7))
+    tick(recorder, 0)
     second = recorder.flush()
     assert second is not None
     text = recorder.end_pgbench(Phase.MEASURE, time.monotonic(), complete=True)

@@ -23,6 +23,7 @@ from ui.charts.data.registry import charts_along
 from ui.charts.stack.series_list import SeriesList
 from ui.charts.stack.stack import ChartStack
 from ui.theme import SMALL
+from ui.widgets.tab_order import go_as_read
 
 _ID = Qt.ItemDataRole.UserRole
 
@@ -113,6 +114,7 @@ class ChartWindow(QDialog):
 
     def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        go_as_read(self)
         self.setWindowTitle(tr("Charts"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.charts = ChartChooser(stack, self)

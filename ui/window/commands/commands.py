@@ -13,6 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from app.domain.text import tr
+from ui.widgets.tab_order import go_as_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,8 @@ def find_command(name: str) -> Command:
 
 
 def make_actions(window: QWidget, deeds: Mapping[str, Callable[[], None]]) -> dict[str, QAction]:
-    """Return an action for each id of a command that does what belongs to it; its keys work in the window."""
+    """Return an action for each id of a command that does what belongs to it; keys work in the window."""
+    go_as_read(window)
     return {name: _make_action(window, find_command(name), do) for name, do in deeds.items()}
 
 

@@ -20,6 +20,7 @@ from app.domain.text import tr
 from app.storage.layout.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.widgets.tab_order import go_as_read
 from ui.window.commands.commands import KEYS
 from ui.window.commands.tools import shown_commands
 
@@ -55,6 +56,7 @@ class HelpWindow(QDialog):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        go_as_read(self)
         self._theme = theme
         self._checks: Sequence[Check] | None = None
         self._problem = ""

@@ -33,6 +33,7 @@ from app.domain.text import tr
 from app.manual.chapters import CHAPTERS, chapter_text, chapter_title
 from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from ui.widgets.tab_order import go_as_read
 
 _CELL_PADDING: Final = 5
 _CODE: Final = QTextFormat.Property.BlockCodeFence
@@ -50,6 +51,7 @@ class ManualWindow(QDialog):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        go_as_read(self)
         self._theme = theme
         self.setWindowTitle(tr("Manual"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

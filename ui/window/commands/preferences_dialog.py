@@ -40,6 +40,7 @@ from app.library.entries import standard_library, why_not_writable
 from ui.motion import set_reduced_motion
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
+from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import ErrorText, Text
 
 
@@ -82,6 +83,7 @@ class PreferencesDialog(QDialog):
             parent: the window.
         """
         super().__init__(parent)
+        go_as_read(self)
         self._theme = theme
         self._shown_library = library
         self._before, refusal = read_preferences()

@@ -22,6 +22,7 @@ from app.domain.text import tr
 from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Text
 
 _MOST_LINES = 40
@@ -56,6 +57,7 @@ class ImportWindow(QDialog):
             parent: Qt's.
         """
         super().__init__(parent)
+        go_as_read(self)
         self._library = library
         self._done = done
         self._op: BackgroundOp[ImportReport] | None = None

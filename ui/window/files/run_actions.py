@@ -25,6 +25,7 @@ from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line, run_name
 from ui.widgets.plain_label import mnemonic_label
+from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Text
 from ui.window.library.model import LibraryModel
 from ui.window.library.reader import LibraryReader
@@ -46,6 +47,7 @@ class RunDetails(QDialog):
         self, runs: Sequence[ListedRun], theme: Theme, done: Callable[[], None], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
+        go_as_read(self)
         self._runs = tuple(runs)
         self._done = done
         self._op: BackgroundOp[None] | None = None
@@ -127,6 +129,13 @@ class RunDetails(QDialog):
         self.save.setEnabled(True)
         self.problem.setText(f"{error.message} {error.hint}".strip())
         self.problem.show()
+        self._grow()
+
+    def _grow(self) -> None:
+        """Be as high as what is shown needs: Qt reckons with one line of a text that is broken."""
+        layout = self.layout()
+        if layout is not None:
+            self.resize(self.width(), max(self.height(), layout.totalHeightForWidth(self.width())))
 
 
 def _annotate_all(wanted: Sequence[tuple[Path, Annotations]]) -> None:

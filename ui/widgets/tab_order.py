@@ -1,0 +1,166 @@
+"""Tab goes through a window as it is read, whenever and in whatever order its parts were made.
+
+Qt goes through widgets in the order of their making. Pages make parts late (a view when it is looked at, the
+options of a filesystem when it is chosen), and these would come last. It also takes what hands its focus on
+for a stop of its own, and so jumps over what stands before the part that gets it.
+
+Here Python looks at the widgets only while a person presses Tab, through a shortcut, and leaves the step to
+Qt. It must not be done by overriding `focusNextPrevChild`, which made tests of the wizard crash: Qt calls
+that also when what has the focus is hidden or disabled, thus while a page is replaced and its parts go. Nor
+may layouts be asked: their items are no QObjects, and what Python holds of one (`itemAt`) says that it
+is valid when Qt has freed the item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, QRect, Qt
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication, QTextBrowser, QWidget
+
+_FORTH: Final = (QKeySequence(Qt.Key.Key_Tab),)
+_BACK: Final = (
+    QKeySequence(Qt.Key.Key_Backtab),
+    QKeySequence(Qt.Modifier.SHIFT | Qt.Key.Key_Backtab),
+)
+
+
+def go_as_read(window: QWidget) -> None:
+    """Let Tab and Shift+Tab go through a window as it is read, from now on."""
+    _TabKeys(window)
+
+
+class _TabKeys(QObject):
+    """Looks at a window each time Tab is pressed in it, and only then."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)  # lives as long
+        self._window = window
+        self._shortcuts = (QShortcut(window), QShortcut(window))
+        forth, back = self._shortcuts
+        forth.setKeys(_FORTH)
+        back.setKeys(_BACK)
+        forth.activated.connect(self._go_forth)
+        back.activated.connect(self._go_back)
+
+    def _go_forth(self) -> None:
+        here = _focus_in(self._window)
+        following = _after(here, stops_of(self._window))
+        if following is not None:
+            _join(here, following)
+        self._press(here, Qt.Key.Key_Tab, Qt.KeyboardModifier.NoModifier)
+
+    def _go_back(self) -> None:
+        here = _focus_in(self._window)
+        before = _after(here, stops_of(self._window)[::-1])
+        if before is not None:
+            _join(before, here)
+        link = _link_of(here)
+        self._press(here, Qt.Key.Key_Backtab, Qt.KeyboardModifier.ShiftModifier)
+        if link and before is not None and _link_of(_focus_in(self._window)) == link:
+            before.setFocus(Qt.FocusReason.BacktabFocusReason)  # Qt never goes back from the first link
+
+    def _press(self, widget: QWidget, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:
+        """Give the key to a widget, which may have its own use for it: links of a text, cells of a table."""
+        for shortcut in self._shortcuts:  # Qt looks for shortcuts of this key, too
+            shortcut.setEnabled(False)
+        try:
+            QApplication.sendEvent(widget, QKeyEvent(QEvent.Type.KeyPress, key, modifiers))
+        finally:
+            for shortcut in self._shortcuts:
+                shortcut.setEnabled(True)
+
+
+def _focus_in(window: QWidget) -> QWidget:
+    """Return what has the focus, the window itself where nothing has."""
+    here: QWidget | None = window.focusWidget()
+    return window if here is None else here
+
+
+def _after(here: QWidget, stops: Sequence[QWidget]) -> QWidget | None:
+    """Return the stop after a widget, the first after the last; None where there is no other."""
+    place = stops.index(here) if here in stops else -1
+    found = stops[(place + 1) % len(stops)] if stops else None
+    return found if found is not here else None
+
+
+def _link_of(widget: QWidget) -> tuple[int, int] | None:
+    """Return from where to where a text is chosen by Tab; None for what is no text with links."""
+    if not isinstance(widget, QTextBrowser):
+        return None
+    cursor = widget.textCursor()
+    return (cursor.anchor(), cursor.position())
+
+
+def _join(first: QWidget, second: QWidget) -> None:
+    """Put a widget directly behind another in Qt's own order.
+
+    Qt leaves what has no focus of its own between them, also where that hands the focus on: so twice.
+    """
+    QWidget.setTabOrder(second, first)
+    QWidget.setTabOrder(first, second)
+
+
+def stops_of(window: QWidget) -> list[QWidget]:
+    """Return what Tab stops at in a window that is shown, as one reads: from top to bottom, row by row."""
+    inner: dict[QWidget, list[QWidget]] = {}
+    stops = [each for each in _ring(window) if _stops_at(each)]
+    for stop in stops:
+        child = stop
+        while child is not window and (parent := child.parentWidget()) is not None:
+            known = inner.setdefault(parent, [])
+            if child in known:
+                break
+            known.append(child)
+            child = parent
+    return [each for each in _with_parts(window, inner) if each in stops]
+
+
+def _ring(window: QWidget) -> Iterator[QWidget]:
+    """Yield all widgets of a window in Qt's own order, without itself."""
+    at = window.nextInFocusChain()
+    while at is not None and at is not window:
+        yield at
+        at = at.nextInFocusChain()
+
+
+def _stops_at(widget: QWidget) -> bool:
+    wants = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
+    return wants and widget.isVisible() and widget.isEnabled()
+
+
+def _with_parts(widget: QWidget, inner: dict[QWidget, list[QWidget]]) -> Iterator[QWidget]:
+    yield widget
+    for part in _as_read(inner.get(widget, [])):
+        yield from _with_parts(part, inner)
+
+
+def _as_read(parts: Sequence[QWidget]) -> list[QWidget]:
+    """Return parts row by row, where no row can be told apart column by column."""
+    if len(parts) < 2:
+        return list(parts)
+    rows = _cut(parts, lambda place: (place.top(), place.bottom()))
+    if len(rows) > 1:
+        return [part for row in rows for part in _as_read(row)]
+    columns = _cut(parts, lambda place: (place.left(), place.right()))
+    if len(columns) > 1:
+        from_right = parts[0].layoutDirection() is Qt.LayoutDirection.RightToLeft
+        return [part for column in columns[:: -1 if from_right else 1] for part in _as_read(column)]
+    return sorted(parts, key=lambda part: (part.y(), part.x()))
+
+
+def _cut(parts: Sequence[QWidget], extent: Callable[[QRect], tuple[int, int]]) -> list[list[QWidget]]:
+    """Return parts in groups between which a straight line goes through none of them."""
+    groups: list[list[QWidget]] = []
+    end = 0
+    for part in sorted(parts, key=lambda part: extent(part.geometry())):
+        first, last = extent(part.geometry())
+        if groups and first <= end:
+            groups[-1].append(part)
+            end = max(end, last)
+        else:
+            groups.append([part])
+            end = last
+    return groups
