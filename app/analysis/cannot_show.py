@@ -15,7 +15,7 @@ from typing import Final
 
 from app.analysis.labels import one_line
 from app.analysis.stability import RunStability, read_shape
-from app.domain.campaign.configuration import Caches
+from app.domain.campaign.configuration import Caches, ServerTarget
 from app.domain.errors import CorruptRunFileError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -83,7 +83,7 @@ def find_unshown(
             (Limit.NO_DEVICE, _without_device(told, environment)),
             (Limit.FRESH_FILESYSTEM, _fresh_filesystem(told)),
             (Limit.FRESH_SSD, _fresh_ssd(told, facts)),
-            (Limit.VIRTUAL, _virtual(environment)),
+            (Limit.VIRTUAL, _elsewhere(told) or _virtual(environment)),
             (Limit.CLOSED_LOOP, _closed_loop(told)),
             (Limit.SHORT, _short(shape)),
             (Limit.ONE_WORKLOAD, _one_workload(told)),
@@ -129,7 +129,7 @@ _MINUTES_FROM_S: Final = 120
 
 
 def _fits_in_memory(told: RunMetadata, environment: EnvironmentFacts) -> str:
-    if _without_device(told, environment):
+    if _without_device(told, environment) or _elsewhere(told):
         return ""
     data, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
     memory = environment.memory_bytes
@@ -148,6 +148,13 @@ def _without_device(told: RunMetadata, environment: EnvironmentFacts) -> str:
     if known(told.target.kind, "") != "memory" and not environment.in_memory:
         return ""
     return tr("any storage (the data lay in memory)")
+
+
+def _elsewhere(told: RunMetadata) -> str:
+    """Say that a server was not started here: this machine's memory and hardware are pgbench's."""
+    if known(told.target.kind, "") != ServerTarget.kind:
+        return ""
+    return tr("the machine of the server (its disks, memory and caches are not known)")
 
 
 def _fresh_filesystem(told: RunMetadata) -> str:

@@ -32,7 +32,7 @@ from app.draft.fields.environment import DraftEnvironment, serving_account
 from app.draft.root_answers import describe_plans
 from app.draft.trust import Agreement, agreement_of
 from app.execution.resolve import ResolvedCampaign, resolve_campaign
-from app.execution.servers import OpenServer, look_briefly
+from app.execution.servers import OpenServer, look_there
 from app.hosts.folders.targets import CheckedTarget, check_target
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.installations.installation import Installation
@@ -254,7 +254,7 @@ class ServerQuestion(MachineQuestion):
 
     @override
     def find_out(self, environment: DraftEnvironment) -> OpenServer:
-        return look_briefly(self.connection, self.ssh)
+        return look_there(self.connection, self.ssh)
 
 
 def _ignore(_outcome: CommandOutcome) -> None:

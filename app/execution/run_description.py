@@ -63,8 +63,11 @@ def describe_run(
         workload=replace(describe_whole_workload(configuration.workload), threads=resolved.threads),
     )
     if setup is None:
-        chosen = configuration.postgresql.settings  # of pgFooting's database alone
-        return replace(told, settings=_of_user(chosen)) if chosen else told
+        if isinstance(
+            configuration.target, ServerTarget
+        ):  # of pgFooting's database alone; no others were set
+            return replace(told, settings=_of_user(configuration.postgresql.settings))
+        return told
     installation = setup.installation
     return replace(
         told,

@@ -92,7 +92,6 @@ class LoadConsent:
 
 
 _NO_SERVERS: Final[Servers] = {}
-_BRIEFLY_S: Final = 1.0
 
 
 def open_servers(
@@ -160,8 +159,8 @@ def _with_machine(address: ServerAddress, look: ServerLook, ssh: str) -> OpenSer
     return OpenServer(address, look, machine, read_environment_facts(reading.facts))
 
 
-def look_briefly(connection_string: str, ssh: str = "") -> OpenServer:
-    """Return what a server is, watched for a moment only; nothing is refused and nothing made.
+def look_there(connection_string: str, ssh: str = "") -> OpenServer:
+    """Return what a server is, and what others do there; takes ten seconds, nothing is refused or made.
 
     Args:
         connection_string: how it is reached.
@@ -172,7 +171,7 @@ def look_briefly(connection_string: str, ssh: str = "") -> OpenServer:
     """
     address, connection = open_address(connection_string)
     with connection:
-        look = look_at_server(connection, address, OWN_DATABASE, look_s=_BRIEFLY_S)
+        look = look_at_server(connection, address, OWN_DATABASE)
     return _with_machine(address, look, ssh)
 
 

@@ -120,6 +120,7 @@ def test_a_server_is_measured_and_is_afterwards_as_it_was(
         assert server.round_trip_ms is not None
         assert told.installation.version == server.version == elsewhere.installation.version
         assert {kind for kind, _ in run.marks()} >= {KIND}
+        assert [(each.name, each.value) for each in or_none(told.settings) or ()] == [("work_mem", "5MB")]
         facts = run.facts("before")
         settings = facts["server"]["settings"]  # type: ignore[index, call-overload]
         assert settings["work_mem"] == {"value": "5MB", "source": "database"}  # type: ignore[index, call-overload]
@@ -134,7 +135,13 @@ def test_a_server_is_measured_and_is_afterwards_as_it_was(
     everything = b"".join(each.read_bytes() for each in campaign_bench.folder.rglob("*") if each.is_file())
     assert PASSWORD.encode() not in everything.replace((elsewhere.data / "pg_hba.conf").read_bytes(), b"")
     shown = campaign_bench.command("show", str(path)).stdout
-    for words in ("existing-server: ", f"{elsewhere.name} as bench, TLS none, round trip "):
+    assert "fit in" not in shown, "this machine's memory is not the server's"
+    assert "below a virtual machine" not in shown
+    for words in (
+        "the machine of the server",
+        "existing-server: ",
+        f"{elsewhere.name} as bench, TLS none, round trip ",
+    ):
         assert words in shown
 
 
@@ -159,7 +166,7 @@ def test_what_a_dead_campaign_left_is_dropped_by_the_next_one_and_told(
     elsewhere.ask(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'bench'"
     )  # pgbench died with its runner; the server notices that later
-    while elsewhere.ask("SELECT FROM pg_stat_activity WHERE usename = 'bench'"):
+    while elsewhere.ask("SELECT 1 FROM pg_stat_activity WHERE usename = 'bench'"):
         pass
     with ExitStack() as stack:
         open_there(stack, connection, elsewhere.account, listener)
@@ -249,7 +256,7 @@ def busy(elsewhere: Elsewhere) -> Iterator[Elsewhere]:
         [program, "--no-psqlrc", "--quiet", conninfo, "--command", "SELECT pg_sleep(60)"],
         stdout=subprocess.DEVNULL,
     )
-    while not elsewhere.ask("SELECT FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'"):
+    while not elsewhere.ask("SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'"):
         pass
     yield elsewhere
     work.send_signal(signal.SIGINT)
@@ -275,7 +282,7 @@ def test_transactions_of_others_are_counted_also_where_their_sessions_are_hidden
             ) as other:
                 for _ in range(500):
                     other.execute("SELECT 1")
-            while elsewhere.ask("SELECT FROM pg_stat_activity WHERE usename = 'x'"):
+            while elsewhere.ask("SELECT 1 FROM pg_stat_activity WHERE usename = 'x'"):
                 pass
 
         look = look_at_server(there, address, OWN_DATABASE, look_s=0, sleep=work)

@@ -73,7 +73,7 @@ def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_le
             assert "The next campaign there drops it." in marks["database-left"]
             assert run.samples("pgbench.tps")[1].size
         proxy.mend()
-        while elsewhere.ask("SELECT FROM pg_stat_activity WHERE usename = 'bench'"):
+        while elsewhere.ask("SELECT 1 FROM pg_stat_activity WHERE usename = 'bench'"):
             pass  # the server notices that the clients are gone
         listener = Telling()
         with ExitStack() as stack:

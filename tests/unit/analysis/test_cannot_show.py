@@ -172,3 +172,12 @@ def test_the_line_has_each_limit_once_in_order_and_at_most_two_reasons() -> None
 )
 def test_hostile_facts_are_no_error(facts: dict[str, Json]) -> None:
     assert unshown(facts=facts)
+
+
+def test_of_a_server_elsewhere_no_figure_of_this_machine_is_told() -> None:
+    there = RunMetadata(target=TargetMetadata(kind="server"), data_bytes=GIB, workload=MADE.workload)
+    here: dict[str, Json] = {"memory": {"info": {"MemTotal": 8 * GIB}}, "virtualisation": {"machine": "kvm"}}
+    told = unshown(there, here, shape(600))
+    assert Limit.MEMORY not in told
+    assert "the machine of the server" in told[Limit.VIRTUAL]
+    assert "kvm" not in told[Limit.VIRTUAL]
