@@ -92,7 +92,8 @@ def evidence_of(
         server=sum_of(_PROGRAM, "postgres"),
         pgbench=sum_of(_PROGRAM, "pgbench"),
         queueing=mean(_QUEUEING, "postgres"),
-        pgbench_queueing=mean(_QUEUEING, "pgbench"),
+        # That of pgbench is for CPUs of this machine, not of the server's.
+        pgbench_queueing=None if environment.reached.over else mean(_QUEUEING, "pgbench"),
         pgbench_share=mean("process.pgbench_share"),
         io_some=mean("pressure.io_some"),
         memory_some=mean("pressure.memory_some"),
@@ -140,13 +141,13 @@ def read_bottleneck(run: RunFile) -> Bottleneck:
         return Bottleneck(Cause.NOT_KNOWN, (tr("it was not measured to its end"),))
     # A sample is the mean of the second before it: the first one whole inside.
     totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=METRICS_READ)
-    told = run.metadata
+    told, environment = run.metadata, read_environment_facts(run.facts("before"))
     evidence = evidence_of(
         totals,
-        read_environment_facts(run.facts("before")),
+        environment,
         rate=offered_load(told).rate_tps,
         tps=told.printed("tps"),
     )
-    if told.target.kind == ServerTarget.kind:
+    if told.target.kind == ServerTarget.kind and not environment.reached.over:
         return limit_elsewhere(evidence)
     return find_bottleneck(replace(evidence, used={each.metric: each for each in read_used_shares(run)}))

@@ -449,5 +449,6 @@ def _machine(environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),
+        (tr("asked over"), environment.reached.words, False),
     ):
         yield from _found(MACHINE, name, value, is_key=is_key)

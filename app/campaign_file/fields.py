@@ -21,7 +21,7 @@ from app.campaign_file.kinds import (
     ReadBackBy,
     Seeds,
 )
-from app.campaign_file.paths import ConnectionString, Folder, InstallationName, Scripts
+from app.campaign_file.paths import ConnectionString, Folder, InstallationName, Scripts, SshHost
 from app.campaign_file.phases import Phases, RateKind, WorkNames
 from app.campaign_file.quantities import BytesOrNone, Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.recipes.head import SENTENCES
@@ -105,6 +105,9 @@ _PATH = tr("A folder that exists; left out: a folder of pgFooting's own.")
 _MEMORY = tr("Most memory that may be used; left out: what the data set needs.")
 _CONNECTION = tr("How the server is reached: a libpq connection string or URI, without a password.")
 _ROOM = tr("What pgFooting's database may take there at most; left out: nobody knows.")
+_SSH = tr(
+    "The name by which your own ssh reaches its machine, to see what it does; left out: it is not asked."
+)
 _INSTALLATION = tr("The newest one found, a major version, or the folder of the programs.")
 _PRESET = tr("Where the server settings come from before your own ones.")
 _CHECKSUMS = tr("Data checksums on or off.")
@@ -153,6 +156,7 @@ TARGETS: Final = (
         (
             CampaignField("connection", ConnectionString(), "connection", _CONNECTION),
             CampaignField("room", SizeKind(64 * MIB, 1024 * TIB), "room_bytes", _ROOM),
+            CampaignField("ssh", SshHost(), "ssh", _SSH),
         ),
         _connection_missing,
     ),

@@ -17,6 +17,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 from app.postgres.existing.address import connection_problem
+from app.probes.base.ssh import is_destination
 
 SCRIPT_LIMIT_BYTES: Final = MIB
 """Largest script file; pgbench itself has no limit."""
@@ -108,6 +109,26 @@ class ConnectionString(ValueKind):
         problem = connection_problem(value)
         if problem:
             raise InvalidValueError(Problem("", problem))
+        return value
+
+    @override
+    def write(self, value: str) -> str:
+        return quote(value)
+
+
+@dataclass(frozen=True, slots=True)
+class SshHost(ValueKind):
+    """A name that the user's own ssh knows; empty for none."""
+
+    @property
+    @override
+    def allowed(self) -> str:
+        return tr('a name that your ssh knows, such as "db1" or "postgres@db1"')
+
+    @override
+    def read(self, value: object, folder: Path) -> str:
+        if not isinstance(value, str) or (value and not is_destination(value)):
+            raise unfit(value, self.allowed)
         return value
 
     @override

@@ -272,14 +272,14 @@ class _DraftReader(CampaignReader):
             case Place.MEMORY:
                 kind, texts, place = "memory", {"size": values["target.memory.size"]}, page
             case Place.SERVER:
-                keys = ("connection", "room")
+                keys = ("connection", "room", "ssh")
                 kind, texts, place = "server", {key: values[f"target.server.{key}"] for key in keys}, page
             case Place.OTHER_FOLDER:
                 kind, texts = "folder", {"path": each.text}
             case Place.OTHER_MEMORY:
                 kind, texts = "memory", {"size": each.text}
             case Place.OTHER_SERVER:
-                kind, texts = "server", {"connection": each.text, "room": each.room}
+                kind, texts = "server", {"connection": each.text, "room": each.room, "ssh": each.ssh}
         table = {key: text for key, text in texts.items() if text.strip()}
         return CampaignReader.read_target(self, {kind: table}, place)
 

@@ -136,6 +136,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
                 _OTHER_PLACES.get(place, place) if own_place else place,
                 _text_of(each.target) if own_place else "",
                 _room_of(each.target) if own_place else "",
+                _ssh_of(each.target) if own_place else "",
                 own.disks,
                 own.made,
                 own.wal_apart,
@@ -149,6 +150,7 @@ def parts_of(campaign: Campaign) -> DraftParts:
     if Place.SERVER in where:
         parts.values["target.server.connection"] = _text_of(where[Place.SERVER])
         parts.values["target.server.room"] = _room_of(where[Place.SERVER])
+        parts.values["target.server.ssh"] = _ssh_of(where[Place.SERVER])
     _complete_where(parts, ticked=frozenset())
     return parts
 
@@ -212,6 +214,10 @@ def _text_of(target: Target) -> str:
 def _room_of(target: Target) -> str:
     room = target.room_bytes if isinstance(target, ServerTarget) else None
     return write_text(FIELDS["target.server.room"], room)
+
+
+def _ssh_of(target: Target) -> str:
+    return target.ssh if isinstance(target, ServerTarget) else ""
 
 
 def _remember_choices(parts: DraftParts, workload: Workload) -> None:

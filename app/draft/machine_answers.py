@@ -241,9 +241,11 @@ class ServerQuestion(MachineQuestion):
 
     Attributes:
         connection: as the campaign says it.
+        ssh: by which name ssh reaches its machine; empty where that is not asked.
     """
 
     connection: str
+    ssh: str = ""
 
     @property
     @override
@@ -252,7 +254,7 @@ class ServerQuestion(MachineQuestion):
 
     @override
     def find_out(self, environment: DraftEnvironment) -> OpenServer:
-        return look_there(self.connection)
+        return look_there(self.connection, self.ssh)
 
 
 def _ignore(_outcome: CommandOutcome) -> None:

@@ -57,8 +57,11 @@ def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | N
 def server_questions(campaign: Campaign | None) -> tuple[ServerQuestion, ...]:
     """Return a question for each server that already runs."""
     targets = [each.target for each in campaign.configurations] if campaign is not None else []
-    found = (each.connection for each in targets if isinstance(each, ServerTarget))
-    return tuple(ServerQuestion(connection) for connection in dict.fromkeys(found))
+    found: dict[str, str] = {}
+    for each in targets:
+        if isinstance(each, ServerTarget):
+            found[each.connection] = found.get(each.connection, "") or each.ssh
+    return tuple(ServerQuestion(connection, ssh) for connection, ssh in found.items())
 
 
 def _words(error: FootingError) -> str:

@@ -10,7 +10,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.fields.state import DraftParts
 from app.execution.servers import OpenServer
-from app.postgres.existing.words import look_rows, made_sentence, not_known
+from app.postgres.existing.words import made_sentence
 
 FIELD: Final = "load"
 
@@ -53,8 +53,8 @@ def server_confirmations(
             connection,
             server.address.name,
             parts.loaded.get(connection, ""),
-            look_rows(server.look, server.address),
-            (made_sentence(server.address.name), *not_known(server.look)),
+            server.rows,
+            (made_sentence(server.address.name), *server.sentences),
         )
         for connection, server in found
     )

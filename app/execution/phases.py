@@ -48,8 +48,8 @@ from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.loading import LoadTimes
 from app.postgres.pgbench.script_wishes import wants_superuser
 from app.probes.base.probe import ProbeContext, ProbeUnavailable
-from app.probes.facts.environment import read_changing_facts, read_facts
 from app.probes.facts.stored import StoredBytes
+from app.probes.remote.environment import FactReading
 from app.probes.sampling.registry import make_probes
 from app.probes.sampling.sampler import Sampler
 from app.recording.events import CampaignListener
@@ -167,7 +167,9 @@ class Runner:
                 self.baseline.measure(self.recorder, self._keep_writing, self._tell_left_over)
         with self._phase(Phase.PREPARE):
             pgbench = self._make_pgbench(server.prepare(self._keep_writing))
-            facts = read_facts(server.sources)
+            reading = FactReading(server.sources)
+            self._in_background(reading.read, look=self._keep_writing, cancel=reading.interrupt)
+            facts = reading.facts
             self.recorder.facts("before", facts)
             self._compression = compression_in_effect(read_environment_facts(facts))
             self._record_health("before")
@@ -208,7 +210,9 @@ class Runner:
         self._measured.measure()
         self._measured = None
         with self._phase(Phase.COLLECT):
-            self.recorder.facts("after", read_changing_facts())
+            reading = FactReading(server.sources)
+            self._in_background(reading.read_changing, look=self._keep_writing, cancel=reading.interrupt)
+            self.recorder.facts("after", reading.facts)
             self._record_health("after")
 
     def _make_pgbench(self, place: PgbenchPlace) -> PgbenchRuns:
@@ -289,7 +293,7 @@ class Runner:
     def _observe(self, pgbench: PgbenchRuns, first: int = 0) -> None:
         """Follow a server that runs, once a second, with all probes; `first` is the number of their tick."""
         pgbench.context = context = ProbeContext(self.server.sources, pgbench_threads=self.resolved.threads)
-        self._sampler = Sampler(make_probes(), context, self.recorder.tick)
+        self._sampler = Sampler(make_probes(context.server), context, self.recorder.tick)
         self._sampler.start(first)
 
     def _in_background(

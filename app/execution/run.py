@@ -140,6 +140,8 @@ def _server(
             host=LocalHost(execution.account, execution.resources, recorder.command),
             reached=existing.address,
             look=existing.look,
+            machine=existing.machine,
+            is_asked=existing.is_asked,
             settings=planned.configuration.postgresql.settings,
             room_bytes=resolved.target.room_bytes if resolved.target.room_bytes < NOBODY_KNOWS else None,
         )

@@ -19,7 +19,12 @@ from app.postgres.existing.address import ServerAddress, open_address
 from app.postgres.existing.look import LOOK_S, ServerLook, look_at_server
 from app.postgres.existing.own_database import OWN_DATABASE, drop_own, take_lock
 from app.postgres.existing.refusals import ServerNeeds, check_server
+from app.postgres.existing.words import look_rows, not_known
+from app.probes.base.probe import ServerSources
+from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.probes.remote.environment import FactReading
 from app.recording.events import CampaignListener
+from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.server_metadata import ServerMetadata
 
@@ -31,10 +36,30 @@ class OpenServer:
     Attributes:
         address: how it is reached.
         look: what it told.
+        machine: that it is on; None where that is not asked.
+        facts: what the machine told.
     """
 
     address: ServerAddress
     look: ServerLook
+    machine: RemoteMachine | None = None
+    facts: EnvironmentFacts | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether its machine answers."""
+        return self.facts is not None and not self.facts.reached.reason
+
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """What a person is told of it, as (what, value)."""
+        of_machine = () if self.facts is None else machine_rows(self.facts)
+        return (*look_rows(self.look, self.address), *of_machine)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What cannot be known of it."""
+        return not_known(self.look, is_asked=self.is_asked)
 
 
 Confirm = Callable[[Sequence[OpenServer]], None]
@@ -107,7 +132,7 @@ def open_servers(
         look = look_at_server(connection, address, OWN_DATABASE, look_s=consent.look_s, sleep=time.sleep)
         check_server(look, _needs(address, configurations))
         take_lock(connection, address.name)
-        opened[connection_string] = OpenServer(address, look)
+        opened[connection_string] = _with_machine(address, look, _ssh_of(configurations))
         connections[connection_string] = connection
     consent.confirm(tuple(opened.values()))
     for connection_string, connection in connections.items():
@@ -118,15 +143,36 @@ def open_servers(
     return opened
 
 
-def look_there(connection_string: str) -> OpenServer:
+def _ssh_of(configurations: Sequence[ResolvedConfiguration]) -> str:
+    """Return by which name ssh reaches the machine of a server: the first that one of them says."""
+    targets = [each.configuration.target for each in configurations]
+    return next((each.ssh for each in targets if isinstance(each, ServerTarget) and each.ssh), "")
+
+
+def _with_machine(address: ServerAddress, look: ServerLook, ssh: str) -> OpenServer:
+    """Return a server with what its machine tells, or why it does not; that alone refuses nothing."""
+    if not ssh:
+        return OpenServer(address, look)
+    machine = RemoteMachine(SshDestination(ssh), look.data_directory or None)
+    reading = FactReading(ServerSources(elsewhere=machine))
+    reading.read()
+    return OpenServer(address, look, machine, read_environment_facts(reading.facts))
+
+
+def look_there(connection_string: str, ssh: str = "") -> OpenServer:
     """Return what a server is, and what others do there; takes ten seconds, nothing is refused or made.
+
+    Args:
+        connection_string: how it is reached.
+        ssh: by which name ssh reaches its machine; empty where that is not asked.
 
     Raises:
         TargetError: it cannot be reached, or is too old.
     """
     address, connection = open_address(connection_string)
     with connection:
-        return OpenServer(address, look_at_server(connection, address, OWN_DATABASE))
+        look = look_at_server(connection, address, OWN_DATABASE)
+    return _with_machine(address, look, ssh)
 
 
 def names_of(campaign: Campaign) -> tuple[str, ...]:

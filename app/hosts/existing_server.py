@@ -28,6 +28,7 @@ from app.postgres.existing.words import not_known
 from app.postgres.facts import ServerFacts, facts_of
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
+from app.probes.base.ssh import RemoteMachine
 from app.probes.facts.cached import CachedBytes
 from app.probes.facts.compressibility import SampledCompression
 from app.probes.facts.stored import StoredBytes
@@ -50,6 +51,8 @@ class ExistingServer:
         look: what it told before the campaign.
         settings: for our database alone, of the campaign.
         room_bytes: what our database may take; None where nobody says.
+        machine: that it is on; None where that is not asked.
+        is_asked: that machine answered before the campaign.
     """
 
     host: LocalHost
@@ -57,6 +60,8 @@ class ExistingServer:
     look: ServerLook
     settings: tuple[tuple[str, str], ...] = ()
     room_bytes: int | None = None
+    machine: RemoteMachine | None = None
+    is_asked: bool = False
     setup: None = field(default=None, init=False)
     _folder: PrivateFolder | None = field(default=None, init=False)
     _watch: ServerWatch | None = field(default=None, init=False)
@@ -78,11 +83,12 @@ class ExistingServer:
 
     @property
     def sources(self) -> ServerSources:
-        """SQL alone: no file and no process of it is known."""
+        """SQL, and its machine where that is asked: no file and no process of it is known."""
         return ServerSources(
             conninfo=self.reached.conninfo(),
             reason=tr("the server was not started here: nothing of its machine is known"),
             database=OWN_DATABASE,
+            elsewhere=self.machine,
         )
 
     def prepare(self, watch: Watch) -> PgbenchPlace:
@@ -96,7 +102,9 @@ class ExistingServer:
             connection.close()
         self._folder, notes = self.host.make_private()
         return PgbenchPlace(
-            self._folder, notes=(*not_known(self.look), *notes), environment=self.reached.environment
+            self._folder,
+            notes=(*not_known(self.look, is_asked=self.is_asked), *notes),
+            environment=self.reached.environment,
         )
 
     def _check_identity(self, connection: ServerConnection) -> None:

@@ -48,7 +48,7 @@ from app.postgres.pgbench.histogram import Histogram
 from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.log_tail import TransactionLogTail
 from app.postgres.pgbench.second_histograms import SecondHistograms
-from app.probes.base.probe import Probe
+from app.probes.base.probe import Probe, ServerSources
 from app.probes.sampling.registry import PROBES, make_probes
 from app.probes.sources.clock import ClockWatch
 from app.probes.sources.server_log import ServerLogTail
@@ -294,8 +294,8 @@ def print_items(items: dict[BuiltinScript, dict[str, float]]) -> None:
         print(f"  {name:38}" + "".join(f"{figures[name]:14.0f}" for figures in items.values()))
 
 
-def _probes(without: list[str]) -> list[Probe]:
-    return [probe for probe in make_probes() if probe.id not in without]
+def _probes(without: list[str], server: ServerSources) -> list[Probe]:
+    return [probe for probe in make_probes(server) if probe.id not in without]
 
 
 def main() -> int:

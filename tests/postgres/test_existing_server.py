@@ -57,10 +57,16 @@ def agree(_servers: Sequence[OpenServer]) -> None:
 
 
 def open_there(
-    stack: ExitStack, connection: str, account: Account, listener: NullListener, workload: Workload = WORKLOAD
+    stack: ExitStack,
+    connection: str,
+    account: Account,
+    listener: NullListener,
+    workload: Workload = WORKLOAD,
+    *,
+    ssh: str = "",
 ) -> Servers:
     """Open a server as a campaign does, on whose load nobody waits for ten seconds."""
-    target = ServerTarget(connection, room_bytes=10**9)
+    target = ServerTarget(connection, room_bytes=10**9, ssh=ssh)
     campaign = with_drawn_order(Campaign("x", (Configuration("a", target, workload=workload),), 1))
     resolved = resolve_campaign(campaign, account, lambda _outcome: None)
     consent = LoadConsent(agree, LOOK_S)

@@ -23,7 +23,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.disks.session import ErasePrompt
 from app.execution.servers import OpenServer
-from app.postgres.existing.words import look_rows, made_sentence, not_known
+from app.postgres.existing.words import made_sentence
 from app.storage.inspect.sampling import looked_before
 from app.storage.layout.disk_target import find_disks
 
@@ -192,10 +192,10 @@ def _show_server(server: OpenServer, console: Console) -> None:
         console.print(plain(text), style=style, soft_wrap=True, markup=False, highlight=False)
 
     line(tr("This server will be loaded:"), "bold red")
-    for what, value in look_rows(server.look, server.address):
+    for what, value in server.rows:
         line(f"  {what}: {value}")
     line(made_sentence(server.address.name))
-    for sentence in not_known(server.look):
+    for sentence in server.sentences:
         line(f"  {sentence}", "dim")
 
 

@@ -116,10 +116,12 @@ class ServerTarget:
     Attributes:
         connection: libpq connection string or URI, without any secret.
         room_bytes: what that database may take at most, as the server's owner says; None: nobody knows.
+        ssh: by which name the user's own ssh reaches its machine; empty: that is not asked.
     """
 
     connection: str
     room_bytes: int | None = None
+    ssh: str = ""
     kind: ClassVar[str] = "server"
 
 

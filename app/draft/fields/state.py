@@ -74,6 +74,7 @@ class ConfigurationDraft:
         place: the folder, memory or disks of the first pages, or a place of its own.
         text: path, size or connection of its own place; empty for the default.
         room: what the database on a server of its own may take; empty where nobody says.
+        ssh: by which name ssh reaches that server's machine; empty where it is not asked.
         disks: disks of its own, of a campaign file; None for those of the pages.
         made: what is made of the disks where that is not what their pages say.
         wal_apart: whether pg_wal lies on the disks that were chosen for it, where there are any.
@@ -87,6 +88,7 @@ class ConfigurationDraft:
     place: Place
     text: str = ""
     room: str = ""
+    ssh: str = ""
     disks: DisksDraft | None = None
     made: MadeDraft | None = None
     wal_apart: bool = True
@@ -156,6 +158,7 @@ _FIRST_LOOK: Final = {
     "target.memory.size": "",
     "target.server.connection": "",
     "target.server.room": "",
+    "target.server.ssh": "",
     "workload.size": "2 GiB",
     "workload.scale": "100",
     "workload.duration": "30s",

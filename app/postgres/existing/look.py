@@ -69,6 +69,8 @@ _SESSIONS: Final = """
 """
 _TRANSACTIONS: Final = "SELECT pg_catalog.sum(xact_commit + xact_rollback) FROM pg_catalog.pg_stat_database"
 _IDENTIFIER: Final = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
+_DATA_DIRECTORY: Final = "SELECT pg_catalog.current_setting('data_directory')"
+_LONGEST_PATH: Final = 4096
 _TLS: Final = f"""
     SELECT pg_catalog.left(version || ' ' || cipher, {_LONGEST}) FROM pg_catalog.pg_stat_ssl
      WHERE pid = pg_catalog.pg_backend_pid() AND ssl
@@ -157,6 +159,7 @@ class ServerLook:
         database_count: of all of them but templates.
         others: what others do.
         round_trip: of the network.
+        data_directory: on its machine; empty where the role may not ask.
     """
 
     version: str
@@ -175,6 +178,7 @@ class ServerLook:
     database_count: int
     others: OthersLoad
     round_trip: RoundTrip
+    data_directory: str = ""
 
 
 def version_words(number: int) -> str:
@@ -233,7 +237,7 @@ def _look(
         version_text=str(text),
         major=number // 10000,
         cluster_name=str(cluster),
-        system_identifier=_identifier(connection),
+        system_identifier=_unless_refused(connection, _IDENTIFIER, _LONGEST),
         server_address=str(at),
         started=str(started),
         in_recovery=bool(in_recovery),
@@ -255,6 +259,7 @@ def _look(
         database_count=int(databases[0][2]) if databases else 0,
         others=others,
         round_trip=measure_round_trip(connection),
+        data_directory=_unless_refused(connection, _DATA_DIRECTORY, _LONGEST_PATH),
     )
 
 
@@ -265,10 +270,10 @@ def _row(connection: Connection, statement: str, values: tuple[object, ...] | No
     return found
 
 
-def _identifier(connection: Connection) -> str:
-    """Return what tells this cluster from every other; empty where the role may not ask."""
+def _unless_refused(connection: Connection, statement: str, longest: int) -> str:
+    """Return a text; empty where the role may not ask for it."""
     try:
-        return str(_row(connection, _IDENTIFIER)[0])[:_LONGEST]
+        return str(_row(connection, statement)[0])[:longest]
     except psycopg.Error:
         return ""
 

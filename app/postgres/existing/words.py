@@ -65,10 +65,20 @@ def _databases(look: ServerLook) -> str:
     return ", ".join(told) + (tr(" and {count} more").format(count=more) if more > 0 else "")
 
 
-def not_known(look: ServerLook) -> tuple[str, ...]:
-    """Return what cannot be known of such a server, in sentences: nothing of it is made up."""
+def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
+    """Return what cannot be known of such a server, in sentences: nothing of it is made up.
+
+    Args:
+        look: what it told.
+        is_asked: its machine is asked over ssh.
+    """
     told = [
         tr(
+            "The server was not started here: its caches and what others do on its machine are not known. "
+            "CPU, memory, pressure and disks are of its own machine, over ssh."
+        )
+        if is_asked
+        else tr(
             "The server was not started here: its disks, filesystem, caches, memory and CPUs are not known. "
             "CPU, memory and pressure are of the machine that pgbench ran on."
         ),

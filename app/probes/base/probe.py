@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from app.domain.metrics import Sample
+from app.probes.base.ssh import RemoteMachine
 
 Clock = Callable[[], float]
 
@@ -52,6 +53,7 @@ class ServerSources:
         wal_directory: folder of the WAL on a filesystem of its own; None also where it lies with the data.
         reason: a sentence: why something is not known.
         tablespaces: what lies there ("tables", "indexes") and its folder, on a filesystem of its own each.
+        elsewhere: the machine that the server is on, where that is not this one and may be asked.
         database: whose sessions are pgbench's, where others may have sessions too; None for all sessions.
     """
 
@@ -61,6 +63,7 @@ class ServerSources:
     wal_directory: str | None = None
     reason: str = ""
     tablespaces: tuple[tuple[str, str], ...] = ()
+    elsewhere: RemoteMachine | None = None
     database: str | None = None
 
     @property
@@ -131,6 +134,8 @@ class Probe(ABC):
         label: what people read.
         cost_note: what a read costs, measured by tests/bench/bench_sampler.py.
         blocking: a read may wait for another process; such a probe gets a thread of its own.
+        of_machine: it reads the machine that it runs on, as if the server were there: left out where the
+            server's own machine is asked.
         omissions: what it cannot give although it works; complete after the first `read` that yields.
     """
 
@@ -138,6 +143,7 @@ class Probe(ABC):
     label: ClassVar[str]
     cost_note: ClassVar[str]
     blocking: ClassVar[bool] = False
+    of_machine: ClassVar[bool] = True
     omissions: tuple[MissingMetric, ...] = ()
 
     @abstractmethod

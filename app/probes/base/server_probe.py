@@ -34,6 +34,7 @@ class ServerProbe(Probe):
 
     purpose: ClassVar[str]
     blocking = True
+    of_machine = False
 
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock

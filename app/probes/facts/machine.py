@@ -67,10 +67,15 @@ def identity_facts(machine_id: Path = _MACHINE_ID) -> Facts:
 
     machine-id(5) asks programs not to show the id itself: it is the key of a hash over our own name.
     """
-    return {"machine_id": attempt(lambda: _hashed(read_text(machine_id)))}
+    return {"machine_id": attempt(lambda: hashed_machine_id(read_text(machine_id)))}
 
 
-def _hashed(machine_id: str) -> str:
+def hashed_machine_id(machine_id: str) -> str:
+    """Return what stands for a machine-id(5).
+
+    Raises:
+        ValueError: it is none.
+    """
     key = bytes.fromhex(machine_id)
     if len(key) != 16 or not any(key):
         raise ValueError(machine_id[:40])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.probes.base.probe import Probe
+from app.probes.base.probe import Probe, ServerSources
+from app.probes.remote.probe import RemoteMachineProbe
 from app.probes.sources.arrays import ArraysProbe
 from app.probes.sources.block_devices import BlockDevicesProbe
 from app.probes.sources.btrfs import BtrfsProbe
@@ -46,6 +47,11 @@ PROBES: Final[tuple[type[Probe], ...]] = (
 )
 
 
-def make_probes() -> list[Probe]:
-    """Return one fresh object of every probe, for one sampler."""
-    return [probe() for probe in PROBES]
+def make_probes(server: ServerSources | None = None) -> list[Probe]:
+    """Return one fresh object of every probe that fits a server, for one sampler.
+
+    Where the server's machine is asked over ssh, it takes the place of this one in all series of machines.
+    """
+    if server is None or server.elsewhere is None:
+        return [probe() for probe in PROBES]
+    return [*(probe() for probe in PROBES if not probe.of_machine), RemoteMachineProbe()]

@@ -10,7 +10,7 @@ over them; and loop devices themselves, not the disk below their files.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -158,22 +158,11 @@ class BlockDevicesProbe(Probe):
             gained = device.read()
             if gained is None:
                 continue
-            samples.extend(_samples("device", [gained], device.name))
-            samples.append(
-                Sample(
-                    "device.utilisation",
-                    min(100, round(gained.busy_ms / gained.interval_s / 10, 1)),
-                    device.name,
-                )
-            )
-            if gained.discards:
-                samples.append(
-                    Sample("device.discards", rounded(gained.discards / gained.interval_s), device.name)
-                )
+            samples += device_samples(device.name, gained)
             if device.is_counted:
                 counted.append(gained)
         if counted and len(counted) == sum(device.is_counted for device in self._devices):
-            samples.extend(_samples("storage", counted, ""))
+            samples += storage_samples(counted)
         return samples
 
     @override
@@ -219,7 +208,22 @@ class _Device:
         self._file.close()
 
 
-def _samples(prefix: str, activities: list[Activity], instance: str) -> list[Sample]:
+def device_samples(name: str, gained: Activity) -> list[Sample]:
+    """Return what one device did."""
+    samples = _samples("device", [gained], name)
+    busy = min(100, round(gained.busy_ms / gained.interval_s / 10, 1))
+    samples.append(Sample("device.utilisation", busy, name))
+    if gained.discards:
+        samples.append(Sample("device.discards", rounded(gained.discards / gained.interval_s), name))
+    return samples
+
+
+def storage_samples(activities: Sequence[Activity]) -> list[Sample]:
+    """Return what the counted devices did together."""
+    return _samples("storage", activities, "")
+
+
+def _samples(prefix: str, activities: Sequence[Activity], instance: str) -> list[Sample]:
     """Return rates summed over the devices, and times as the mean over all their requests."""
 
     def rate(name: str, scale: float = 1) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from typing import Final
 
 from typing_extensions import override
@@ -22,6 +23,9 @@ from app.probes.base.probe import (
 
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 """USER_HZ, the unit of every CPU time in /proc (proc(5))."""
+
+IOWAIT: Final = 4
+"""Position of iowait among what `parse_cpu_line` returns."""
 
 _FIELDS: Final = 8
 _METRICS: Final = ("cpu.user", "cpu.system", "cpu.interrupt", "cpu.iowait", "cpu.steal")
@@ -74,10 +78,10 @@ class CpuProbe(Probe):
     def read(self) -> list[Sample]:
         if self._file is None:
             return []
-        user, nice, system, _idle, iowait, irq, softirq, steal = parse_cpu_line(self._file.read())
-        self._highest_iowait = max(self._highest_iowait, iowait)
-        difference = self._counters.step((user + nice, system, irq + softirq, self._highest_iowait, steal))
-        return [] if difference is None else _samples(difference)
+        times = parse_cpu_line(self._file.read())
+        self._highest_iowait = max(self._highest_iowait, times[IOWAIT])
+        difference = self._counters.step(cpu_counters(times, self._highest_iowait))
+        return [] if difference is None else cpu_samples(difference, TICKS_PER_S)
 
     @override
     def close(self) -> None:
@@ -86,8 +90,15 @@ class CpuProbe(Probe):
             self._file = None
 
 
-def _samples(difference: CounterDifference) -> list[Sample]:
-    scale = 1 / (TICKS_PER_S * difference.interval_s)
+def cpu_counters(times: Sequence[int], iowait: int) -> tuple[int, ...]:
+    """Return what is counted of the times of `parse_cpu_line`, with the highest iowait so far."""
+    user, nice, system, _idle, _iowait, irq, softirq, steal = times
+    return user + nice, system, irq + softirq, iowait, steal
+
+
+def cpu_samples(difference: CounterDifference, ticks_per_s: int) -> list[Sample]:
+    """Return what `cpu_counters` gained, in cores."""
+    scale = 1 / (ticks_per_s * difference.interval_s)
     return [
         Sample(metric, round(ticks * scale, 3))
         for metric, ticks in zip(_METRICS, difference.deltas, strict=True)

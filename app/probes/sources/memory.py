@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from typing_extensions import override
@@ -32,6 +33,16 @@ def parse_meminfo(text: bytes) -> dict[bytes, int]:
     return fields
 
 
+def memory_samples(fields: Mapping[bytes, int]) -> list[Sample]:
+    """Return what the fields of `parse_meminfo` tell."""
+    samples = [Sample(metric, fields[name]) for metric, name in _DIRECT if name in fields]
+    if b"Cached" in fields:
+        samples.append(Sample("memory.cached", fields[b"Cached"] + fields.get(b"Buffers", 0)))
+    if b"SwapTotal" in fields:
+        samples.append(Sample("memory.swap_used", fields[b"SwapTotal"] - fields.get(b"SwapFree", 0)))
+    return samples
+
+
 class MemoryProbe(Probe):
     """Available, cached, shared, dirty and written-back memory, and swap in use."""
 
@@ -56,13 +67,7 @@ class MemoryProbe(Probe):
     def read(self) -> list[Sample]:
         if self._file is None:
             return []
-        fields = parse_meminfo(self._file.read())
-        samples = [Sample(metric, fields[name]) for metric, name in _DIRECT if name in fields]
-        if b"Cached" in fields:
-            samples.append(Sample("memory.cached", fields[b"Cached"] + fields.get(b"Buffers", 0)))
-        if b"SwapTotal" in fields:
-            samples.append(Sample("memory.swap_used", fields[b"SwapTotal"] - fields.get(b"SwapFree", 0)))
-        return samples
+        return memory_samples(parse_meminfo(self._file.read()))
 
     @override
     def close(self) -> None:

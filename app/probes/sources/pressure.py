@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,20 @@ def parse_pressure(text: bytes) -> dict[str, int]:
         if words and words[-1].startswith(b"total="):
             totals[words[0].decode()] = int(words[-1][6:])
     return totals
+
+
+def pressure_samples(
+    resource: str, totals: Mapping[str, int], counters: Counters, time_s: float | None = None
+) -> list[Sample]:
+    """Return shares of the time since the last call from what `parse_pressure` told."""
+    kinds = [kind for kind in _WANTED[resource] if kind in totals]
+    difference = counters.step([totals[kind] for kind in kinds], time_s)
+    if difference is None:
+        return []
+    return [
+        Sample(f"pressure.{resource}_{kind}", _per_cent(gain, difference.interval_s))
+        for kind, gain in zip(kinds, difference.deltas, strict=True)
+    ]
 
 
 class PressureProbe(Probe):
@@ -70,14 +85,7 @@ class PressureProbe(Probe):
     def read(self) -> list[Sample]:
         samples: list[Sample] = []
         for resource, file, counters in self._sources:
-            totals = parse_pressure(file.read())
-            kinds = [kind for kind in _WANTED[resource] if kind in totals]
-            difference = counters.step([totals[kind] for kind in kinds])
-            if difference is not None:
-                samples.extend(
-                    Sample(f"pressure.{resource}_{kind}", _per_cent(gain, difference.interval_s))
-                    for kind, gain in zip(kinds, difference.deltas, strict=True)
-                )
+            samples += pressure_samples(resource, parse_pressure(file.read()), counters)
         return samples
 
     @override

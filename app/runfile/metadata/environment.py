@@ -11,13 +11,18 @@ from typing import Final
 
 from app.domain.storage_plan.plan import FURTHER_ROLES
 from app.domain.text import tr, trn
-from app.domain.units import format_size
+from app.domain.units import format_duration, format_size
 from app.domain.virtual_disks import played_by
 from app.probes.base.backing_devices import LOOP
 from app.probes.base.fact_tree import Fact
 
 MOST_CHARACTERS: Final = 2000
 """Characters of one value that are shown: a run file may come from anybody."""
+
+MOST_CHARACTERS_OF_NAME: Final = 40
+"""Of what is one word."""
+
+_LONGEST_S: Final = 1e10
 
 MOST_NAMED: Final = 4
 """Devices that are named where there is little room."""
@@ -55,6 +60,47 @@ class DeviceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ReachedFacts:
+    """How the machine was asked.
+
+    Attributes:
+        over: "ssh"; empty for the machine that pgbench ran on.
+        system: what it calls its system; empty where unknown.
+        is_tried: pgFooting was tried on this system.
+        clock_offset_s: its clock minus ours; None where unknown.
+        clock_bound_s: the true difference is at most so far from it.
+        reason: why it could not be asked; empty where it could.
+    """
+
+    over: str = ""
+    system: str = ""
+    is_tried: bool = True
+    clock_offset_s: float | None = None
+    clock_bound_s: float | None = None
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        """All of that in a few words; empty where there is nothing to say."""
+        if not self.over:
+            return ""
+        if self.reason:
+            return tr("{over}, in vain: {reason}").format(over=self.over, reason=self.reason)
+        parts = [self.over, self.system]
+        if not self.is_tried:
+            parts.append(tr("reading it was not tried on a real system"))
+        offset, bound = self.clock_offset_s, self.clock_bound_s
+        if offset is not None and bound is not None and abs(offset) > max(bound, 1.0):
+            ahead, behind = tr("its clock is {time} ahead"), tr("its clock is {time} behind")
+            time = format_duration(abs(offset))
+            parts.append((ahead if offset > 0 else behind).format(time=time))
+        return ", ".join(part for part in parts if part)
+
+
+_HERE: Final = ReachedFacts()
+
+
+@dataclass(frozen=True, slots=True)
 class EnvironmentFacts:
     """What the environment of a run was.
 
@@ -79,6 +125,7 @@ class EnvironmentFacts:
         machine_id: tells the installed system from every other one; empty where unknown.
         arc_max_bytes: largest size of ZFS's cache (zfs_arc_max), 0 where ZFS decides; None where data and
             WAL lie on something else, or unknown.
+        reached: how it was asked.
     """
 
     filesystem: str
@@ -100,6 +147,7 @@ class EnvironmentFacts:
     page_bytes: int | None = None
     machine_id: str = ""
     arc_max_bytes: int | None = None
+    reached: ReachedFacts = _HERE
 
 
 def _dict(value: Fact | None) -> Mapping[str, Fact]:
@@ -154,6 +202,19 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         page_bytes=int(page) if isinstance(page, str) and page.isdecimal() and len(page) < 7 else None,
         machine_id=_text(_dict(facts.get("identity")).get("machine_id")),
         arc_max_bytes=_arc_max_bytes(*storages),
+        reached=_reached(_dict(facts.get("reached"))),
+    )
+
+
+def _reached(facts: Mapping[str, Fact]) -> ReachedFacts:
+    offset, bound = _number(facts.get("clock_offset_s")), _number(facts.get("clock_bound_s"))
+    return ReachedFacts(
+        over=_text(facts.get("over"))[:MOST_CHARACTERS_OF_NAME],
+        system=_text(facts.get("system"))[:MOST_CHARACTERS_OF_NAME],
+        is_tried=facts.get("tried") is not False,
+        clock_offset_s=None if offset is None or abs(offset) > _LONGEST_S else offset,
+        clock_bound_s=bound,
+        reason=_text(facts.get("unreadable")),
     )
 
 
@@ -179,7 +240,9 @@ def _devices(*storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ...]:
     found: dict[str, DeviceFacts] = {}
     for storage in storages:
         for name, facts in _dict(storage.get("devices")).items():
-            device = _device(name[:MOST_CHARACTERS], _dict(facts))
+            if not isinstance(facts, Mapping):  # why there are none
+                continue
+            device = _device(name[:MOST_CHARACTERS], facts)
             if name not in found or device.is_counted:
                 found[name] = device
     return tuple(found.values())
@@ -225,3 +288,21 @@ def machine_label(facts: EnvironmentFacts) -> str:
     if isinstance(facts.memory_bytes, int):
         parts.append(format_size(facts.memory_bytes))
     return ", ".join(parts)
+
+
+def machine_rows(facts: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
+    """Return what a person is told of a machine before load starts there, as (what, value)."""
+    if facts.reached.reason:
+        return ((tr("Machine"), facts.reached.words),)
+    unknown = tr("not known")
+    disks = "; ".join(f"{each.name}: {each.words}" for each in facts.devices if each.is_counted)
+    options = ",".join(facts.mount_options)
+    rows = (
+        (tr("Machine"), machine_label(facts) or unknown),
+        (tr("System"), ", ".join(each for each in (facts.distribution, facts.kernel) if each) or unknown),
+        (tr("Virtual machine"), facts.virtual_machine),
+        (tr("Filesystem"), " ".join(each for each in (facts.filesystem, options) if each) or unknown),
+        (tr("Disks"), disks or unknown),
+        (tr("Asked over"), facts.reached.words),
+    )
+    return tuple((what, value) for what, value in rows if value)

@@ -22,7 +22,7 @@ PLACES = Places(Path("/home/x/y"), Path("/home/x"), Installation("/bin", "15.1",
 IN_EVERY_ROW = {"name", "configuration.name"}
 OF_TABLESPACES = ("target.disks.tables", "target.disks.indexes")
 """Measured and read back where they lie: tests/disks/test_tablespaces.py."""
-OF_SERVERS = {"target.server.connection", "target.server.room"}
+OF_SERVERS = {"target.server.connection", "target.server.room", "target.server.ssh"}
 """Of a server that already runs: tests/postgres/test_existing_server.py."""
 OF_RUNNERS = {"precision"}
 """When a sequential campaign ends, no run tells: tests/unit/execution/test_sequential_campaign.py."""

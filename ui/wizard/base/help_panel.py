@@ -116,6 +116,13 @@ HELP_TEXTS: Final = {
             "is ended whose database grows beyond it."
         )
     ),
+    "target.server.ssh": Help(
+        tr(
+            "The name that your own ssh knows: a host, an alias of ~/.ssh/config, user@host. It needs a key "
+            "that ssh has without asking. A small program is sent over the connection, writes nothing there "
+            "and ends with it; CPU, memory and disks are then those of the server's machine."
+        )
+    ),
     "disks": Help(
         tr(
             "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "

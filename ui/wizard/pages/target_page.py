@@ -21,6 +21,7 @@ _PATH = "target.folder.path"
 _MEMORY = "target.memory.size"
 _CONNECTION = "target.server.connection"
 _ROOM = "target.server.room"
+_SSH = "target.server.ssh"
 
 
 class WherePage(Page):
@@ -40,11 +41,13 @@ class WherePage(Page):
         self.server = QCheckBox(tr("An &existing server: PostgreSQL that already runs, wherever"))
         self.connection = line_edit("host=db.example user=bench")
         self.room = line_edit(tr("nobody knows"))
+        self.ssh = line_edit(tr("not asked"))
         self.fields = {
             _PATH: Field(theme, tr("F&older:"), self.path, _PATH, beside=(self.choose,)),
             _MEMORY: Field(theme, tr("&At most:"), self.memory_size, _MEMORY),
             _CONNECTION: Field(theme, tr("&Connection:"), self.connection, _CONNECTION),
             _ROOM: Field(theme, tr("&Room for it:"), self.room, _ROOM),
+            _SSH: Field(theme, tr("Its machine, b&y ssh:"), self.ssh, _SSH),
         }
         self.disks = QCheckBox(tr("&Spare disks: arrays and filesystems made anew"))
         self._disks = Choice(
@@ -75,7 +78,7 @@ class WherePage(Page):
                 "found there is shown before the start, and its name is to be typed."
             ),
             "server",
-            (self.fields[_CONNECTION], self.fields[_ROOM]),
+            (self.fields[_CONNECTION], self.fields[_ROOM], self.fields[_SSH]),
         )
         self.recipes = RecipeChooser(draft, theme)
         hint = Text(theme, tr("What is ticked is compared."), role="muted")
@@ -91,6 +94,7 @@ class WherePage(Page):
         self.server.toggled.connect(lambda ticked: self._tick(Place.SERVER, ticked=ticked))
         self.connection.textEdited.connect(lambda text: self._on_text(_CONNECTION, text))
         self.room.textEdited.connect(lambda text: self._on_text(_ROOM, text))
+        self.ssh.textEdited.connect(lambda text: self._on_text(_SSH, text))
         self.path.textEdited.connect(self._on_path)
         self.memory_size.textEdited.connect(self._on_memory)
         self.choose.clicked.connect(self._choose_folder)
@@ -106,6 +110,7 @@ class WherePage(Page):
         _set(self.memory_size, self.draft.parts.values["target.memory.size"])
         _set(self.connection, self.draft.parts.values[_CONNECTION])
         _set(self.room, self.draft.parts.values[_ROOM])
+        _set(self.ssh, self.draft.parts.values[_SSH])
 
     @override
     def refresh(self) -> None:

@@ -1,0 +1,157 @@
+"""Whom ssh is asked to reach, the arguments it gets, and what its errors mean.
+
+Everything else is the user's own configuration: keys, jump hosts, shared connections (ControlMaster), ports.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.text import tr
+
+CONNECT_TIMEOUT_S: Final = 10
+SILENCE_S: Final = 15
+"""After which ssh takes a connection for cut that answers nothing."""
+
+_PROBE_S: Final = 5
+_HOST: Final = re.compile(r"[A-Za-z0-9_%\[][A-Za-z0-9_.:@%\[\]/+-]{0,254}")
+_LONGEST_WORDS: Final = 300
+_STEERING: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+
+_OPTIONS: Final = {
+    "BatchMode": "yes",
+    "ConnectTimeout": str(CONNECT_TIMEOUT_S),
+    "ServerAliveInterval": str(_PROBE_S),
+    "ServerAliveCountMax": str(SILENCE_S // _PROBE_S),
+    "ClearAllForwardings": "yes",
+    "ForwardAgent": "no",
+    "ForwardX11": "no",
+    "PermitLocalCommand": "no",
+    "RemoteCommand": "none",
+    "RequestTTY": "no",
+}
+"""Of ssh_config(5): nothing is asked, nothing is forwarded, and a cut line is noticed."""
+
+
+def harmless(text: str) -> str:
+    """Return a text without what steers terminals or turns the direction of writing."""
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def is_destination(host: str) -> bool:
+    """Return whether ssh may be given this name: a host, an alias, user@host or an ssh:// address."""
+    return _HOST.fullmatch(host) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SshDestination:
+    """A machine by the name that the user's ssh knows.
+
+    Attributes:
+        host: for which `is_destination` holds.
+        configuration: a file instead of the user's own configuration; empty for that one.
+    """
+
+    host: str
+    configuration: str = ""
+
+    def __post_init__(self) -> None:
+        if not is_destination(self.host):
+            raise ValueError(tr("“{host}” is no name of a host.").format(host=harmless(self.host)))
+
+    def argv(self) -> tuple[str, ...]:
+        """Return ssh's arguments for a shell there that reads its program from standard input."""
+        own = ("-F", self.configuration) if self.configuration else ()
+        options = [word for name, value in _OPTIONS.items() for word in ("-o", f"{name}={value}")]
+        return ("ssh", *own, *options, "-T", "--", self.host, "sh")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMachine:
+    """The machine of a server that is not this one.
+
+    Attributes:
+        destination: by which ssh reaches it.
+        folder: of the data there; None where the server does not tell.
+    """
+
+    destination: SshDestination
+    folder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """An error of ssh's in its own words, and a sentence for people."""
+
+    words: str
+    sentence: str
+
+
+# The first one counts: what is told of a changed key contains what is told of an unknown one.
+_CAUSES: Final = (
+    _Cause(
+        "REMOTE HOST IDENTIFICATION HAS CHANGED",
+        tr(
+            "The host key of {host} has changed: it is another machine, it was installed anew, or somebody "
+            "is in between. Find out which; ssh tells the line of known_hosts when you connect yourself."
+        ),
+    ),
+    _Cause(
+        "Host key verification failed",
+        tr(
+            "The host key of {host} is not known, and ssh would have to ask. Connect once yourself: "
+            "ssh {host}"
+        ),
+    ),
+    _Cause(
+        "Could not resolve hostname",
+        tr("{host} is not known: neither your ssh configuration nor name resolution has it."),
+    ),
+    _Cause(
+        "Permission denied",
+        tr(
+            "{host} refused: no key that ssh has without asking is accepted there. A key with a passphrase "
+            "has to be in ssh-agent; passwords are never asked for."
+        ),
+    ),
+    _Cause(
+        "Too many authentication failures",
+        tr("{host} refused after too many keys: name one in IdentityFile."),
+    ),
+    _Cause("Connection refused", tr("{host} refuses connections on the port of ssh.")),
+    _Cause("timed out", tr("{host} did not answer.")),
+    _Cause("No route to host", tr("There is no route to {host}.")),
+    _Cause("Network is unreachable", tr("The network of {host} cannot be reached.")),
+    _Cause("not responding", tr("The connection to {host} was cut: nothing was heard any more.")),
+    _Cause("Connection reset", tr("The connection to {host} was cut.")),
+    _Cause("Broken pipe", tr("The connection to {host} was cut.")),
+    _Cause("Connection closed", tr("{host} closed the connection.")),
+    _Cause("closed by remote host", tr("{host} closed the connection.")),
+    _Cause("not found", tr("There is no sh for this account on {host}.")),
+    _Cause("Bad configuration option", tr("ssh does not understand its configuration.")),
+    _Cause("Bad owner or permissions", tr("ssh refuses its configuration because others may write it.")),
+)
+
+
+def explain(host: str, errors: str, status: int | None) -> str:
+    """Return a sentence for why a connection does not exist, with ssh's last words where nothing is known.
+
+    Args:
+        host: as the user calls it.
+        errors: what ssh and the far side printed as errors.
+        status: with which ssh ended; None while it runs.
+    """
+    for cause in _CAUSES:
+        if cause.words in errors:
+            return cause.sentence.format(host=host)
+    lines = [line for line in harmless(errors.replace("\n", "\t")).split("\t") if line.strip()]
+    if lines:
+        told = tr("The connection to {host} ended; ssh said: {words}")
+        return told.format(host=host, words=lines[-1].strip()[:_LONGEST_WORDS])
+    if status:
+        return tr("The connection to {host} ended; ssh said nothing (exit status {status}).").format(
+            host=host, status=status
+        )
+    return tr("The connection to {host} ended.").format(host=host)

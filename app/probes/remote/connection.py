@@ -1,0 +1,288 @@
+"""One ssh connection to the machine of a server: the program is sent, requests are asked, answers are read.
+
+Nothing is kept of what is not understood, an answer is bounded in size and time, and whatever goes wrong is
+a sentence. Nothing is written there; the program ends with the connection.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final
+
+from app.domain.errors import ProgramError
+from app.domain.text import tr
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.base.ssh import CONNECT_TIMEOUT_S, SshDestination, explain
+from app.probes.remote.clocks import ClockAnswer, ClockOffset, compare_clocks
+from app.probes.remote.lines import FORMAT, LineKind, LineReader, RemoteLine
+from app.process.account import SEARCH_PATH
+from app.process.spawn import end
+from app.process.starter import BoundedOutput, current_account, spawn
+
+PROGRAM: Final = Path(__file__).with_name("machine.sh")
+
+ANSWER_TIMEOUT_S: Final = 10.0
+_HELLO_TIMEOUT_S: Final = CONNECT_TIMEOUT_S + ANSWER_TIMEOUT_S
+_CLOSE_TIMEOUT_S: Final = 1.0
+_PART_BYTES: Final = 65536
+_MOST_BYTES: Final = 4 * 1024 * 1024
+"""Of one answer, with everything around it that is none of ours."""
+_MOST_LINES: Final = 5000
+_MOST_WAITING: Final = 500
+"""Lines of programs that run there, which are kept until somebody asks for them."""
+_ERROR_BYTES: Final = 16384
+_MOST_LAST_PARTS: Final = 16
+_CLOCK_QUESTIONS: Final = 3
+
+Launch = Callable[[SshDestination], subprocess.Popen[bytes]]
+"""Starts what speaks to the far side: standard input and both outputs are pipes."""
+
+
+def launch_ssh(destination: SshDestination) -> subprocess.Popen[bytes]:
+    """Start ssh as this user, with the user's agent and PATH, which its configuration may need.
+
+    Raises:
+        ProgramError: it is not installed, or cannot be started.
+    """
+    own: Mapping[str, str] = {
+        name: os.environ[name] for name in ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR") if name in os.environ
+    }
+    return spawn(
+        destination.argv(),
+        account=current_account(),
+        death_signal=signal.SIGTERM,
+        env={**own, "PATH": os.environ.get("PATH", SEARCH_PATH)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAnswer:
+    """What a request brought.
+
+    Attributes:
+        lines: of the answer itself, without the one that ends it.
+        last: the line that ended it.
+        sent_s: seconds since 1970 by our clock, when it was asked.
+        received_s: by our clock, when it was complete.
+    """
+
+    lines: tuple[RemoteLine, ...]
+    last: RemoteLine
+    sent_s: float
+    received_s: float
+
+
+class RemoteConnection:
+    """A connection, used by one thread but for `interrupt`. Opened once, closed once.
+
+    Attributes:
+        system: what the machine calls its system (``uname -s``); empty before `open`.
+    """
+
+    def __init__(self, destination: SshDestination, launch: Launch = launch_ssh) -> None:
+        self.system = ""
+        self._destination = destination
+        self._launch = launch
+        self._process: subprocess.Popen[bytes] | None = None
+        self._token = secrets.token_hex(8)
+        self._reader = LineReader(self._token)
+        self._errors = BoundedOutput(_ERROR_BYTES)
+        self._live: list[RemoteLine] = []
+        self._arrived: list[RemoteLine] = []
+        self._interrupted = threading.Event()
+
+    def open(self) -> None:
+        """Connect, send the program and wait for its first line.
+
+        Raises:
+            ProbeUnavailable: that is not possible; says why.
+        """
+        if self._interrupted.is_set():
+            raise ProbeUnavailable(tr("It was called off."))
+        try:
+            self._process = process = self._launch(self._destination)
+        except ProgramError as err:
+            raise ProbeUnavailable(err.message) from err
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+        try:
+            self._send(f"token={self._token}\n".encode() + PROGRAM.read_bytes())
+            hello = self._read_until(lambda line: line.kind is LineKind.HELLO, _HELLO_TIMEOUT_S)[-1]
+        except BaseException:
+            self.close()
+            raise
+        if hello.fields[0] != FORMAT:
+            self.close()
+            told = tr("{host} answers in another format ({found}; {known} is known here).")
+            found = hello.fields[0][:20]
+            raise ProbeUnavailable(told.format(host=self._destination.host, found=found, known=FORMAT))
+        self.system = hello.fields[1][:40]
+
+    def ask(
+        self, request: str, until: LineKind, argument: str, timeout_s: float = ANSWER_TIMEOUT_S
+    ) -> RemoteAnswer:
+        """Ask and return the answer.
+
+        Args:
+            request: a word of the program's.
+            until: kind of the line that ends the answer.
+            argument: of the request; that line has it as its first field, or the request's word where it is
+                an `LineKind.END`. Lines of earlier requests are thrown away.
+            timeout_s: for everything.
+
+        Raises:
+            ProbeUnavailable: there is no answer, or no connection any more.
+            ValueError: the argument cannot be sent.
+        """
+        if not argument.isprintable():
+            raise ValueError(argument)
+        expected = request if until is LineKind.END else argument
+        self._arrived.clear()
+        sent_s = time.time()
+        self._send(f"{request} {argument}\n".encode())
+        lines = self._read_until(lambda line: line.kind is until and line.fields[0] == expected, timeout_s)
+        return RemoteAnswer(tuple(lines[:-1]), lines[-1], sent_s, time.time())
+
+    def clock(self) -> ClockOffset | None:
+        """Compare the clocks; None where the machine does not tell the time.
+
+        Raises:
+            ProbeUnavailable: as `ask`.
+        """
+        answers = [self.ask("clock", LineKind.CLOCK, f"{number}") for number in range(_CLOCK_QUESTIONS)]
+        return compare_clocks(
+            ClockAnswer(answer.sent_s, answer.received_s, answer.last.fields[1]) for answer in answers
+        )
+
+    def take_live(self) -> list[RemoteLine]:
+        """Return what programs there printed since the last call; where that is much, the end of it."""
+        lines, self._live = self._live, []
+        return lines
+
+    # --- pipes
+
+    def _running(self) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None or process.stdin.closed:
+            raise ProbeUnavailable(
+                tr("There is no connection to {host}.").format(host=self._destination.host)
+            )
+        return process, process.stdin, process.stdout
+
+    def _send(self, content: bytes) -> None:
+        _, stdin, _ = self._running()
+        deadline_s = time.monotonic() + _HELLO_TIMEOUT_S
+        left = memoryview(content)
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdin, selectors.EVENT_WRITE)
+            while left:
+                if not selector.select(max(0.0, deadline_s - time.monotonic())):
+                    raise ProbeUnavailable(self._explain_silence())
+                try:
+                    left = left[os.write(stdin.fileno(), left) :]
+                except BlockingIOError:
+                    continue
+                except OSError as err:
+                    raise ProbeUnavailable(self._explain_end()) from err
+
+    def _read_until(self, is_last: Callable[[RemoteLine], bool], timeout_s: float) -> list[RemoteLine]:
+        """Return the lines up to and with the last one."""
+        process, _, stdout = self._running()
+        deadline_s = time.monotonic() + timeout_s
+        found: list[RemoteLine] = []
+        arrived_bytes = 0
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            if process.stderr is not None:
+                selector.register(process.stderr, selectors.EVENT_READ)
+            while True:
+                while self._arrived:
+                    line = self._arrived.pop(0)
+                    found.append(line)
+                    if is_last(line):
+                        return found
+                if arrived_bytes > _MOST_BYTES or len(found) > _MOST_LINES:
+                    told = tr("{host} sends more than an answer can be; it is not read any further.")
+                    raise ProbeUnavailable(told.format(host=self._destination.host))
+                ready = selector.select(max(0.0, deadline_s - time.monotonic()))
+                if not ready or time.monotonic() > deadline_s:
+                    raise ProbeUnavailable(self._explain_silence())
+                for key, _ in ready:
+                    arrived_bytes += self._take(selector, key, stdout)
+
+    def _take(self, selector: selectors.BaseSelector, key: selectors.SelectorKey, stdout: IO[bytes]) -> int:
+        """Read what is there of one pipe; return how much that was."""
+        try:
+            part = os.read(key.fd, _PART_BYTES)
+        except BlockingIOError:
+            return 0
+        if key.fileobj is not stdout:
+            self._errors.add(part)
+            if not part:
+                selector.unregister(key.fileobj)
+            return len(part)
+        if not part:
+            raise ProbeUnavailable(self._explain_end())
+        for line in self._reader.feed(part):
+            (self._live if line.kind is LineKind.LIVE else self._arrived).append(line)
+        del self._live[:-_MOST_WAITING]
+        return len(part)
+
+    # --- words
+
+    def _explain_silence(self) -> str:
+        if self._process is not None and self._process.poll() is not None:
+            return self._explain_end()
+        if not self.system:
+            told = tr("{host} connects, but no shell answers there; its login shell may print or wait.")
+            return told.format(host=self._destination.host)
+        return tr("{host} does not answer any more.").format(host=self._destination.host)
+
+    def _explain_end(self) -> str:
+        """Say why ssh has ended; what it still has to say is waited for."""
+        process = self._process
+        status: int | None = None
+        if process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                status = process.wait(_CLOSE_TIMEOUT_S)
+            if process.stderr is not None and not process.stderr.closed:
+                with suppress(OSError):
+                    for _ in range(_MOST_LAST_PARTS):
+                        self._errors.add(os.read(process.stderr.fileno(), _PART_BYTES))
+        return explain(self._destination.host, self._errors.text(), status)
+
+    # --- its end
+
+    def interrupt(self) -> None:
+        """End it from another thread: what waits for an answer raises soon."""
+        self._interrupted.set()
+        process = self._process
+        if process is not None and process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+    def close(self) -> None:
+        """End the program there and ssh here; may be called again."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            with suppress(OSError):
+                process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_CLOSE_TIMEOUT_S)
+        end(process)

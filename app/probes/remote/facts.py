@@ -1,0 +1,315 @@
+"""Facts of a machine elsewhere, from the lines of `machine.sh`, under the keys that local ones have. Pure.
+
+What a system does not tell is not there. Linux was tried; of the others everything is read from manuals and
+recorded output (see `app.probes.remote.tables`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.domain.text import tr
+from app.probes.base.fact_tree import Fact, Facts, attempt, parse_value, selected, unreadable
+from app.probes.base.mounts import MEMORY_FILESYSTEMS, NETWORK_FILESYSTEMS
+from app.probes.facts.machine import hashed_machine_id
+from app.probes.remote.clocks import ClockOffset
+from app.probes.remote.lines import LineKind, RemoteLine
+from app.probes.sources.block_devices import SECTOR_BYTES
+
+TRIED_SYSTEMS: Final = frozenset({"Linux"})
+"""Systems (``uname -s``) on which this was tried; the others are read from manuals and recordings."""
+
+_FORMAT: Final = 1
+_MOST_OF_A_KIND: Final = 500
+_MOUNTED: Final = re.compile(
+    r"(?P<source>.+?) on (?P<point>/.*?) (?:type (?P<type>\S+)\s*)?\(?(?P<rest>[^()]*)\)?"
+)
+_PHYSICAL_MEMORY: Final = ("sysctl.hw.physmem64", "sysctl.hw.physmem")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFacts:
+    """What a machine told, sorted.
+
+    Attributes:
+        named: single values by name.
+        devices: names and values by device, in the order in which they came.
+        properties: of "dataset" and "pool": names and values.
+        output: lines by program.
+    """
+
+    named: dict[str, str] = field(default_factory=dict)
+    devices: dict[str, dict[str, str]] = field(default_factory=dict)
+    properties: dict[str, dict[str, str]] = field(default_factory=dict)
+    output: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def system(self) -> str:
+        """What the machine calls its system."""
+        return self.named.get("kernel.system", "")
+
+    @property
+    def cpus(self) -> int:
+        """How many are online; 0 where it is not told."""
+        for name in ("processor.online", "sysctl.hw.ncpuonline", "sysctl.hw.ncpu"):
+            if self.named.get(name, "").isdigit():
+                return int(self.named[name][:6])
+        matched = re.findall(r"(\d+) virtual processors?", " ".join(self.output.get("psrinfo", ())))
+        return sum(int(each[:6]) for each in matched)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of devices or partitions of the data; none where a pool tells of its disks itself."""
+        source = str(self.mount().get("source") or "")
+        return (source.removeprefix("/dev/").split("@", 1)[0],) if source.startswith("/dev/") else ()
+
+    def mount(self) -> Facts:
+        """Return source, point, filesystem and options of the mount of the data."""
+        if "mount.filesystem" in self.named:
+            return {
+                "source": self.named.get("mount.source"),
+                "mount_point": self.named.get("mount.point"),
+                "filesystem": self.named["mount.filesystem"],
+                "options": _split(self.named.get("mount.options", "")),
+                "super_options": _split(self.named.get("mount.super_options", "")),
+            }
+        return _mount_of_tables(self.output.get("mount", ()), self.named.get("place.found", ""))
+
+
+def sort_facts(lines: Iterable[RemoteLine]) -> RemoteFacts:
+    """Return what lines tell, at most so much of each kind as a machine can have."""
+    facts = RemoteFacts()
+    for line in lines:
+        if line.kind is LineKind.FACT and len(facts.named) < _MOST_OF_A_KIND:
+            facts.named.setdefault(line.fields[0], line.fields[1])
+        elif line.kind is LineKind.DEVICE:
+            _put(facts.devices, line.fields)
+        elif line.kind is LineKind.PROPERTY:
+            _put(facts.properties, line.fields)
+        elif line.kind is LineKind.OUTPUT and len(facts.output) < _MOST_OF_A_KIND:
+            printed = facts.output.setdefault(line.fields[0], [])
+            if len(printed) < _MOST_OF_A_KIND:
+                printed.append(line.fields[1])
+    return facts
+
+
+def _put(groups: dict[str, dict[str, str]], fields: tuple[str, ...]) -> None:
+    group, name, value = fields[:3]
+    if (group in groups or len(groups) < _MOST_OF_A_KIND) and len(groups.get(group, ())) < _MOST_OF_A_KIND:
+        groups.setdefault(group, {})[name] = value
+
+
+def remote_fact_tree(told: RemoteFacts, clock: ClockOffset | None) -> Facts:
+    """Return the facts of a run's environment, as `app.probes.facts.environment.read_facts` has them."""
+    facts: Facts = {
+        "format": _FORMAT,
+        "reached": _reached(told, clock),
+        "kernel": _group(told, "kernel."),
+        "processor": _processor(told),
+        "memory": _memory(told),
+        "virtualisation": _virtualisation(told),
+        "storage": _storage(told),
+        "load": _load(told),
+    }
+    machine_id = told.named.get("identity.machine_id")
+    if machine_id:
+        facts["identity"] = {"machine_id": attempt(lambda: hashed_machine_id(machine_id))}
+    return facts
+
+
+def _reached(told: RemoteFacts, clock: ClockOffset | None) -> Facts:
+    facts: Facts = {"over": "ssh", "system": told.system, "tried": told.system in TRIED_SYSTEMS}
+    if clock is not None:
+        facts["clock_offset_s"] = round(clock.offset_s, 3)
+        facts["clock_bound_s"] = round(clock.bound_s, 3)
+        facts["round_trip_s"] = round(clock.round_trip_s, 4)
+    return facts
+
+
+def _group(told: RemoteFacts, prefix: str) -> Facts:
+    """Return the values whose names begin so, without that."""
+    return {
+        name.removeprefix(prefix): parse_value(value)
+        for name, value in told.named.items()
+        if name.startswith(prefix)
+    }
+
+
+def _processor(told: RemoteFacts) -> Facts:
+    info = {name.replace(" ", "_"): value for name, value in _group(told, "cpuinfo.").items()}
+    model = told.named.get("sysctl.hw.model")
+    chips = [line.strip() for line in told.output.get("psrinfo", ()) if line.strip()]
+    if "model_name" not in info and (model or chips):
+        info["model_name"] = model or chips[-1]
+    facts = _group(told, "processor.")
+    if told.cpus:
+        facts["online"] = told.cpus
+    return {**facts, "info": info}
+
+
+def _memory(told: RemoteFacts) -> Facts:
+    info: Facts = {}
+    for name, value in _group(told, "meminfo.").items():
+        words = str(value).split()
+        if words and words[0].isdigit():
+            info[name] = int(words[0][:18]) * (1024 if words[1:] == ["kB"] else 1)
+    sizes = (told.named.get(name, "") for name in _PHYSICAL_MEMORY)
+    size = next((text for text in sizes if text.isdigit()), "")
+    if "MemTotal" not in info and size:
+        info["MemTotal"] = int(size[:18])
+    mib = "".join(told.output.get("prtconf", ())[:1]).strip()
+    if "MemTotal" not in info and mib.isdigit():
+        info["MemTotal"] = int(mib[:12]) * 1024 * 1024
+    facts: Facts = {"info": info, "vm": _group(told, "vm.")}
+    huge = told.named.get("memory.transparent_huge_pages")
+    if huge:
+        facts["transparent_huge_pages"] = {"enabled": selected(huge)}
+    return facts
+
+
+def _virtualisation(told: RemoteFacts) -> Facts:
+    facts = _group(told, "virtualisation.")
+    guest = told.named.get("sysctl.kern.vm_guest")
+    if guest and "machine" not in facts:
+        facts["machine"] = guest
+    if facts.get("hypervisor_flag") == "true":
+        facts["hypervisor_flag"] = True
+    product = _group(told, "product.")
+    for name, key in (
+        ("sys_vendor", "sysctl.hw.vendor"),
+        ("product_name", "sysctl.hw.product"),
+        ("sys_vendor", "sysctl.machdep.dmi.system-vendor"),
+        ("product_name", "sysctl.machdep.dmi.system-product"),
+    ):
+        if key in told.named:
+            product.setdefault(name, told.named[key])
+    return {**facts, "product": product}
+
+
+def _storage(told: RemoteFacts) -> Facts:
+    facts: Facts = {"path": told.named.get("place.asked"), "looked_at": told.named.get("place.found")}
+    mount = told.mount()
+    if mount:
+        filesystem = str(mount.get("filesystem") or "")
+        mount["in_memory"] = filesystem in MEMORY_FILESYSTEMS
+        mount["on_network"] = filesystem in NETWORK_FILESYSTEMS
+        facts["mount"] = mount
+    else:
+        facts["mount"] = unreadable(tr("the machine does not tell what is mounted there"))
+    dataset = told.properties.get("dataset")
+    if dataset:
+        version, limit = told.named.get("zfs.version"), told.named.get("zfs.zfs_arc_max")
+        facts["filesystem"] = {
+            **({"version": version} if version else {}),
+            **({"parameters": {"zfs_arc_max": parse_value(limit)}} if limit else {}),
+            "dataset": {name: parse_value(value) for name, value in dataset.items()},
+        }
+    elif told.output.get("hammer2-info"):
+        facts["filesystem"] = {"volumes": list(told.output["hammer2-info"])}
+    if told.properties.get("pool"):
+        facts["pool"] = {name: parse_value(value) for name, value in told.properties["pool"].items()}
+        facts["pool_layout"] = list(told.output.get("zpool-status", ()))
+    if told.devices:
+        facts["devices"] = {name: _device(name, values) for name, values in told.devices.items()}
+    elif told.system in TRIED_SYSTEMS:
+        facts["devices"] = unreadable(tr("no block device is shown for this filesystem"))
+    else:
+        facts["devices"] = unreadable(tr("this system's devices are not described"))
+    return facts
+
+
+def _device(name: str, values: Mapping[str, str]) -> Facts:
+    size, is_disk = values.get("size", ""), values.get("role") == "disk"
+    facts: Facts = {
+        "kind": _kind(name),
+        "is_leaf": is_disk,
+        "is_counted": is_disk,
+        "read_only": parse_value(values.get("ro", "")),
+        "queue": _below(values, "queue/"),
+        "scheduler": selected(values.get("queue/scheduler", "")),
+    }
+    if size.isdigit():
+        facts["size_bytes"] = int(size[:18]) * SECTOR_BYTES
+    if array := _below(values, "md/"):
+        facts["array"] = array
+    if loop := _below(values, "loop/"):
+        facts["loop"] = loop
+    if is_disk:
+        facts["identity"] = _below(values, "device/")
+        if "serial" in values:
+            facts["serial"] = values["serial"]
+    return facts
+
+
+def _below(values: Mapping[str, str], prefix: str) -> Facts:
+    return {
+        key.removeprefix(prefix): parse_value(value.strip())
+        for key, value in values.items()
+        if key.startswith(prefix) and key != "queue/scheduler"
+    }
+
+
+def _kind(name: str) -> str:
+    """Return what a device of Linux is, by its name, as `app.probes.base.backing_devices` calls it."""
+    for prefix, kind in (
+        ("md", "md"),
+        ("dm-", "dm"),
+        ("loop", "loop"),
+        ("bcache", "bcache"),
+        ("zram", "zram"),
+    ):
+        if name.startswith(prefix):
+            return kind
+    return "disk"
+
+
+def _load(told: RemoteFacts) -> Facts:
+    text = told.named.get("load.average", "")
+    if not text:
+        matched = re.search(r"load averages?:\s*(.*)", " ".join(told.output.get("uptime", ())))
+        text = matched[1].replace(",", " ") if matched else ""
+    facts: Facts = {"average": attempt(lambda: [float(word) for word in text.split()[:3]])} if text else {}
+    if uptime := told.named.get("load.uptime_s", "").split()[:1]:
+        facts["uptime_s"] = attempt(lambda: float(uptime[0]))
+    return facts
+
+
+def _split(text: str) -> list[Fact]:
+    return [word for word in text.split(",") if word]
+
+
+def _mount_of_tables(lines: Iterable[str], place: str) -> Facts:
+    """Return the mount of a folder from what mount(8) of BSDs and illumos prints; nothing where none fits.
+
+    ``SOURCE on POINT (TYPE, OPTION, ...)`` (FreeBSD, DragonFly), ``SOURCE on POINT type TYPE (OPTION, ...)``
+    (NetBSD, OpenBSD) and ``POINT on SOURCE OPTION/OPTION/... on DATE`` (illumos).
+    """
+    best: Facts = {}
+    for line in lines:
+        found = _mounted(line)
+        point = str(found.get("mount_point") or "")
+        inside = f"{place}/".startswith(f"{point.rstrip('/')}/")
+        if found and inside and len(point) >= len(str(best.get("mount_point") or "")):
+            best = found
+    return best
+
+
+def _mounted(line: str) -> Facts:
+    if line.startswith("/") and (illumos := re.fullmatch(r"(/\S*) on (\S+) (\S+/\S+) on .*", line)):
+        options: list[Fact] = [*illumos[3].split("/")]
+        kind = "zfs" if not illumos[2].startswith("/dev/") else ""
+        return {"source": illumos[2], "mount_point": illumos[1], "filesystem": kind, "options": options}
+    matched = _MOUNTED.fullmatch(line.strip())
+    if matched is None:
+        return {}
+    words = [word.strip() for word in matched["rest"].split(",") if word.strip()]
+    kind = matched["type"] or (words.pop(0) if words else "")
+    return {
+        "source": matched["source"],
+        "mount_point": matched["point"],
+        "filesystem": kind,
+        "options": [*words],
+    }

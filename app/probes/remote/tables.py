@@ -1,0 +1,384 @@
+"""What iostat, vmstat, gstat and zpool print every second on BSDs and illumos. Pure.
+
+NOT TRIED ON A REAL SYSTEM: read from manuals, sources and output that others recorded
+(tests/data/probes/remote names each). Columns are found by their headings, what is not understood is left
+out, and the first report of every program, which is of the time since the machine started, is thrown away.
+
+OpenBSD's iostat and the vmstat of all of them do not tell reads from writes, nor memory as Linux counts it:
+those stay unknown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from app.domain.metrics import Sample
+from app.probes.base.probe import rounded
+
+_KIB: Final = 1024.0
+_MIB: Final = 1024.0 * 1024.0
+_MOST_ROWS: Final = 64
+_SUFFIXES: Final = {"": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4, "P": 1024.0**5}
+_SCALED: Final = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)B?")
+_NOT_DISKS: Final = re.compile(r"(pass|cd|fd|lofi|ramdisk|sa)\d+|.*:.*|.*/.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a program says of one device in one second; None is what it does not say.
+
+    Attributes:
+        reads: a second.
+        writes: a second.
+        read_bytes: a second.
+        write_bytes: a second.
+        read_ms: mean time of a read.
+        write_ms: mean time of a write.
+        queue: requests in flight.
+        busy_percent: of the time.
+    """
+
+    reads: float
+    writes: float
+    read_bytes: float
+    write_bytes: float
+    read_ms: float | None = None
+    write_ms: float | None = None
+    queue: float | None = None
+    busy_percent: float | None = None
+
+
+Rows = Mapping[str, Row]
+
+
+def row_samples(prefix: str, rows: Sequence[Row], instance: str) -> list[Sample]:
+    """Return the sum of rows, and times as the mean over all their requests."""
+    samples = [
+        Sample(f"{prefix}.reads", rounded(sum(row.reads for row in rows)), instance),
+        Sample(f"{prefix}.writes", rounded(sum(row.writes for row in rows)), instance),
+        Sample(f"{prefix}.read_bytes", round(sum(row.read_bytes for row in rows)), instance),
+        Sample(f"{prefix}.write_bytes", round(sum(row.write_bytes for row in rows)), instance),
+    ]
+    queues = [row.queue for row in rows if row.queue is not None]
+    if len(queues) == len(rows):
+        samples.append(Sample(f"{prefix}.queue", rounded(sum(queues)), instance))
+    for name, pairs in (
+        ("read_await", [(row.reads, row.read_ms) for row in rows]),
+        ("write_await", [(row.writes, row.write_ms) for row in rows]),
+    ):
+        requests = sum(count for count, _ in pairs)
+        if requests and all(ms is not None for _, ms in pairs):
+            spent = sum(count * (ms or 0.0) for count, ms in pairs)
+            samples.append(Sample(f"{prefix}.{name}", round(spent / requests, 3), instance))
+    return samples
+
+
+def device_row_samples(rows: Rows) -> list[Sample]:
+    """Return what each device did."""
+    samples: list[Sample] = []
+    for name, row in rows.items():
+        samples += row_samples("device", [row], name)
+        if row.busy_percent is not None:
+            samples.append(Sample("device.utilisation", min(100, round(row.busy_percent, 1)), name))
+    return samples
+
+
+def number(text: str) -> float | None:
+    """Return a number that may have a suffix of powers of 1024; None for anything else, and for none."""
+    matched = _SCALED.fullmatch(text)
+    if matched is None:
+        return None
+    value = float(matched[1]) * _SUFFIXES[matched[2]]
+    return value if math.isfinite(value) and value < 1e15 else None
+
+
+@dataclass(slots=True)
+class _Block:
+    """Rows of one report, and how many the report before had."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    expected: int = 0
+    reports: int = 0
+
+    def finish(self) -> Rows | None:
+        """Return the report and begin the next; None where there is nothing, and for the very first."""
+        rows, self.rows = self.rows, {}
+        if not rows:
+            return None
+        self.expected = len(rows)
+        self.reports += 1
+        return rows if self.reports > 1 else None
+
+    def add(self, name: str, row: Row) -> Rows | None:
+        """Take a row; return the report where that completes it."""
+        complete = None
+        if name in self.rows:
+            complete = self.finish()
+        if len(self.rows) < _MOST_ROWS:
+            self.rows[name] = row
+        if self.reports and len(self.rows) == self.expected:
+            return self.finish() or complete
+        return complete
+
+
+class ColumnReader:
+    """Reports with one line a device below headings: iostat -x and gstat."""
+
+    def __init__(self, parse: Callable[[Mapping[str, str]], tuple[str, Row] | None]) -> None:
+        self._parse = parse
+        self._columns: tuple[str, ...] = ()
+        self._block = _Block()
+
+    def take(self, line: str) -> Rows | None:
+        """Take a line; return the report that it completes."""
+        words = line.replace("|", " ").split()
+        if _is_heading(words):
+            self._columns = _distinct(words)
+            return self._block.finish()
+        if not self._columns or len(words) != len(self._columns):
+            return None
+        found = self._parse(dict(zip(self._columns, words, strict=True)))
+        return None if found is None else self._block.add(*found)
+
+
+def _is_heading(words: Sequence[str]) -> bool:
+    return any(word in {"device", "Name"} for word in words) and any(word in {"r/s", "rps"} for word in words)
+
+
+def _distinct(words: Sequence[str]) -> tuple[str, ...]:
+    """Return headings with a number behind those that were there before: kBps, kBps2."""
+    seen: dict[str, int] = {}
+    names = []
+    for word in words:
+        seen[word] = seen.get(word, 0) + 1
+        names.append(word if seen[word] == 1 else f"{word}{seen[word]}")
+    return tuple(names)
+
+
+def parse_extended(fields: Mapping[str, str]) -> tuple[str, Row] | None:
+    """Return a line of ``iostat -x`` (FreeBSD) or ``iostat -xn`` (illumos)."""
+    name = fields.get("device", "")
+    values = {key: number(text) for key, text in fields.items()}
+    reads, writes, read_kib, write_kib = (values.get(key) for key in ("r/s", "w/s", "kr/s", "kw/s"))
+    if not name or _NOT_DISKS.fullmatch(name):
+        return None
+    if reads is None or writes is None or read_kib is None or write_kib is None:
+        return None
+    queue = values.get("qlen")
+    if queue is None and values.get("actv") is not None:
+        queue = (values.get("actv") or 0.0) + (values.get("wait") or 0.0)
+    return name, Row(
+        reads,
+        writes,
+        read_kib * _KIB,
+        write_kib * _KIB,
+        values.get("ms/r"),
+        values.get("ms/w"),
+        queue,
+        values.get("%b"),
+    )
+
+
+def parse_gstat(fields: Mapping[str, str]) -> tuple[str, Row] | None:
+    """Return a line of ``gstat -B -p`` (FreeBSD)."""
+    name = fields.get("Name", "")
+    values = {key: number(text) for key, text in fields.items()}
+    reads, writes, read_kib, write_kib = (values.get(key) for key in ("r/s", "w/s", "kBps", "kBps2"))
+    if not name or _NOT_DISKS.fullmatch(name):
+        return None
+    if reads is None or writes is None or read_kib is None or write_kib is None:
+        return None
+    return name, Row(
+        reads,
+        writes,
+        read_kib * _KIB,
+        write_kib * _KIB,
+        values.get("ms/r"),
+        values.get("ms/w"),
+        values.get("L(q)"),
+        values.get("%busy"),
+    )
+
+
+class NetBsdReader:
+    """``iostat -x`` of NetBSD, whose headings have blanks: KB/t, r/s, time, MB/s; KB/t, w/s, time, MB/s."""
+
+    _HEADINGS: Final = ("read", "KB/t", "r/s", "time", "MB/s", "write", "KB/t", "w/s", "time", "MB/s")
+
+    def __init__(self) -> None:
+        self._is_known = False
+        self._block = _Block()
+
+    def take(self, line: str) -> Rows | None:
+        """Take a line; return the report that it completes."""
+        words = line.split()
+        if words[:1] == ["device"]:
+            self._is_known = words[1:] == list(self._HEADINGS)
+            return self._block.finish()
+        values = [number(word) for word in words[1:]]
+        if not self._is_known or len(words) != 9 or _NOT_DISKS.fullmatch(words[0]):
+            return None
+        known = [value for value in values if value is not None]
+        if len(known) != len(values):
+            return None
+        return self._block.add(words[0], Row(known[1], known[5], known[3] * _MIB, known[7] * _MIB))
+
+
+class WideReader:
+    """``iostat -d -D`` of DragonFly: devices beside each other, each with KB/t, rtps, MBr/s, wtps, MBw/s."""
+
+    _COLUMNS: Final = ("KB/t", "rtps", "MBr/s", "wtps", "MBw/s")
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._above: tuple[str, ...] = ()
+        self._reports = 0
+
+    def take(self, line: str) -> Rows | None:
+        """Take a line; return the report that it is."""
+        words = tuple(line.split())
+        if words[: len(self._COLUMNS)] == self._COLUMNS:
+            fits = len(words) == len(self._above) * len(self._COLUMNS)
+            self._names = self._above if fits else ()
+            return None
+        values = [number(word) for word in words]
+        known = [value for value in values if value is not None]
+        if len(known) != len(values):
+            self._above = words
+            return None
+        if not self._names or len(known) != len(self._names) * len(self._COLUMNS):
+            return None
+        self._reports += 1
+        if self._reports == 1:
+            return None
+        step = len(self._COLUMNS)
+        groups = [known[start : start + step] for start in range(0, len(known), step)]
+        return {
+            name: Row(reads, writes, read_mib * _MIB, write_mib * _MIB)
+            for name, (_, reads, read_mib, writes, write_mib) in zip(self._names, groups, strict=True)
+            if not _NOT_DISKS.fullmatch(name)
+        }
+
+
+class PoolReader:
+    """``zpool iostat -v POOL 1``: what the disks of a pool did, which are the rows with none below them."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[int, str, Row | None]] = []
+        self._reports = 0
+
+    def take(self, line: str) -> Rows | None:
+        """Take a line; return the disks of the report that it completes."""
+        words = line.split()
+        if words and set(words[0]) == {"-"}:
+            return self._finish()
+        if len(words) != 7 or len(self._rows) >= _MOST_ROWS * 4:
+            return None
+        values = [number(word) for word in words[3:]]
+        row = None
+        if not any(value is None for value in values):
+            reads, writes, read_bytes, write_bytes = (value or 0.0 for value in values)
+            row = Row(reads, writes, read_bytes, write_bytes)
+        if words[0] != "pool":
+            self._rows.append((len(line) - len(line.lstrip()), words[0], row))
+        return None
+
+    def _finish(self) -> Rows | None:
+        rows, self._rows = self._rows, []
+        if not rows:
+            return None
+        self._reports += 1
+        if self._reports == 1:
+            return None
+        below = [*(depth for depth, _, _ in rows[1:]), -1]
+        return {
+            name: row
+            for (depth, name, row), next_depth in zip(rows, below, strict=True)
+            if row is not None and depth > rows[0][0] and next_depth <= depth
+        }
+
+
+class VmstatReader:
+    """vmstat: user, system and idle time in its last three columns, in per cent of all CPUs."""
+
+    def __init__(self, cpus: int) -> None:
+        self._cpus = cpus
+        self._is_known = False
+        self._reports = 0
+
+    def take(self, line: str) -> list[Sample]:
+        """Take a line; return the CPU time of the second that it tells."""
+        words = line.split()
+        if words[-3:] == ["us", "sy", "id"]:
+            self._is_known = True
+            return []
+        values = [number(word) for word in words[-3:]]
+        if not self._is_known or len(words) < 6 or any(value is None or value > 100 for value in values):
+            return []
+        self._reports += 1
+        if self._reports == 1 or self._cpus < 1:
+            return []
+        user, system = (value or 0.0 for value in values[:2])
+        scale = self._cpus / 100
+        return [Sample("cpu.user", round(user * scale, 3)), Sample("cpu.system", round(system * scale, 3))]
+
+
+DeviceReader = ColumnReader | NetBsdReader | WideReader
+
+DEVICE_READERS: Final[Mapping[str, Callable[[], DeviceReader]]] = MappingProxyType(
+    {
+        "iostat-x": lambda: ColumnReader(parse_extended),
+        "iostat-netbsd": NetBsdReader,
+        "iostat-wide": WideReader,
+        "gstat": lambda: ColumnReader(parse_gstat),
+    }
+)
+"""By what `machine.sh` calls the program."""
+
+
+class TableSamples:
+    """Makes samples of what programs of one connection print.
+
+    Args:
+        cpus: of the machine; 0 where unknown.
+        sources: of the data: names of devices or partitions; of a pool, its disks.
+    """
+
+    def __init__(self, cpus: int, sources: Sequence[str]) -> None:
+        self._sources = tuple(sources)
+        self._devices = {name: make() for name, make in DEVICE_READERS.items()}
+        self._pool = PoolReader()
+        self._vmstat = VmstatReader(cpus)
+
+    def take(self, program: str, line: str) -> list[Sample]:
+        """Return what a line completes."""
+        if program == "vmstat":
+            return self._vmstat.take(line)
+        if program == "zpool-iostat":
+            disks = self._pool.take(line)
+            return row_samples("storage", list(disks.values()), "") if disks else []
+        reader = self._devices.get(program)
+        rows = reader.take(line) if reader is not None else None
+        if not rows:
+            return []
+        samples = device_row_samples(rows)
+        below = {disk for source in self._sources if (disk := disk_of(source, rows)) is not None}
+        if below and len(below) == len({disk_of(source, rows) or source for source in self._sources}):
+            samples += row_samples("storage", [rows[name] for name in sorted(below)], "")
+        return samples
+
+
+def disk_of(source: str, disks: Rows) -> str | None:
+    """Return which disk a partition is of, by its name: ada0p2, da1s1a, wd0a, c1t0d0s0; None for none."""
+    name = source.rsplit("/", 1)[-1]
+    fitting = [
+        disk
+        for disk in disks
+        if name == disk or re.fullmatch(re.escape(disk) + r"(s\d+[a-p]?|p\d+|[a-p])", name)
+    ]
+    return max(fitting, key=len, default=None)

@@ -1,0 +1,157 @@
+"""What asking a machine over ssh costs there, and how far charts are behind.
+
+    python -m tests.bench.bench_remote_machine [--seconds 30] [--delay 0 5 50]
+
+An sshd of its own on this machine plays the far side, behind a line that delays both directions together by
+so many milliseconds. Far side: the CPU time of the shell with all that it starts, and of sshd's processes for
+the connection. Limits: 1 % of a core there, 2 s from reading the counters to the tick that brings them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import socket
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.probes.base.probe import ProbeContext, ServerSources
+from app.probes.base.ssh import RemoteMachine
+from app.probes.remote.probe import RemoteMachineProbe
+from app.probes.sampling.sampler import Sampler, Tick
+from tests.fix_sshd import SshServer, make_server
+
+MOST_PERCENT: Final = 1.0
+MOST_BEHIND_S: Final = 2.0
+TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+
+
+class SlowLine:
+    """A line on which everything takes half of a round trip."""
+
+    def __init__(self, port: int, round_trip_s: float) -> None:
+        self._to, self._way_s = port, round_trip_s / 2
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listening.accept()
+                far = socket.create_connection(("127.0.0.1", self._to))
+                for source, sink in ((near, far), (far, near)):
+                    parts: queue.Queue[tuple[float, bytes]] = queue.Queue()
+                    source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    threading.Thread(target=self._take, args=(source, parts), daemon=True).start()
+                    threading.Thread(target=self._give, args=(sink, parts), daemon=True).start()
+
+    def _take(self, source: socket.socket, parts: queue.Queue[tuple[float, bytes]]) -> None:
+        with suppress(OSError):
+            while True:
+                part = source.recv(65536)
+                parts.put((time.monotonic() + self._way_s, part))
+                if not part:
+                    return
+
+    def _give(self, sink: socket.socket, parts: queue.Queue[tuple[float, bytes]]) -> None:
+        with suppress(OSError):
+            while True:
+                due_s, part = parts.get()
+                time.sleep(max(0.0, due_s - time.monotonic()))
+                if not part:
+                    sink.shutdown(socket.SHUT_WR)
+                    return
+                sink.sendall(part)
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+@dataclass(slots=True)
+class Seen:
+    """What arrived: how long after it was read there."""
+
+    behind_s: list[float] = field(default_factory=list)
+    series: set[str] = field(default_factory=set)
+    missed: int = 0
+
+    def tick(self, tick: Tick) -> None:
+        now = time.monotonic()
+        self.missed += len(tick.missed_readings)
+        for reading in tick.delayed:
+            self.behind_s.append(now - reading.monotonic_s)
+            self.series |= {f"{sample.metric} {sample.instance}" for sample in reading.samples}
+
+
+def cpu_s(pid: int) -> float:
+    """Return the CPU time of a process with the children that it has reaped."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(word) for word in words[11:15]) / TICKS_PER_S
+
+
+def below(pid: int) -> list[int]:
+    """Return a process and all below it."""
+    children = [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [pid, *(each for child in children for each in below(child))]
+
+
+def measure(server: SshServer, seconds: float, delay_ms: float) -> bool:
+    """Ask for so long and print; return whether both limits were kept."""
+    line = SlowLine(server.port, delay_ms / 1000)
+    server.configure_client(Port=str(line.port), HostKeyAlias=f"[127.0.0.1]:{server.port}")
+    probe, seen = RemoteMachineProbe(), Seen()
+    context = ProbeContext(ServerSources(elsewhere=RemoteMachine(server.destination, "/var/lib")))
+    sampler = Sampler([probe], context, seen.tick)
+    sampler.start()
+    while not seen.behind_s:
+        time.sleep(0.1)
+    (session,) = server.sessions()
+    names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in below(session)}
+    before = {pid: cpu_s(pid) for pid in names if names[pid] != "sleep"}
+    seen.behind_s.clear()
+    begun_s = time.monotonic()
+    time.sleep(seconds)
+    took_s = time.monotonic() - begun_s
+    used = {pid: cpu_s(pid) - was for pid, was in before.items() if Path(f"/proc/{pid}").exists()}
+    sampler.stop()
+    line.close()
+    of_sshd = sum(value for pid, value in used.items() if names[pid].startswith("sshd"))
+    percent = 100 * sum(used.values()) / took_s
+    answer_s = max(seen.behind_s, default=float("inf"))
+    behind_s = answer_s + delay_ms / 1000
+    print(
+        f"round trip {delay_ms:g} ms, {took_s:.0f} s: {len(seen.behind_s)} seconds told, {seen.missed}"
+        f" missed, {len(seen.series)} series:\n"
+        f"  CPU there {sum(used.values()):.2f} s = {percent:.2f} % of a core (of it sshd {of_sshd:.2f} s),"
+        f" limit {MOST_PERCENT:g} %\n"
+        f"  charts at most {behind_s:.2f} s behind, limit {MOST_BEHIND_S:g} s"
+    )
+    return percent <= MOST_PERCENT and behind_s <= MOST_BEHIND_S
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--delay", type=float, nargs="+", default=[0.0, 5.0, 50.0], help="milliseconds")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        server = make_server(Path(folder) / "ssh")
+        server.start()
+        try:
+            kept = [measure(server, options.seconds, delay_ms) for delay_ms in options.delay]
+        finally:
+            server.stop()
+    return 0 if all(kept) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""A run on a server whose machine is asked over ssh: series, facts, gaps, and what is told of it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pytest
+from typing_extensions import override
+
+from app.analysis.properties import properties_of
+from app.execution import servers
+from app.probes.base.probe import ServerSources
+from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.recording.events import NullListener, ProgressReport
+from app.runfile.disturbance import read_disturbances
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.reader import RunFile
+from app.runfile.writer import Phase, RunState
+from tests.fix_campaign import CampaignBench
+from tests.fix_existing import Elsewhere
+from tests.fix_sshd import SshServer
+from tests.postgres.test_existing_server import campaign, open_there
+from tests.postgres.test_server_of_others import WHY, WORKLOAD, Bench, ServerOfOthers, bench
+
+__all__ = ["bench"]
+
+pytestmark = pytest.mark.slow
+
+
+@dataclass(slots=True)
+class ServerElsewhere(ServerOfOthers):
+    """One whose machine is asked over ssh."""
+
+    machine: RemoteMachine | None = None
+
+    @property
+    @override
+    def sources(self) -> ServerSources:
+        return ServerSources(conninfo=self.conninfo(), reason=WHY, elsewhere=self.machine)
+
+
+def asked_over_ssh(bench: Bench, destination: SshDestination) -> Bench:
+    machine = RemoteMachine(destination, "/var/lib/postgresql/17/main")
+    server = ServerElsewhere(bench.server.port, bench.server.folder, machine=machine)
+    return replace(bench, server=server)
+
+
+def test_a_run_has_the_series_and_facts_of_the_servers_machine_as_of_this_one(
+    bench: Bench,
+    ssh_server: SshServer,
+) -> None:
+    outcome = asked_over_ssh(bench, ssh_server.destination).run(
+        NullListener(), replace(WORKLOAD, duration_s=5)
+    )
+    assert outcome.state is RunState.DONE, outcome.error
+    with RunFile(bench.file) as run:
+        metrics = {each.metric for each in run.series()}
+        assert {"cpu.user", "cpu.system", "memory.available"} <= metrics
+        assert not any(metric.startswith(("array.", "zfs.", "btrfs.", "kernel.")) for metric in metrics)
+        before, after = (read_environment_facts(run.facts(moment)) for moment in ("before", "after"))
+        assert before.reached.over == after.reached.over == "ssh"
+        assert before.kernel
+        assert before.filesystem
+        judged = read_disturbances(run)
+        assert "postgres" in judged.not_known, "whose CPU time it was is not known"
+        told = {each.name: each.value for each in properties_of(run.metadata, before)}
+    assert told["asked over"].startswith("ssh, ")
+
+
+def test_a_machine_that_refuses_ssh_is_told_and_the_run_is_measured(
+    bench: Bench,
+    ssh_server: SshServer,
+) -> None:
+    ssh_server.configure_client(IdentityFile=str(ssh_server.folder / "stranger"))
+    outcome = asked_over_ssh(bench, ssh_server.destination).run(NullListener())
+    assert outcome.state is RunState.DONE, outcome.error
+    with RunFile(bench.file) as run:
+        assert not any(each.metric.startswith(("cpu.", "memory.")) for each in run.series())
+        (reason,) = {reason for _, source, reason in run.unavailable() if source == "remote-machine"}
+        assert "no key that ssh has without asking" in reason
+        told = read_environment_facts(run.facts("before"))
+        assert "in vain" in told.reached.words
+        assert told.online_cpus is None
+
+
+def test_a_line_that_is_cut_while_it_is_measured_fails_nothing(
+    bench: Bench,
+    ssh_server: SshServer,
+) -> None:
+    class CuttingIt(NullListener):
+        @override
+        def second(self, second: ProgressReport) -> None:
+            if second.phase is Phase.MEASURE and ssh_server.process is not None:
+                sessions = ssh_server.sessions()
+                ssh_server.stop()
+                ssh_server.cut(sessions)
+
+    outcome = asked_over_ssh(bench, ssh_server.destination).run(CuttingIt(), replace(WORKLOAD, duration_s=5))
+    assert outcome.state is RunState.DONE, outcome.error
+    with RunFile(bench.file) as run:
+        reasons = [reason for _, source, reason in run.unavailable() if source == "remote-machine"]
+        assert reasons
+        assert run.samples("pgbench.tps")[1].size
+
+
+def test_what_the_machine_is_is_shown_before_load_starts(
+    elsewhere_with_monitor: str,
+    elsewhere: Elsewhere,
+    ssh_server: SshServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        servers, "SshDestination", partial(SshDestination, configuration=ssh_server.destination.configuration)
+    )
+    with ExitStack() as stack:
+        opened = open_there(
+            stack,
+            elsewhere_with_monitor,
+            elsewhere.account,
+            NullListener(),
+            ssh=ssh_server.destination.host,
+        )
+        (server,) = opened.values()
+    assert server.is_asked
+    assert server.machine is not None
+    assert server.machine.folder == str(elsewhere.data)
+    rows = dict(server.rows)
+    assert rows["Asked over"] == "ssh, Linux"
+    assert rows["Filesystem"] != "not known"
+    assert "over ssh" in server.sentences[0]
+
+
+@pytest.fixture
+def elsewhere_with_monitor(elsewhere: Elsewhere) -> str:
+    """Return how a role connects that may see where the data lies."""
+    return elsewhere.role("bench", "CREATEDB IN ROLE pg_monitor")
+
+
+def test_a_campaign_whose_ssh_is_refused_is_measured_and_says_why(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    text = campaign(elsewhere.role("bench")).replace("[workload]", 'ssh = "ssh://127.0.0.1:1"\n[workload]')
+    ended = campaign_bench.run(text, "--load", elsewhere.name)
+    assert ended.returncode == 0, ended.stderr
+    assert "Machine: ssh, in vain: ssh://127.0.0.1:1 refuses connections" in ended.stderr
+    (path,) = campaign_bench.run_files()
+    with RunFile(path) as run:
+        assert not any(each.metric.startswith("cpu.") for each in run.series())
+        told = read_environment_facts(run.facts("before"))
+        assert "refuses connections" in told.reached.words

@@ -1,0 +1,436 @@
+"""The program and what speaks to it, with shells of this machine and hostile far sides in place of ssh."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import ProgramError
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
+from app.probes.base.ssh import RemoteMachine, SshDestination
+from app.probes.remote import connection as connection_module
+from app.probes.remote.connection import PROGRAM, Launch, RemoteConnection
+from app.probes.remote.environment import FactReading
+from app.probes.remote.lines import LineKind
+from app.probes.remote.probe import RemoteMachineProbe
+from app.probes.sampling.probe_slot import ProbeSlot, SourceState
+from app.probes.sampling.registry import make_probes
+from app.process.account import current_account
+from app.process.starter import spawn
+from app.runfile.metadata.environment import ReachedFacts, read_environment_facts
+
+PATIENCE_S = 60
+HERE = SshDestination("here")
+SHELLS = [
+    shell
+    if shutil.which(shell[0])
+    else pytest.param(shell, marks=pytest.mark.skip(reason=f"no {shell[0]} here"))
+    for shell in (("dash",), ("busybox", "sh"), ("bash", "--posix"))
+]
+
+
+def started(*argv: str, path: str = "") -> Launch:
+    """Return what starts a program of this machine in place of ssh."""
+
+    def launch(_destination: SshDestination) -> subprocess.Popen[bytes]:
+        return spawn(
+            (shutil.which(argv[0]) or argv[0], *argv[1:]),
+            account=current_account(),
+            death_signal=signal.SIGKILL,
+            env={"PATH": f"{path}:{os.environ['PATH']}"} if path else None,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    return launch
+
+
+def hostile(text: str) -> Launch:
+    """Return a far side that runs a shell program of its own and knows nothing of ours."""
+    return started("sh", "-c", text)
+
+
+AS_OURS = 'read -r token; token=${token#token=}; printf "pgfooting %s H\\t1\\tLinux\\n" "$token"; '
+"""A far side that begins like ours."""
+
+ASKED = AS_OURS + 'while read -r line && [ "$line" != main ]; do :; done; '
+"""The same that goes on when it has the whole program."""
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end_s, "it did not happen"
+        time.sleep(0.05)
+
+
+# --- the program
+
+
+def test_the_program_is_portable_shell() -> None:
+    subprocess.run(["dash", "-n", str(PROGRAM)], check=True)
+    checked = subprocess.run(
+        ["shellcheck", "-s", "sh", str(PROGRAM)], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_program_writes_no_file_and_evaluates_nothing_that_it_is_told() -> None:
+    lines = [line for line in PROGRAM.read_text().splitlines() if not line.lstrip().startswith("#")]
+    text = "\n".join(lines)
+    for sink in ("/dev/null", "&1"):
+        text = text.replace(f">{sink}", "")
+    assert ">" not in text.replace("-gt", "")
+    assert "eval" not in text
+    assert "$(<" not in text
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
+def test_facts_and_samples_of_a_linux_are_told_in_every_shell(shell: tuple[str, ...], tmp_path: Path) -> None:
+    asked = RemoteConnection(HERE, started(*shell))
+    asked.open()
+    try:
+        assert asked.system == os.uname().sysname
+        folder = tmp_path / "with blank \\ and ünicode"
+        answer = asked.ask("facts", LineKind.END, f"{folder}/16/main")
+        named = {line.fields[0]: line.fields[1] for line in answer.lines if line.kind is LineKind.FACT}
+        assert named["kernel.release"] == os.uname().release
+        assert named["place.found"] == str(tmp_path)
+        assert os.path.ismount(named["mount.point"])
+        asked.ask("watch", LineKind.END, str(tmp_path))
+        for number in ("1", "2"):
+            second = asked.ask("tick", LineKind.SAMPLE, number)
+            fields = dict(field.split("=", 1) for field in second.last.fields[1:])
+            assert float(fields["uptime"]) > 0
+            assert len(fields["cpu"].split()) >= 8
+            assert "MemAvailable:" in fields["memory"]
+        clock = asked.clock()
+        assert clock is not None
+        assert abs(clock.offset_s) <= clock.bound_s, "it is our own clock"
+    finally:
+        asked.close()
+
+
+def test_a_program_whose_input_ends_leaves_no_process_behind() -> None:
+    asked = RemoteConnection(HERE, started("sh"))
+    asked.open()
+    process = asked._process
+    assert process is not None
+    group = process.pid
+
+    def members() -> list[int]:
+        found = []
+        for path in Path("/proc").iterdir():
+            try:
+                words = (path / "stat").read_text().rpartition(")")[2].split() if path.name.isdigit() else []
+            except OSError:
+                continue
+            if words and int(words[3]) == group and words[0] != "Z":
+                found.append(int(path.name))
+        return found
+
+    wait_until(lambda: len(members()) >= 3)  # the shell, what guards it, and what that waits with
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(PATIENCE_S)
+    wait_until(lambda: not members())
+    asked.close()
+
+
+def test_what_programs_of_another_system_print_arrives_and_they_end_with_it(tmp_path: Path) -> None:
+    """FreeBSD, as far as stand-ins for uname, iostat and vmstat make one."""
+    data = Path(__file__).parents[3] / "data/probes/remote"
+    begin, go_on = f"echo $$ >>{tmp_path}/pids;", "while sleep 0.2; do echo; done"
+    for name, text in {
+        "uname": "case $1 in -s) echo FreeBSD ;; *) echo made-up ;; esac",
+        "iostat": f"{begin} cat {data}/freebsd-iostat-x-busy.txt; {go_on}",
+        "vmstat": f"{begin} cat {data}/freebsd-vmstat.txt; {go_on}",
+        "sysctl": "case $2 in hw.ncpu) echo 4 ;; *) exit 1 ;; esac",
+        "mount": "echo '/dev/ada0p2 on / (ufs, local)'",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    launch = started("sh", path=str(tmp_path))
+    probe = RemoteMachineProbe(lambda machine: RemoteConnection(machine.destination, launch))
+    probe.open(ProbeContext(ServerSources(elsewhere=RemoteMachine(HERE, "/"))))
+    found: dict[tuple[str, str], float] = {}
+
+    def arrived() -> bool:
+        found.update({(sample.metric, sample.instance): sample.value for sample in probe.read()})
+        return {("device.writes", "ada0"), ("cpu.user", ""), ("storage.writes", "")} <= set(found)
+
+    wait_until(arrived)
+    assert found["storage.writes", ""] == 2
+    assert any("was not tried on a real system" in each.reason for each in probe.omissions)
+    pids = [int(line) for line in (tmp_path / "pids").read_text().split()]
+    probe.close()
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+# --- a far side that is not as it should be
+
+
+def refusal(launch: Launch, monkeypatch: pytest.MonkeyPatch, timeout_s: float = PATIENCE_S) -> str:
+    monkeypatch.setattr(connection_module, "_HELLO_TIMEOUT_S", timeout_s)
+    asked = RemoteConnection(HERE, launch)
+    with pytest.raises(ProbeUnavailable) as caught:
+        asked.open()
+    asked.close()
+    assert caught.value.reason.isprintable()
+    return caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("exec yes Welcome", "more than an answer can be"),
+        ("exec cat /dev/zero", "more than an answer can be"),
+        ("exec cat /dev/urandom", "more than an answer can be"),
+        ("yes >&2; :", "more than an answer can be"),
+        ("printf '\\033[2J\\033]0;x\\007 no shell\\n' >&2; exit 1", "no shell"),
+        ("exit 7", "exit status 7"),
+        ('read -r t; printf "pgfooting %s H\\t99\\tLinux\\n" "${t#token=}"; sleep 60', "another format (99;"),
+        ("echo 'Permission denied (publickey).' >&2; exit 255", "no key that ssh has without asking"),
+    ],
+)
+def test_a_far_side_that_is_not_ours_is_refused_in_words(
+    text: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert words in refusal(hostile(text), monkeypatch)
+
+
+def test_a_far_side_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "no shell answers" in refusal(hostile("exec sleep 600"), monkeypatch, timeout_s=0.2)
+
+
+def test_what_a_login_shell_prints_before_is_passed_over() -> None:
+    asked = RemoteConnection(
+        HERE, started("sh", "-c", "printf 'motd\\033[2J\\n\\n\\001\\002'; echo; exec sh")
+    )
+    asked.open()
+    assert asked.system
+    asked.close()
+
+
+def test_an_ssh_that_is_not_installed_is_told() -> None:
+    def launch(_destination: SshDestination) -> subprocess.Popen[bytes]:
+        raise ProgramError("ssh could not be started: no such file.")
+
+    with pytest.raises(ProbeUnavailable, match="ssh could not be started"):
+        RemoteConnection(HERE, launch).open()
+
+
+def test_answers_of_earlier_requests_and_out_of_order_are_thrown_away() -> None:
+    sample = 'printf "pgfooting %s S\\t%s\\tuptime=%s\\n" "$token"'
+    answers = f'while read -r request; do {sample} 9 9; {sample} 0 0; {sample} "${{request#tick }}" 5; done'
+    asked = RemoteConnection(HERE, hostile(ASKED + answers))
+    asked.open()
+    for number in ("1", "2", "3"):
+        assert asked.ask("tick", LineKind.SAMPLE, number).last.fields == (number, "uptime=5")
+    asked.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('exec yes "pgfooting $token F\ta\tb"', "more than an answer can be"),
+        ("exec cat /dev/zero", "more than an answer can be"),
+        ("exit 0", "ended"),
+        ("kill -9 $$", "ended"),
+    ],
+)
+def test_an_answer_without_an_end_is_given_up(text: str, words: str) -> None:
+    asked = RemoteConnection(HERE, hostile(AS_OURS + text))
+    asked.open()
+    with pytest.raises(ProbeUnavailable, match=words):
+        asked.ask("facts", LineKind.END, "/")
+    asked.close()
+
+
+def test_no_answer_within_the_time_is_told() -> None:
+    asked = RemoteConnection(HERE, hostile(AS_OURS + "exec sleep 600"))
+    asked.open()
+    with pytest.raises(ProbeUnavailable, match="does not answer any more"):
+        asked.ask("facts", LineKind.END, "/", 0.2)
+    asked.close()
+
+
+def test_a_folder_with_a_line_break_cannot_become_another_request() -> None:
+    asked = RemoteConnection(HERE, started("sh"))
+    asked.open()
+    with pytest.raises(ValueError, match="break"):
+        asked.ask("facts", LineKind.END, "/line\nbreak")
+    asked.close()
+
+
+def test_lines_that_come_every_second_and_nobody_asks_for_are_bounded() -> None:
+    line = 'printf "pgfooting %s L\\tvmstat\\t%s\\n" "$token" $i'
+    flood = f"i=0; while [ $i -lt 1000 ]; do {line}; i=$((i+1)); done; "
+    end = 'printf "pgfooting %s E\\tfacts\\n" "$token"; sleep 60'
+    asked = RemoteConnection(HERE, hostile(ASKED + "read -r request; " + flood + end))
+    asked.open()
+    asked.ask("facts", LineKind.END, "/")
+    kept = asked.take_live()
+    assert len(kept) == 500
+    assert kept[-1].fields[1] == "999"
+    asked.close()
+
+
+def test_an_interrupt_ends_what_waits_for_an_answer() -> None:
+    asked = RemoteConnection(HERE, hostile(AS_OURS + "exec sleep 600"))
+    asked.open()
+    failed = threading.Event()
+
+    def wait() -> None:
+        with pytest.raises(ProbeUnavailable):
+            asked.ask("facts", LineKind.END, "/", 600)
+        failed.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    asked.interrupt()
+    assert failed.wait(PATIENCE_S)
+    thread.join()
+    asked.close()
+    with pytest.raises(ProbeUnavailable):
+        RemoteMachineProbe().open(ProbeContext(ServerSources()))
+
+
+# --- a line that is cut
+
+
+def test_a_line_that_is_cut_makes_a_gap_with_its_reason_and_is_connected_again() -> None:
+    connections: list[RemoteConnection] = []
+    is_down = threading.Event()
+
+    def connect(machine: RemoteMachine) -> RemoteConnection:
+        launch = hostile("echo 'ssh: connect to host here: Connection refused' >&2; exit 255")
+        connections.append(
+            RemoteConnection(machine.destination, launch if is_down.is_set() else started("sh"))
+        )
+        return connections[-1]
+
+    slot = ProbeSlot(
+        RemoteMachineProbe(connect), ProbeContext(ServerSources(elsewhere=RemoteMachine(HERE, "/")))
+    )
+    slot.open()
+    assert {sample.metric for sample in slot.read()} >= {"memory.available"}
+    slot.read()
+    process = connections[-1]._process
+    assert process is not None
+    process.kill()
+    is_down.set()
+    assert slot.read() == []
+    for _ in range(10):
+        assert slot.read() == []
+    is_down.clear()
+    for _ in range(70):
+        if slot.read():
+            break
+    changes = slot.take_changes()
+    assert [change.state for change in changes] == [
+        SourceState.UNAVAILABLE,
+        SourceState.UNAVAILABLE,
+        SourceState.AVAILABLE,
+    ]
+    assert "here" in changes[0].reason
+    assert "refuses connections" in changes[1].reason
+    slot.close()
+
+
+@pytest.mark.parametrize("phase", ["open", "facts", "clock", "watch"])
+def test_a_line_that_is_cut_in_any_phase_is_told_and_leaves_nothing(phase: str) -> None:
+    if phase == "open":
+        text = "exit 255"
+    else:
+        case = {"facts": "facts*", "clock": "clock*", "watch": "watch*"}[phase]
+        end = 'printf "pgfooting %s E\\t%s\\n" "$token" "${request%% *}"'
+        clock = 'printf "pgfooting %s C\\t%s\\t1700000000\\n" "$token" "${request#* }"'
+        cases = f'{case}) exit 255 ;; clock*) {clock} ;; "facts "* | "watch "*) {end} ;;'
+        text = f"{AS_OURS} while read -r request; do case $request in {cases} esac; done"
+    launched: list[RemoteConnection] = []
+
+    def connect(machine: RemoteMachine) -> RemoteConnection:
+        launched.append(RemoteConnection(machine.destination, hostile(text)))
+        return launched[-1]
+
+    slot = ProbeSlot(
+        RemoteMachineProbe(connect), ProbeContext(ServerSources(elsewhere=RemoteMachine(HERE, "/")))
+    )
+    slot.open()
+    (change,) = slot.take_changes()
+    assert change.state is SourceState.UNAVAILABLE
+    assert launched[-1]._process is None
+
+
+def test_facts_of_a_machine_are_those_that_a_run_file_knows() -> None:
+    def connect(machine: RemoteMachine) -> RemoteConnection:
+        return RemoteConnection(machine.destination, started("sh"))
+
+    sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
+    reading = FactReading(sources, connect)
+    reading.read()
+    told = read_environment_facts(reading.facts)
+    assert told.kernel == os.uname().release
+    assert told.online_cpus == os.sysconf("SC_NPROCESSORS_ONLN")
+    assert told.memory_bytes
+    assert told.filesystem
+    assert told.reached.words == "ssh, Linux"
+    reading.read_changing()
+    assert "storage" not in reading.facts
+    assert read_environment_facts(reading.facts).memory_bytes == told.memory_bytes
+
+
+def test_a_machine_that_cannot_be_asked_is_never_taken_for_this_one() -> None:
+    refused = hostile("echo 'Permission denied (publickey).' >&2; exit 255")
+    sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
+    reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, refused))
+    reading.read()
+    told = read_environment_facts(reading.facts)
+    assert told.reached.words.startswith("ssh, in vain: here refused")
+    assert told.online_cpus is None
+    assert told.kernel == ""
+
+
+def test_facts_that_are_awaited_can_be_called_off() -> None:
+    silent = hostile(AS_OURS + "exec sleep 600")
+    sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
+    reading = FactReading(sources, lambda machine: RemoteConnection(machine.destination, silent))
+    thread = threading.Thread(target=reading.read)
+    thread.start()
+    reading.interrupt()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert "reached" in reading.facts
+
+
+def test_the_machine_of_the_server_takes_the_place_of_this_one_and_pgbench_stays() -> None:
+    local = {probe.id for probe in make_probes(ServerSources())}
+    remote = {probe.id for probe in make_probes(ServerSources(elsewhere=RemoteMachine(HERE)))}
+    assert "remote-machine" not in local
+    assert remote == {"remote-machine", "processes", "run-queue", "postgres-statistics", "wait-events"}
+    assert remote - {"remote-machine"} <= local
+
+
+@pytest.mark.parametrize(
+    ("reached", "words"),
+    [
+        (ReachedFacts(), ""),
+        (ReachedFacts("ssh", "Linux", clock_offset_s=0.2, clock_bound_s=0.1), "ssh, Linux"),
+        (ReachedFacts("ssh", "Linux", clock_offset_s=86400.0, clock_bound_s=0.1), "ahead"),
+        (ReachedFacts("ssh", "Linux", clock_offset_s=-86400.0, clock_bound_s=0.1), "behind"),
+        (ReachedFacts("ssh", "FreeBSD", is_tried=False), "not tried on a real system"),
+    ],
+)
+def test_how_a_machine_was_asked_is_told_in_words(reached: ReachedFacts, words: str) -> None:
+    assert words in reached.words
+    assert bool(words) == bool(reached.words)

@@ -1,0 +1,161 @@
+"""What a far side sends is cut into lines, whatever it is, and its clock is compared with ours."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.probes.base.ssh import RemoteMachine, SshDestination, explain, harmless, is_destination
+from app.probes.remote.clocks import ClockAnswer, compare_clocks
+from app.probes.remote.lines import LONGEST_LINE, LineKind, LineReader, parse_line
+
+TOKEN = "0011aabb"  # noqa: S105 - of a connection, no secret
+HELLO = b"pgfooting 0011aabb H\t1\tLinux\n"
+
+
+def test_a_line_is_ours_only_with_the_token_a_known_kind_and_enough_fields() -> None:
+    line = parse_line(HELLO.strip(), TOKEN)
+    assert line is not None
+    assert (line.kind, line.fields) == (LineKind.HELLO, ("1", "Linux"))
+    for other in (
+        b"pgfooting ffffffff H\t1\tLinux",
+        b"pgfooting 0011aabb Z\t1\tLinux",
+        b"pgfooting 0011aabb H\t1",
+        b"pgfooting 0011aabb H 1 Linux",
+        b"Welcome to Debian",
+        b"",
+    ):
+        assert parse_line(other, TOKEN) is None
+
+
+def test_escape_sequences_and_what_turns_writing_round_do_not_get_through() -> None:
+    line = parse_line(b"pgfooting 0011aabb F\tname\t\x1b[2J\x1b]0;x\x07\xe2\x80\xae\xff", TOKEN)
+    assert line is not None
+    assert line.fields[1].isprintable()
+    assert "\x1b" not in harmless("\x1b[31m")
+
+
+def test_what_stands_before_and_between_the_lines_is_counted_and_thrown_away() -> None:
+    reader = LineReader(TOKEN)
+    assert reader.feed(b"Last login: yesterday\n\x00\x01\xff\npgfooting 0011") == []
+    (line,) = reader.feed(b"aabb H\t1\tLinux\r\n")
+    assert line.fields == ("1", "Linux")
+    assert reader.foreign == 2
+
+
+def test_gigabytes_on_one_line_take_no_memory_and_the_next_line_is_read() -> None:
+    reader = LineReader(TOKEN)
+    part = b"x" * 65536
+    for _ in range(1000):
+        assert reader.feed(part) == []
+        assert len(reader._begun) <= LONGEST_LINE
+    assert [line.kind for line in reader.feed(b"\n" + HELLO)] == [LineKind.HELLO]
+
+
+@given(st.lists(st.binary(max_size=200), max_size=20))
+def test_whatever_arrives_in_whatever_pieces_is_read_like_the_whole(parts: list[bytes]) -> None:
+    whole, pieces = LineReader(TOKEN), LineReader(TOKEN)
+    everything = b"".join(parts) + b"\n" + HELLO
+    found = [line for part in (*parts, b"\n", HELLO) for line in pieces.feed(part)]
+    assert found == whole.feed(everything)
+    assert found[-1].kind is LineKind.HELLO
+
+
+# --- clocks
+
+
+def test_the_narrowest_of_several_answers_tells_the_offset_with_its_bound() -> None:
+    offset = compare_clocks(
+        [
+            ClockAnswer(1_700_000_000.0, 1_700_000_001.0, "1700000000.500000000"),
+            ClockAnswer(1_700_000_010.0, 1_700_000_010.1, "1700000011.050000000"),
+        ]
+    )
+    assert offset is not None
+    assert offset.offset_s == pytest.approx(1.0)
+    assert offset.bound_s == pytest.approx(0.05)
+    assert offset.round_trip_s == pytest.approx(0.1)
+
+
+def test_a_clock_that_is_a_day_off_is_told_as_that() -> None:
+    offset = compare_clocks([ClockAnswer(1_700_000_000.0, 1_700_000_000.01, "1700086400.005")])
+    assert offset is not None
+    assert offset.offset_s == pytest.approx(86400, abs=0.01)
+
+
+@pytest.mark.parametrize("text", ["1700000000.N", "1700000000.%N", "1700000000"])
+def test_a_clock_without_a_fraction_is_true_to_half_a_second(text: str) -> None:
+    offset = compare_clocks([ClockAnswer(1_700_000_000.4, 1_700_000_000.4, text)])
+    assert offset is not None
+    assert offset.bound_s == pytest.approx(0.5)
+    assert abs(offset.offset_s) <= offset.bound_s
+
+
+@pytest.mark.parametrize("text", ["", "now", "-5", "99999999999999999999", "1e9", "17000000\x1b00"])
+def test_what_is_no_time_is_no_offset(text: str) -> None:
+    assert compare_clocks([ClockAnswer(1_700_000_000.0, 1_700_000_000.1, text)]) is None
+
+
+def test_our_own_clock_that_was_set_back_meanwhile_tells_no_offset() -> None:
+    assert compare_clocks([ClockAnswer(1_700_000_005.0, 1_700_000_000.0, "1700000000.5")]) is None
+
+
+# --- whom ssh may be asked to reach, and what it says
+
+
+@pytest.mark.parametrize(
+    "host", ["db1", "postgres@db1.example.org", "ssh://db@10.0.0.1:2222", "[fe80::1%eth0]"]
+)
+def test_names_that_ssh_knows_are_taken(host: str) -> None:
+    assert is_destination(host)
+    argv = SshDestination(host).argv()
+    assert argv[-3:] == ("--", host, "sh")
+    assert "BatchMode=yes" in argv
+
+
+@pytest.mark.parametrize(
+    "host", ["", "-oProxyCommand=id", "a b", "a;id", "$(id)", "a\nb", "x" * 300, "a'b", "\x1b"]
+)
+def test_names_that_could_be_options_or_commands_are_refused(host: str) -> None:
+    assert not is_destination(host)
+    with pytest.raises(ValueError, match="no name of a host"):
+        SshDestination(host)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("ssh: Could not resolve hostname db1: Name or service not known", "is not known"),
+        ("me@db1: Permission denied (publickey,password).", "no key that ssh has without asking"),
+        (
+            "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.",
+            "has changed",
+        ),
+        ("Host key verification failed.", "ssh would have to ask"),
+        ("ssh: connect to host db1 port 22: Connection refused", "refuses connections"),
+        ("ssh: connect to host db1 port 22: Connection timed out", "did not answer"),
+        ("ssh: connect to host db1 port 22: No route to host", "no route"),
+        ("Timeout, server db1 not responding.", "was cut"),
+        ("client_loop: send disconnect: Broken pipe", "was cut"),
+        ("Connection to db1 closed by remote host.", "closed the connection"),
+        ("sh: not found", "no sh"),
+    ],
+)
+def test_what_ssh_says_is_told_in_words(said: str, words: str) -> None:
+    told = explain("db1", said, 255)
+    assert words in told
+    assert "db1" in told
+
+
+def test_words_that_nobody_knows_are_shown_without_what_could_harm() -> None:
+    told = explain("db1", "banner\n\x1b[2Jstrange " + "x" * 5000, 255)
+    assert "strange" in told
+    assert told.isprintable()
+    assert len(told) < 500
+    assert explain("db1", "", 255).endswith("(exit status 255).")
+    assert explain("db1", "", None) == "The connection to db1 ended."
+
+
+def test_a_machine_is_told_apart_by_its_name_and_folder() -> None:
+    assert RemoteMachine(SshDestination("a")) == RemoteMachine(SshDestination("a"), None)

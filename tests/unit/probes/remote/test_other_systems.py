@@ -1,0 +1,255 @@
+"""Output of other systems that was recorded, or follows from sources, is understood; see its README.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.metrics import METRICS, Sample
+from app.probes.base.fact_tree import Facts
+from app.probes.remote.clocks import ClockOffset
+from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
+from app.probes.remote.lines import LineKind, RemoteLine
+from app.probes.remote.tables import DEVICE_READERS, ColumnReader, TableSamples, disk_of
+from app.runfile.metadata.environment import machine_rows, read_environment_facts
+
+DATA = Path(__file__).parents[3] / "data/probes/remote"
+
+
+def lines(name: str) -> list[str]:
+    return (DATA / name).read_text().splitlines()
+
+
+def take(
+    name: str, program: str, cpus: int = 4, sources: tuple[str, ...] = ()
+) -> list[dict[tuple[str, str], float]]:
+    reader = TableSamples(cpus, sources)
+    found: list[list[Sample]] = [reader.take(program, line) for line in lines(name)]
+    return [{(sample.metric, sample.instance): sample.value for sample in each} for each in found if each]
+
+
+def test_every_recorded_file_names_where_it_is_from() -> None:
+    told = (DATA / "README.md").read_text()
+    for path in DATA.iterdir():
+        assert path.name == "README.md" or f"`{path.name}`" in told
+
+
+def test_the_first_report_of_iostat_is_since_the_start_and_is_not_told() -> None:
+    (report,) = take("freebsd-iostat-x.txt", "iostat-x")
+    assert report["device.writes", "ada0"] == 0
+    assert {instance for _, instance in report} == {"ada0", "ada1"}, "pass0 is no disk"
+    assert ("device.write_await", "ada0") not in report, "the mean time of no write is not known"
+
+
+def test_iostat_of_freebsd_tells_devices_and_the_disk_of_the_data() -> None:
+    (report,) = take("freebsd-iostat-x-busy.txt", "iostat-x", sources=("myblk0p2",))
+    assert report["device.writes", "myblk0"] == 251
+    assert report["device.write_bytes", "myblk0"] == 1004 * 1024
+    assert report["device.utilisation", "myblk0"] == 2
+    assert report["storage.writes", ""] == 251
+    assert {metric for metric, _ in report} <= set(METRICS)
+
+
+def test_gstat_tells_both_columns_of_bytes_apart() -> None:
+    (report,) = take("freebsd-gstat.txt", "gstat", sources=("ada0p1", "ada1p1"))
+    assert report["device.read_bytes", "ada0"] == 36079 * 1024
+    assert report["device.write_bytes", "ada1"] == 1474 * 1024
+    assert report["device.read_await", "ada0"] == 18.6
+    assert report["device.utilisation", "ada0"] == 100
+    assert report["storage.reads", ""] == 316
+    assert report["storage.writes", ""] == 246
+    assert report["storage.queue", ""] == 11
+
+
+def test_iostat_of_illumos_tells_no_time_of_reads_alone() -> None:
+    (report,) = take("smartos-iostat-xn.txt", "iostat-x", sources=("c0t16d0s0",))
+    assert report["device.reads", "c2d0"] == 212
+    assert report["storage.write_bytes", ""] == round(5035.9 * 1024)
+    assert report["device.queue", "c2d0"] == 0.2
+    assert ("device.read_await", "c2d0") not in report
+
+
+def test_iostat_of_netbsd_and_dragonfly_are_read_by_their_own_headings() -> None:
+    (report,) = take("netbsd-iostat-x.txt", "iostat-netbsd", sources=("wd0a",))
+    assert report["storage.reads", ""] == 20
+    assert report["storage.write_bytes", ""] == 1.5 * 1024 * 1024
+    (report,) = take("dragonfly-iostat-wide.txt", "iostat-wide", sources=("da0s1d", "da1s1d"))
+    assert report["device.reads", "da0"] == 100
+    assert report["storage.writes", ""] == 250
+
+
+def test_zpool_iostat_tells_the_disks_of_the_pool_and_not_mirrors_twice() -> None:
+    (report,) = take("zpool-iostat-v.txt", "zpool-iostat")
+    assert report["storage.read_bytes", ""] == 297 + 270
+    assert report["storage.write_bytes", ""] == 773 * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "user", "system"), [("freebsd-vmstat.txt", 0.6, 2.84), ("solaris-vmstat.txt", 0, 0)]
+)
+def test_vmstat_tells_cpu_time_in_cores(name: str, user: float, system: float) -> None:
+    report = take(name, "vmstat", cpus=4)[0]
+    assert report == {("cpu.user", ""): user, ("cpu.system", ""): system}
+    assert take(name, "vmstat", cpus=0) == [], "without the number of CPUs nobody knows"
+
+
+PROGRAMS = (*DEVICE_READERS, "vmstat", "zpool-iostat", "another")
+
+
+@given(st.lists(st.tuples(st.sampled_from(PROGRAMS), st.text(max_size=120)), max_size=60))
+def test_nothing_that_a_program_prints_is_an_error(printed: list[tuple[str, str]]) -> None:
+    reader = TableSamples(2, ("da0",))
+    for program, line in printed:
+        reader.take(program, line)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [(path.name, number) for path in sorted(DATA.glob("*io*.txt")) for number in range(8)]
+        ),
+        max_size=60,
+    )
+)
+def test_reports_out_of_order_and_cut_off_are_no_error_and_no_negative_number(
+    order: list[tuple[str, int]],
+) -> None:
+    reader = TableSamples(2, ("da0",))
+    for name, number in order:
+        text = lines(name)
+        for program in PROGRAMS:
+            for sample in reader.take(program, text[number % len(text)]):
+                assert 0 <= sample.value < 1e30
+
+
+def test_a_report_with_endless_rows_takes_no_more_memory_than_a_machine_has_disks() -> None:
+    reader = TableSamples(2, ())
+    reader.take("iostat-x", lines("freebsd-iostat-x.txt")[1])
+    for number in range(10_000):
+        reader.take("iostat-x", f"da{number} 1 1 1 1 1 1 1 1 1 1")
+        reader.take("zpool-iostat", f" da{number} - - 1 1 1 1")
+    devices = reader._devices["iostat-x"]
+    assert isinstance(devices, ColumnReader)
+    assert len(devices._block.rows) <= 64
+    assert len(reader._pool._rows) <= 256
+
+
+def test_a_partition_is_of_the_disk_with_the_longest_name_that_fits() -> None:
+    (report,) = take("freebsd-gstat.txt", "gstat")
+    names = {instance: None for _, instance in report}
+    assert disk_of("/dev/ada1p2", names) == "ada1"  # type: ignore[arg-type]
+    assert disk_of("ada10p2", names) is None  # type: ignore[arg-type]
+    assert disk_of("mirror/root", names) is None  # type: ignore[arg-type]
+
+
+# --- facts
+
+
+def sorted_facts(*names: str) -> RemoteFacts:
+    found = [line.split("\t") for name in names for line in lines(name)]
+    return sort_facts(RemoteLine(LineKind(kind), tuple(fields)) for kind, *fields in found)
+
+
+def test_facts_of_a_freebsd_stand_under_the_same_keys_as_those_of_this_machine() -> None:
+    tree = remote_fact_tree(sorted_facts("freebsd-facts.txt"), ClockOffset(86400.5, 0.5, 0.02))
+    told = read_environment_facts(tree)
+    assert told.processor.startswith("Intel(R) Atom")
+    assert told.online_cpus == 4
+    assert told.memory_bytes == 4248858624
+    assert told.filesystem == "ufs"
+    assert told.mount_options == ("local", "soft-updates")
+    assert told.kernel == "14.4-RELEASE-p10"
+    reached = tree["reached"]
+    assert reached == {
+        "over": "ssh",
+        "system": "FreeBSD",
+        "tried": False,
+        "clock_offset_s": 86400.5,
+        "clock_bound_s": 0.5,
+        "round_trip_s": 0.02,
+    }
+    load = tree["load"]
+    assert isinstance(load, dict)
+    assert load["average"] == [0.32, 0.33, 0.25]
+    assert {"Linux"} == TRIED_SYSTEMS
+
+
+def _told(*named: tuple[str, str], **output: list[str]) -> Facts:
+    return remote_fact_tree(RemoteFacts(named=dict(named), output=output), None)
+
+
+def test_mount_tables_of_all_systems_are_read() -> None:
+    for line, expected in (
+        ("/dev/wd0a on / type ffs (local)", ("/dev/wd0a", "ffs", ["local"])),
+        ("/dev/sd0a on / type ffs (local, softdep)", ("/dev/sd0a", "ffs", ["local", "softdep"])),
+        ("ROOT on / (hammer2, local)", ("ROOT", "hammer2", ["local"])),
+        (
+            "/ on rpool/ROOT/omnios read/write/setuid/devices/dev=4410002 on Mon Jan  8 03:02:40 2018",
+            ("rpool/ROOT/omnios", "zfs", ["read", "write", "setuid", "devices", "dev=4410002"]),
+        ),
+    ):
+        tree = _told(("place.found", "/var/db"), mount=[line])
+        storage = tree["storage"]
+        assert isinstance(storage, dict)
+        mount = storage["mount"]
+        assert isinstance(mount, dict)
+        assert (mount["source"], mount["filesystem"], mount["options"]) == expected
+
+
+def test_processors_of_illumos_are_counted_and_named() -> None:
+    facts = RemoteFacts(output={"psrinfo": lines("smartos-psrinfo.txt"), "prtconf": ["47184"]})
+    assert facts.cpus >= 24
+    tree = remote_fact_tree(facts, None)
+    told = read_environment_facts(tree)
+    assert told.memory_bytes == 47184 * 1024 * 1024
+    assert "Xeon" in told.processor
+
+
+def test_what_a_machine_does_not_tell_is_not_there() -> None:
+    told = read_environment_facts(remote_fact_tree(RemoteFacts(), None))
+    assert told.online_cpus is None
+    assert told.memory_bytes is None
+    assert told.filesystem == ""
+    assert told.devices == ()
+
+
+def test_volumes_of_hammer2_are_kept_as_its_program_tells_them() -> None:
+    tree = _told(**{"hammer2-info": lines("dragonfly-hammer2-info.txt")})
+    storage = tree["storage"]
+    assert isinstance(storage, dict)
+    assert storage["filesystem"] == {"volumes": lines("dragonfly-hammer2-info.txt")}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(LineKind), st.lists(st.text(max_size=30), min_size=3, max_size=4)),
+        max_size=50,
+    )
+)
+def test_whatever_is_told_as_facts_becomes_a_tree(told: list[tuple[LineKind, list[str]]]) -> None:
+    facts = sort_facts(RemoteLine(kind, tuple(fields)) for kind, fields in told)
+    read_environment_facts(remote_fact_tree(facts, None))
+
+
+def test_endless_facts_take_no_more_memory_than_a_machine_tells() -> None:
+    facts = sort_facts(
+        RemoteLine(kind, (f"a{number}", f"b{number}", "c"))
+        for kind in (LineKind.FACT, LineKind.DEVICE, LineKind.PROPERTY, LineKind.OUTPUT)
+        for number in range(5000)
+    )
+    assert max(len(each) for each in (facts.named, facts.devices, facts.properties, facts.output)) <= 500
+
+
+def test_what_a_person_is_told_of_a_machine_names_what_is_not_known() -> None:
+    rows = dict(
+        machine_rows(read_environment_facts(remote_fact_tree(sorted_facts("freebsd-facts.txt"), None)))
+    )
+    assert rows["Machine"].endswith("4 CPUs, 3.96 GiB")
+    assert rows["Filesystem"] == "ufs local,soft-updates"
+    assert rows["Disks"] == "not known"
+    assert rows["Asked over"] == "ssh, FreeBSD, reading it was not tried on a real system"
+    refused = machine_rows(read_environment_facts({"reached": {"over": "ssh", "unreadable": "it refused"}}))
+    assert refused == (("Machine", "ssh, in vain: it refused"),)
