@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from app.export.anonymize import KEPT, Anonymizer, is_known, known_words
 from app.export.runs import export_runs
 from app.report.report import read_picture, read_report
 from app.report.wishes import ReportWishes, Section
+from app.runfile.metadata.server_metadata import ServerMetadata
 from app.runfile.writer import FORMAT, Json, schema_script
 
 EXAMPLES: Final = Path(__file__).resolve().parents[3] / "resources" / "examples"
@@ -94,10 +96,21 @@ def whole_run(folder: Path) -> Path:
     with closing(sqlite3.connect(path)) as connection:
         kernel = json.loads(connection.execute("SELECT value FROM fact WHERE name = 'kernel'").fetchone()[0])
     kernel["command_line"] = "BOOT_IMAGE=/vmlinuz root=ZFS=tank/acme ro quiet ip=10.9.8.7 mitigations=off"
+    with closing(sqlite3.connect(path)) as connection:
+        target = json.loads(connection.execute("SELECT value FROM run WHERE key = 'target'").fetchone()[0])
+    told = ServerMetadata(
+        host_name="db.acme.example:5432",
+        user_name="acme_bench",
+        version="18.1",
+        cluster_name="acme production",
+        system_identifier="7438912345678901234",
+        tls="TLSv1.3, TLS_AES_256_GCM_SHA384",
+    )
     with closing(sqlite3.connect(PHASES)) as connection:
         (phases,) = connection.execute("SELECT value FROM run WHERE key = 'phases'").fetchone()
     more = {
         "phases": json.loads(phases),
+        "target": {**target, "server": asdict(told)},
         "data_set": {
             "state": "loaded",
             "reason": "templates would lie in /srv/acme/templates, on the disks that are measured",
