@@ -25,8 +25,10 @@ from app.domain.campaign.matrix import (
     default_name,
 )
 from app.domain.filesystems import filesystem
+from app.draft.disks.target import read_option
 
 _FILESYSTEM: Key = ("target", DiskTarget.kind, "filesystem")
+_SETTINGS: Key = ("postgresql", "settings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ def open_matrix(campaign: Campaign, matrix: Matrix) -> OpenedMatrix:
 def _first(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[MatrixDimension]]:
     """Return what the pages show, and dimensions of one value for options that they cannot show."""
     reader = CampaignReader(Path("/"), Problems())
-    layers = [_layer(reader, changes) for changes in (_filling(matrix), matrix.shared)]
+    layers = [
+        _layer(reader, changes) for changes in (_fitting(_filling(matrix), matrix.shared), matrix.shared)
+    ]
     made = None if reader.problems.count else _configuration(layers, campaign.name)
     if made is None:  # a script that cannot be read any more, say
         return campaign.configurations[0], []
@@ -89,10 +93,28 @@ def _filling(matrix: Matrix) -> list[Change]:
     return found
 
 
+def _fitting(filling: Sequence[Change], shared: Sequence[Change]) -> list[Change]:
+    """Return what fills the pages, without what may suit the filesystem of a dimension only.
+
+    The pages show the one that all start with. Filesystems have options of one name with other bounds, and
+    server settings that one may do without (full_page_writes) another needs; the dimensions say them anyway.
+    """
+    shown = next((str(_word(each)) for each in (*shared, *filling) if each.key == _FILESYSTEM), "")
+    options = {each.id: each for each in filesystem(shown).options} if shown else {}
+    return [
+        each
+        for each in filling
+        if each.key[:2] != _SETTINGS
+        if not _is_option(each)
+        or each.key[3] not in options
+        or read_option(options[each.key[3]], str(_word(each))) is not None
+    ]
+
+
 def _chosen(dimension: MatrixDimension, wanted: set[str]) -> DimensionValue:
     for value in dimension.values:
-        text = next((change.text for change in value.changes if change.key == _FILESYSTEM), "")
-        if text and wanted <= {each.id for each in filesystem(text.strip('"')).options}:
+        name = next((str(_word(change)) for change in value.changes if change.key == _FILESYSTEM), "")
+        if name and wanted <= {each.id for each in filesystem(name).options}:
             return value
     return dimension.values[0]
 
@@ -114,8 +136,13 @@ def _is_option(change: Change) -> bool:
     return change.key[:3] == ("target", DiskTarget.kind, "options") and len(change.key) == 4
 
 
+def _word(change: Change) -> object:
+    """Return the value of a change as TOML has it."""
+    return tomllib.loads(f"value = {change.text}")["value"]
+
+
 def _single(change: Change) -> MatrixDimension:
     key = ".".join(change.key)
-    word = tomllib.loads(f"value = {change.text}")["value"]
+    word = _word(change)
     name = word if isinstance(word, str) else change.text
     return MatrixDimension(default_name(key), (DimensionValue(name, (change,)),), key)

@@ -138,6 +138,25 @@ def campaigns(draw: st.DrawFn) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.parametrize(
+    ("start", "other", "key", "values"),
+    [
+        ("btrfs", "ext4", "target.disks.options.commit", "3600"),
+        ("btrfs", "ext4", "target.disks.options.commit", "3600, 60"),
+        ("ext4", "btrfs", "postgresql.settings.full_page_writes", '"off"'),
+    ],
+)
+def test_a_value_that_only_the_filesystem_of_a_dimension_takes_is_kept(
+    start: str, other: str, key: str, values: str
+) -> None:
+    text = (
+        f'name = "trial"\n[target.disks]\ndata = ["S1", "S2"]\nfilesystem = "{start}"\nlevel = "mirror"\n'
+        f'[[dimension]]\nname = "filesystem"\nkey = "target.disks.filesystem"\nvalues = ["{other}"]\n'
+        f'[[dimension]]\nname = "more"\nkey = "{key}"\nvalues = [{values}]\n'
+    )
+    keeps(parse(text))
+
+
 @settings(deadline=None, max_examples=80)
 @given(campaigns(), st.data())
 def test_every_matrix_of_what_is_declared_goes_through_the_draft_unchanged(
