@@ -140,6 +140,7 @@ def _server(
             host=LocalHost(execution.account, execution.resources, recorder.command),
             reached=existing.address,
             look=existing.look,
+            lock=existing.lock,
             machine=existing.machine,
             is_asked=existing.is_asked,
             settings=planned.configuration.postgresql.settings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import psycopg
@@ -17,7 +17,7 @@ from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.postgres.existing.address import ServerAddress, open_address
 from app.postgres.existing.look import LOOK_S, ServerLook, look_at_server
-from app.postgres.existing.own_database import OWN_DATABASE, drop_own, take_lock
+from app.postgres.existing.own_database import OWN_DATABASE, CampaignLock, drop_own
 from app.postgres.existing.refusals import ServerNeeds, check_server
 from app.postgres.existing.words import look_rows, not_known
 from app.probes.base.probe import ServerSources
@@ -38,12 +38,14 @@ class OpenServer:
         look: what it told.
         machine: that it is on; None where that is not asked.
         facts: what the machine told.
+        lock: keeps other campaigns from it; None where it was only looked at.
     """
 
     address: ServerAddress
     look: ServerLook
     machine: RemoteMachine | None = None
     facts: EnvironmentFacts | None = None
+    lock: CampaignLock | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_asked(self) -> bool:
@@ -126,13 +128,14 @@ def open_servers(
     connections: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
     for connection_string, configurations in wanted.items():
         address, connection = open_address(connection_string)
-        stack.callback(connection.close)
+        lock = CampaignLock(address, connection)
+        stack.callback(lock.close)
         told = tr("Looking at {name} for {seconds:.0f} s: what it is, and what others do there.")
         listener.told("note", told.format(name=address.name, seconds=consent.look_s))
         look = look_at_server(connection, address, OWN_DATABASE, look_s=consent.look_s, sleep=time.sleep)
         check_server(look, _needs(address, configurations))
-        take_lock(connection, address.name)
-        opened[connection_string] = _with_machine(address, look, _ssh_of(configurations))
+        lock.take()
+        opened[connection_string] = replace(_with_machine(address, look, _ssh_of(configurations)), lock=lock)
         connections[connection_string] = connection
     consent.confirm(tuple(opened.values()))
     for connection_string, connection in connections.items():

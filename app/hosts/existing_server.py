@@ -22,7 +22,13 @@ from app.hosts.templates.copying import CopiedData
 from app.hosts.templates.store import Template
 from app.postgres.existing.address import ServerAddress, said
 from app.postgres.existing.look import ServerLook
-from app.postgres.existing.own_database import OWN_DATABASE, drop_own, give_settings, make_own
+from app.postgres.existing.own_database import (
+    OWN_DATABASE,
+    CampaignLock,
+    drop_own,
+    give_settings,
+    make_own,
+)
 from app.postgres.existing.watch import ServerWatch
 from app.postgres.existing.words import not_known
 from app.postgres.facts import ServerFacts, facts_of
@@ -53,6 +59,7 @@ class ExistingServer:
         room_bytes: what our database may take; None where nobody says.
         machine: that it is on; None where that is not asked.
         is_asked: that machine answered before the campaign.
+        lock: of the campaign, made sure of before our database is touched.
     """
 
     host: LocalHost
@@ -62,6 +69,7 @@ class ExistingServer:
     room_bytes: int | None = None
     machine: RemoteMachine | None = None
     is_asked: bool = False
+    lock: CampaignLock | None = None
     setup: None = field(default=None, init=False)
     _folder: PrivateFolder | None = field(default=None, init=False)
     _watch: ServerWatch | None = field(default=None, init=False)
@@ -97,7 +105,7 @@ class ExistingServer:
         connection = self._connect()
         try:
             self._check_identity(connection)
-            drop_own(connection, ends_sessions=True)
+            self._drop_held(connection)
         finally:
             connection.close()
         self._folder, notes = self.host.make_private()
@@ -277,7 +285,7 @@ class ExistingServer:
             try:
                 connection = self._connect()
                 try:
-                    drop_own(connection, ends_sessions=True)
+                    self._drop_held(connection)
                 finally:
                     connection.close()
             except FootingError as error:
@@ -289,6 +297,12 @@ class ExistingServer:
                 )
                 return sentence.format(database=OWN_DATABASE, name=self.reached.name, reason=error.message)
             return ""
+
+    def _drop_held(self, connection: ServerConnection) -> None:
+        """Drop our database where no other campaign has it: the lock ends with its connection."""
+        if self.lock is not None:
+            self.lock.hold()
+        drop_own(connection, ends_sessions=True)
 
     def _connect(self) -> ServerConnection:
         """Return a connection to the database that the person named.

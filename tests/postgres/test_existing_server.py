@@ -24,9 +24,12 @@ from app.domain.campaign.configuration import (
 from app.domain.errors import FootingError, RefusedError, TargetError
 from app.execution.resolve import resolve_campaign
 from app.execution.servers import LoadConsent, OpenServer, Servers, open_servers
+from app.hosts.existing_server import ExistingServer
+from app.hosts.local import LocalHost
+from app.hosts.recovery.resource_journal import ResourceJournal
 from app.postgres.existing.address import open_address
 from app.postgres.existing.look import look_at_server
-from app.postgres.existing.own_database import MARK, OWN_DATABASE
+from app.postgres.existing.own_database import MARK, OWN_DATABASE, make_own
 from app.process.starter import Account
 from app.recording.events import NullListener
 from app.runfile.metadata.server_metadata import KIND
@@ -197,6 +200,38 @@ def test_two_campaigns_never_measure_one_server_at_a_time(elsewhere: Elsewhere) 
         assert "Another campaign" in refusal(elsewhere, connection).message
     with ExitStack() as stack:
         open_there(stack, connection, elsewhere.account, NullListener())
+
+
+def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose_database_stays(
+    elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    connection = elsewhere.role("bench")
+
+    def end_its_sessions() -> None:  # as idle_session_timeout does, or a line that is cut
+        sessions = "FROM pg_stat_activity WHERE usename = 'bench'"
+        elsewhere.ask(f"SELECT pg_terminate_backend(pid) {sessions}")
+        while elsewhere.ask(f"SELECT 1 {sessions}"):
+            pass
+
+    resources = ResourceJournal.create(str(tmp_path), "x", elsewhere.account, state_folder=tmp_path)
+    with ExitStack() as stack, resources:
+        (ours,) = open_there(stack, connection, elsewhere.account, NullListener()).values()
+        host = LocalHost(elsewhere.account, resources, lambda _outcome: None)
+        server = ExistingServer(host, ours.address, ours.look, lock=ours.lock)
+        end_its_sessions()
+        server.prepare(lambda: None)
+        assert "Another campaign" in refusal(elsewhere, connection).message
+        end_its_sessions()
+        with ExitStack() as others:
+            open_there(others, connection, elsewhere.account, NullListener())
+            with ours.address.connect() as made:
+                make_own(made)
+            with pytest.raises(RefusedError, match="Another campaign"):
+                server.prepare(lambda: None)
+            assert elsewhere.has_ours()
+        server.prepare(lambda: None)
+        assert not elsewhere.has_ours()
+        server.release()
 
 
 def test_a_wrong_password_is_told_without_any(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:

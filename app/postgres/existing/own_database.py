@@ -126,21 +126,56 @@ def _open_sessions(connection: Connection) -> int:
     return int(row[0]) if row is not None else 0
 
 
-def take_lock(connection: Connection, name: str) -> None:
-    """Keep other campaigns from this server, as long as the connection lasts.
+class CampaignLock:
+    """Keeps other campaigns from a server, as long as one lasts; used by one thread.
 
-    Raises:
-        RefusedError: one measures there.
-        ServerError: it cannot be asked.
+    It is of a session, which a server may end that has nothing to do (idle_session_timeout), as a line may
+    that is cut. Whoever is about to drop our database makes sure of it with `hold`.
     """
-    try:
-        row = connection.execute(b"SELECT pg_catalog.pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
-    except psycopg.Error as error:
-        message = tr("The server does not answer: {reason}")
-        raise ServerError(message.format(reason=said(error))) from error
-    if row is None or not row[0]:
-        message = tr("Another campaign of pgFooting measures {name} now. Nothing was done there.")
-        raise RefusedError(message.format(name=name))
+
+    def __init__(self, address: ServerAddress, connection: Connection) -> None:
+        """Take over a connection, which `close` closes."""
+        self._address = address
+        self._connection = connection
+
+    def take(self) -> None:
+        """Take it.
+
+        Raises:
+            RefusedError: another campaign measures there.
+            ServerError: the server cannot be asked.
+        """
+        try:
+            row = self._connection.execute(b"SELECT pg_catalog.pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
+        except psycopg.Error as error:
+            raise self._silent(error) from error
+        if row is None or not row[0]:
+            message = tr("Another campaign of pgFooting measures {name} now. Nothing was done there.")
+            raise RefusedError(message.format(name=self._address.name))
+
+    def hold(self) -> None:
+        """Return where it is still held, or could be taken again: nobody else measures there.
+
+        Raises:
+            RefusedError: another campaign has it meanwhile; what is there is its own.
+            ServerError: the server cannot be asked.
+        """
+        try:
+            self._connection.execute(b"SELECT 1")
+        except psycopg.Error:
+            self._connection.close()
+            try:
+                self._connection = self._address.connect()
+            except psycopg.Error as error:
+                raise self._silent(error) from error
+            self.take()
+
+    def close(self) -> None:
+        """Let others measure there."""
+        self._connection.close()
+
+    def _silent(self, error: psycopg.Error) -> ServerError:
+        return ServerError(tr("The server does not answer: {reason}").format(reason=said(error)))
 
 
 def make_own(connection: Connection) -> None:
