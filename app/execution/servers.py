@@ -17,7 +17,7 @@ from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.postgres.existing.address import ServerAddress, open_address
 from app.postgres.existing.look import LOOK_S, ServerLook, look_at_server
-from app.postgres.existing.own_database import OWN_DATABASE, CampaignLock, drop_own
+from app.postgres.existing.own_database import OWN_DATABASE, ServerLock, drop_own
 from app.postgres.existing.refusals import ServerNeeds, check_server
 from app.postgres.existing.words import look_rows, not_known
 from app.probes.base.probe import ServerSources
@@ -45,7 +45,7 @@ class OpenServer:
     look: ServerLook
     machine: RemoteMachine | None = None
     facts: EnvironmentFacts | None = None
-    lock: CampaignLock | None = field(default=None, compare=False, repr=False)
+    lock: ServerLock | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_asked(self) -> bool:
@@ -128,7 +128,7 @@ def open_servers(
     connections: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
     for connection_string, configurations in wanted.items():
         address, connection = open_address(connection_string)
-        lock = CampaignLock(address, connection)
+        lock = ServerLock(address, connection)
         stack.callback(lock.close)
         told = tr("Looking at {name} for {seconds:.0f} s: what it is, and what others do there.")
         listener.told("note", told.format(name=address.name, seconds=consent.look_s))
@@ -156,7 +156,7 @@ def _with_machine(address: ServerAddress, look: ServerLook, ssh: str) -> OpenSer
     """Return a server with what its machine tells, or why it does not; that alone refuses nothing."""
     if not ssh:
         return OpenServer(address, look)
-    machine = RemoteMachine(SshDestination(ssh), look.data_directory or None)
+    machine = RemoteMachine(SshDestination(ssh), look.data_folder or None)
     reading = FactReading(ServerSources(elsewhere=machine))
     reading.read()
     return OpenServer(address, look, machine, read_environment_facts(reading.facts))

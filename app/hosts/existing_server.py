@@ -24,7 +24,7 @@ from app.postgres.existing.address import ServerAddress, said
 from app.postgres.existing.look import ServerLook
 from app.postgres.existing.own_database import (
     OWN_DATABASE,
-    CampaignLock,
+    ServerLock,
     drop_own,
     give_settings,
     make_own,
@@ -69,7 +69,7 @@ class ExistingServer:
     room_bytes: int | None = None
     machine: RemoteMachine | None = None
     is_asked: bool = False
-    lock: CampaignLock | None = None
+    lock: ServerLock | None = None
     setup: None = field(default=None, init=False)
     _folder: PrivateFolder | None = field(default=None, init=False)
     _watch: ServerWatch | None = field(default=None, init=False)

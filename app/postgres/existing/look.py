@@ -159,7 +159,7 @@ class ServerLook:
         database_count: of all of them but templates.
         others: what others do.
         round_trip: of the network.
-        data_directory: on its machine; empty where the role may not ask.
+        data_folder: on its machine; empty where the role may not ask.
     """
 
     version: str
@@ -178,7 +178,7 @@ class ServerLook:
     database_count: int
     others: OthersLoad
     round_trip: RoundTrip
-    data_directory: str = ""
+    data_folder: str = ""
 
 
 def version_words(number: int) -> str:
@@ -259,7 +259,7 @@ def _look(
         database_count=int(databases[0][2]) if databases else 0,
         others=others,
         round_trip=measure_round_trip(connection),
-        data_directory=_unless_refused(connection, _DATA_DIRECTORY, _LONGEST_PATH),
+        data_folder=_unless_refused(connection, _DATA_DIRECTORY, _LONGEST_PATH),
     )
 
 

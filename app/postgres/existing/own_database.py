@@ -126,7 +126,7 @@ def _open_sessions(connection: Connection) -> int:
     return int(row[0]) if row is not None else 0
 
 
-class CampaignLock:
+class ServerLock:
     """Keeps other campaigns from a server, as long as one lasts; used by one thread.
 
     It is of a session, which a server may end that has nothing to do (idle_session_timeout), as a line may
