@@ -83,3 +83,14 @@ def test_a_password_in_the_connection_is_told_and_not_repeated(make_wizard: Make
     assert not wizard.next.isEnabled()
     assert "olds a secret" in wizard.reason.text()
     assert "sesame" not in wizard.reason.text()
+
+
+def test_the_fields_of_a_server_are_there_where_it_is_ticked(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(on_server())
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    fields = [field for key, field in page.fields.items() if key.startswith("target.server.")]
+    assert len(fields) == 3
+    assert all(field.isEnabled() for field in fields)
+    page.server.setChecked(False)
+    assert not any(field.isEnabled() for field in fields)

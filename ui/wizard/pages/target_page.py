@@ -127,7 +127,7 @@ class WherePage(Page):
             choice.set_state(self._state(place, ticked=ticked))
         self._show_disks()
         on_server = self.draft.configuration_of(Place.SERVER).chosen
-        for key in (_CONNECTION, _ROOM):
+        for key in (_CONNECTION, _ROOM, _SSH):
             self.fields[key].setEnabled(on_server)
         self._server.set_state(tr("It is looked at on the last page.") if on_server else "")
         super().refresh()
