@@ -40,6 +40,8 @@ WORKLOAD: Final = tr("Workload")
 POSTGRESQL: Final = tr("PostgreSQL")
 SETTING: Final = tr("Setting")
 MACHINE: Final = tr("Machine")
+PGBENCH_MACHINE: Final = tr("Machine of pgbench")
+"""In its place where the server's own machine is not this one, and told nothing of itself."""
 
 PGBENCH: Final = tr("pgbench")
 """Name of the property that holds pgbench's version."""
@@ -175,7 +177,9 @@ def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Ite
     yield from _postgresql(run)
     yield from _settings(run)
     if environment is not None:
-        yield from _machine(environment)
+        reached = environment.reached
+        is_elsewhere = isinstance(run.target.server, ServerMetadata) and (not reached.over or reached.reason)
+        yield from _machine(PGBENCH_MACHINE if is_elsewhere else MACHINE, environment)
 
 
 def _given(topic: str, name: str, value: object, field: str = "") -> Iterator[Property]:
@@ -436,7 +440,7 @@ def _arc_words(most_bytes: int | None) -> str:
     return format_size(most_bytes) if most_bytes else tr("as ZFS decides (0)")
 
 
-def _machine(environment: EnvironmentFacts) -> Iterator[Property]:
+def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
     memory = environment.memory_bytes
     for name, value, is_key in (
         (tr("name"), environment.name, False),
@@ -451,4 +455,4 @@ def _machine(environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("virtual machine"), environment.virtual_machine, False),
         (tr("asked over"), environment.reached.words, False),
     ):
-        yield from _found(MACHINE, name, value, is_key=is_key)
+        yield from _found(topic, name, value, is_key=is_key)

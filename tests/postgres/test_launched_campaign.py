@@ -83,7 +83,7 @@ def test_what_may_run_programs_is_launched_only_where_a_person_agreed_to_just_th
     )
 
     def refused() -> bool:
-        with pytest.raises(LaunchError, match="may run programs") as caught:
+        with pytest.raises(LaunchError, match="wants to do more than measure") as caught:
             wait_for_folder(start_campaign(campaign, bench.library), PATIENCE_S)
         return caught.value.status == ExitStatus.REFUSED and not witness.exists()
 

@@ -234,7 +234,9 @@ class TrustPrompt:
         if self.trusted:
             return
         if not self.can_ask():
-            message = tr("This campaign file may run programs; nobody agreed. Nothing was started.")
+            message = tr(
+                "This campaign file wants to do more than measure, and nobody agreed. Nothing was started."
+            )
             hint = tr(
                 "What it may do is listed above. If you trust it, add --trust; in the window, open the "
                 "review again: something has changed since it was ticked."

@@ -60,7 +60,7 @@ def test_why_a_campaign_was_refused_is_told_after_however_much_it_may_do(tmp_pat
     script.write_text(("\\shell touch x" + "x" * 3000 + "\n") * 200)
     text = f'name = "Trial"\ntarget.memory = {{}}\nworkload.script = {{file = "{script}"}}\n'
     launched = launch(text, tmp_path)
-    with pytest.raises(LaunchError, match="may run programs") as caught:
+    with pytest.raises(LaunchError, match="wants to do more than measure") as caught:
         wait_for_folder(launched, PATIENCE_S)
     assert caught.value.status == 3
     assert len(caught.value.message) < 200

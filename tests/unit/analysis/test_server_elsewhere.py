@@ -1,0 +1,35 @@
+"""Of a server elsewhere, what is known of this machine is told as pgbench's, and never as the server's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from app.analysis.properties import MACHINE, PGBENCH_MACHINE, properties_of
+from app.probes.base.fact_tree import Fact
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.server_metadata import ServerMetadata
+from tests.known_runs import FACTS, WHOLE
+
+ELSEWHERE = replace(WHOLE, target=replace(WHOLE.target, server=ServerMetadata(host_name="db:5432")))
+
+
+@pytest.mark.parametrize(
+    ("run", "reached", "topic"),
+    [
+        (WHOLE, {}, MACHINE),
+        (ELSEWHERE, {}, PGBENCH_MACHINE),
+        (ELSEWHERE, {"over": "ssh db", "unreadable": "there is no route to db"}, PGBENCH_MACHINE),
+        (ELSEWHERE, {"over": "ssh db", "system": "Linux"}, MACHINE),
+    ],
+    ids=["here", "elsewhere", "ssh in vain", "over ssh"],
+)
+def test_the_machine_is_told_as_whose_it_is(
+    run: RunMetadata, reached: Mapping[str, Fact], topic: str
+) -> None:
+    facts = {**FACTS, "reached": dict(reached)} if reached else FACTS
+    told = [each for each in properties_of(run, read_environment_facts(facts)) if each.name == "processor"]
+    assert [(each.topic, bool(each.value)) for each in told] == [(topic, True)]
