@@ -125,16 +125,20 @@ def open_servers(
     if not wanted:
         return _NO_SERVERS
     opened: dict[str, OpenServer] = {}
+    locks: dict[tuple[str, str], ServerLock] = {}  # with and without TLS, say, it is still one server
     connections: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
     for connection_string, configurations in wanted.items():
         address, connection = open_address(connection_string)
-        lock = ServerLock(address, connection)
-        stack.callback(lock.close)
+        stack.callback(connection.close)
         told = tr("Looking at {name} for {seconds:.0f} s: what it is, and what others do there.")
         listener.told("note", told.format(name=address.name, seconds=consent.look_s))
         look = look_at_server(connection, address, OWN_DATABASE, look_s=consent.look_s, sleep=time.sleep)
         check_server(look, _needs(address, configurations))
-        lock.take()
+        lock = locks.get(look.identity)
+        if lock is None:
+            lock = locks[look.identity] = ServerLock(address, connection)
+            stack.callback(lock.close)
+            lock.take()
         opened[connection_string] = replace(_with_machine(address, look, _ssh_of(configurations)), lock=lock)
         connections[connection_string] = connection
     consent.confirm(tuple(opened.values()))

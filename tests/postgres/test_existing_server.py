@@ -234,6 +234,18 @@ def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose
         server.release()
 
 
+def test_one_server_that_is_reached_in_two_ways_is_measured_by_one_campaign(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    connection = elsewhere.role("bench")
+    text = campaign(connection, extra='[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n')
+    text += f'target.server.connection = "{connection} sslmode=disable"\n'
+    ended = campaign_bench.run(text, "--load", elsewhere.name)
+    assert ended.returncode == 0, ended.stderr
+    assert len(campaign_bench.run_files()) == 2
+    assert not elsewhere.has_ours()
+
+
 def test_a_wrong_password_is_told_without_any(elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch) -> None:
     connection = elsewhere.role("bench")
     monkeypatch.setenv("PGPASSWORD", "wrong-sesame")

@@ -169,8 +169,8 @@ class LoadQuestion:
             message = tr("This campaign loads a server, and there is no terminal to ask on.")
             hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
             raise RefusedError(message, hint=hint)
-        for server in open_ones:
-            self._ask_for(server.address.name)
+        for name in dict.fromkeys(server.address.name for server in open_ones):
+            self._ask_for(name)
 
     def _ask_for(self, name: str) -> None:
         prompt = tr("Type its name, {name}, to load it: ").format(name=plain(name))

@@ -180,6 +180,11 @@ class ServerLook:
     round_trip: RoundTrip
     data_folder: str = ""
 
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What is the same of one server, however it is reached."""
+        return self.system_identifier, self.started
+
 
 def version_words(number: int) -> str:
     """Return a version as people write it, from libpq's number."""
