@@ -94,3 +94,25 @@ def test_the_fields_of_a_server_are_there_where_it_is_ticked(make_wizard: MakeWi
     assert all(field.isEnabled() for field in fields)
     page.server.setChecked(False)
     assert not any(field.isEnabled() for field in fields)
+
+
+def test_a_question_that_ended_in_an_error_of_ours_is_told_and_asked_again(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[MachineQuestion] = []
+
+    def answer(question: MachineQuestion, _environment: DraftEnvironment) -> MachineAnswer:
+        asked.append(question)
+        if asked.count(question) == 1:
+            raise RuntimeError("a mistake of ours")
+        return MachineAnswer(
+            question, OpenServer(ADDRESS, LOOK) if isinstance(question, ServerQuestion) else None
+        )
+
+    monkeypatch.setattr(asking, "answer", answer)
+    wizard = make_wizard(on_server())
+    qtbot.waitUntil(lambda: bool(asked))
+    first = asked[0]
+    qtbot.waitUntil(lambda: first not in wizard.asking._running)
+    wizard.asking.ask_now(Step.REVIEW)
+    qtbot.waitUntil(lambda: asked.count(first) == 2)

@@ -91,7 +91,11 @@ class BackgroundValidation(QObject):
             wanted = self._wanted_later()
         for question in wanted:
             if question not in self._running:
-                op = BackgroundOp(partial(answer, question, environment), self._on_answer, self._on_failed)
+                op = BackgroundOp(
+                    partial(answer, question, environment),
+                    self._on_answer,
+                    partial(self._on_unanswered, question),
+                )
                 self._running[question] = op.start()
 
     def _wanted_later(self) -> tuple[MachineQuestion, ...]:
@@ -108,6 +112,11 @@ class BackgroundValidation(QObject):
         self._draft.take(known)
         self.answered.emit()
         self._ask()
+
+    def _on_unanswered(self, question: MachineQuestion, error: FootingError) -> None:
+        """Tell it; after the next change it is asked again."""
+        self._running.pop(question, None)
+        self.failed.emit(f"{error.message} {error.hint}".strip())
 
     def _on_read(self, environment: DraftEnvironment) -> None:
         self._reading = None
