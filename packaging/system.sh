@@ -25,7 +25,6 @@ NEEDS=(
   "screen|what Qt's window needs on X11 and Wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libx11-xcb1 libwayland-client0 libwayland-cursor0|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libX11-xcb libwayland-client libwayland-cursor|xcb-util-cursor xcb-util-wm xcb-util-image xcb-util-keysyms xcb-util-renderutil libxkbcommon-x11 libx11 wayland|libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libX11-xcb1 libwayland-client0 libwayland-cursor0"
   "dbus-daemon|tests of D-Bus start a bus of their own|dbus-daemon|dbus-daemon|dbus|dbus-1-daemon"
   "shellcheck|checks packaging's scripts|shellcheck|ShellCheck|shellcheck|ShellCheck"
-  "sshd|lets tests ask a machine over ssh|openssh-server openssh-client|openssh-server openssh-clients|openssh|openssh-server openssh-clients"
   "udevd|sees the disks that tests make|udev|systemd-udev|systemd|udev"
   "udisksd|tells what disks there are|udisks2|udisks2|udisks2|udisks2"
   "polkitd|decides who may change disks|polkitd|polkit|polkit|polkit"
@@ -60,7 +59,7 @@ needs_of() {
     engine) printf '%s' "$engine" ;;
     window) printf '%s' "$engine qt screen" ;;
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
-    disks) printf '%s' "dbus-daemon sshd udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk" ;;
+    disks) printf '%s' "dbus-daemon udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk" ;;
     matrix) printf '%s' "cryptsetup pvcreate mkfs.f2fs mkfs.exfat mkfs.ntfs mkudffs mksquashfs" ;;
     machine) printf '%s' "python venv qemu nspawn qemu-img mmdebstrap depmod mkfs.ext4 util-linux" ;;
   esac
@@ -118,7 +117,6 @@ has() {
     screen) has_libraries "${SCREEN_LIBRARIES[@]}" ;;
     udevd | udisksd | polkitd) has_daemon "$1" ;;
     nspawn) command -v systemd-nspawn >/dev/null ;;
-    sshd) [[ -x /usr/sbin/sshd ]] || command -v sshd >/dev/null ;;
     qemu) command -v "qemu-system-$(uname --machine)" >/dev/null ;;
     *) command -v "$1" >/dev/null ;;
   esac

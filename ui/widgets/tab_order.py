@@ -5,10 +5,10 @@ options of a filesystem when it is chosen), and these would come last. It also t
 for a stop of its own, and so jumps over what stands before the part that gets it.
 
 Here Python looks at the widgets only while a person presses Tab, through a shortcut, and leaves the step to
-Qt. It must not be done by overriding `focusNextPrevChild`, which made tests of the wizard crash: Qt calls
-that also when what has the focus is hidden or disabled, thus while a page is replaced and its parts go. Nor
-may layouts be asked: their items are no QObjects, and what Python holds of one (`itemAt`) says that it
-is valid when Qt has freed the item.
+Qt. With an override of `focusNextPrevChild` tests of the wizard died of segmentation faults. Why is not
+proved; what was seen: Qt calls it also when what has the focus is hidden or disabled, thus while a page is
+replaced and its parts go, and what Python holds of a layout's item (`itemAt`; no QObject) says that it is
+valid when Qt has freed it. So there is no override here, and no layout is asked.
 """
 
 from __future__ import annotations
