@@ -143,10 +143,10 @@ def open_servers(
         connections[connection_string] = connection
     consent.confirm(tuple(opened.values()))
     for connection_string, connection in connections.items():
-        if drop_own(connection, ends_sessions=False):
+        address = opened[connection_string].address
+        if drop_own(connection, address, ends_sessions=False):
             told = tr("The database {database} that an earlier campaign left on {name} was dropped.")
-            name = opened[connection_string].address.name
-            listener.told("note", told.format(database=OWN_DATABASE, name=name))
+            listener.told("note", told.format(database=OWN_DATABASE, name=address.name))
     return opened
 
 

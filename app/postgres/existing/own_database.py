@@ -47,6 +47,13 @@ _LOCK_OF_OTHERS: Final = f"""
      WHERE locktype = 'advisory' AND granted AND pid <> pg_catalog.pg_backend_pid()
        AND classid = {LOCK >> 32} AND objid = {LOCK & 0xFFFFFFFF} AND objsubid = 1
 """
+_TABLES: Final = """
+    SELECT pg_catalog.format('%I.%I', space.nspname, relname)
+      FROM pg_catalog.pg_class
+      JOIN pg_catalog.pg_namespace AS space ON space.oid = relnamespace
+     WHERE relkind IN ('r', 'p', 'm') AND NOT relispartition AND relpersistence <> 't'
+       AND relowner = (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user)
+"""
 _END_S: Final = 5.0
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -83,11 +90,12 @@ def find_own(connection: Connection) -> FoundDatabase | None:
     return FoundDatabase(is_own=True)
 
 
-def drop_own(connection: Connection, *, ends_sessions: bool) -> bool:
+def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: bool) -> bool:
     """Drop our database where there is one; return whether there was.
 
     Args:
         connection: of the role whose it is, which holds the lock.
+        address: by which that was made.
         ends_sessions: sessions of this role in it are those of a run of this campaign, and are ended first;
             else they may be those of another machine that measures, and it is refused.
 
@@ -112,11 +120,28 @@ def drop_own(connection: Connection, *, ends_sessions: bool) -> bool:
                 "Wait for the end of that; sessions that a machine left which is gone end by themselves."
             )
             raise RefusedError(message.format(name=OWN_DATABASE), hint=hint)
+        _make_room(address)
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))
     except psycopg.Error as error:
         message = tr("The database {name} could not be dropped: {reason}")
         raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
     return True
+
+
+def _make_room(address: ServerAddress) -> None:
+    """Drop the tables of our database, whose room is free at once; may raise psycopg.errors.DiskFull.
+
+    DROP DATABASE begins with a checkpoint, and a server whose disk is full goes down over that (PANIC, seen
+    with 15), with all that others do there.
+    """
+    try:
+        with address.connect(OWN_DATABASE) as connection:
+            for (name,) in connection.execute(_TABLES.encode()).fetchall():
+                connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE".encode())
+    except psycopg.errors.DiskFull:
+        raise
+    except psycopg.Error:  # such as of one whose drop was cut short: it takes no connection, and is dropped
+        return
 
 
 def _end_sessions(connection: Connection) -> None:
