@@ -116,8 +116,8 @@ pgbench: error: PQendcopy failed
             'could not extend file "base/5/16422": No space left on device',
         ),
         (
-            'client 1 aborted: ERROR:  could not extend file "base/5/16400": wrote only 4096 of 8192 bytes at block 2\n',
-            'could not extend file "base/5/16400": wrote only 4096 of 8192 bytes at block 2',
+            'client 1 aborted: ERROR:  could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2\n',
+            'could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2',
         ),
         (
             'PANIC:  could not write to file "pg_wal/xlogtemp.1": No space left on device\n',
