@@ -107,7 +107,8 @@ def test_the_virtual_machine_runs_beside_the_tests_of_postgresql_and_devices_bes
     run_tiers = re.search(r"^run_tiers\(\) \{.*?^\}\n", program, re.MULTILINE | re.DOTALL)
     assert run_tiers is not None
     pretend = """run_lint() { :; }; leave_out() { :; }; plays_covering_matrix() { true; }
-run_tier() { echo "$1${BESIDE:+ beside $BESIDE}"; }; run_matrix() { run_tier matrix; }; run_device_tier() { run_tier $1; }
+run_tier() { echo "$1${BESIDE:+ beside $BESIDE}"; }; run_matrix() { run_tier matrix; }
+run_device_tier() { run_tier $1; }
 begin_beside() { BESIDE=$1; }; end_beside() { echo "end of $1"; BESIDE=""; }
 """
     told = {}
