@@ -23,7 +23,7 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.errors import FootingError, RefusedError, TargetError
 from app.execution.resolve import resolve_campaign
-from app.execution.servers import LoadConsent, OpenServer, Servers, open_servers
+from app.execution.servers import LoadConsent, Servers, open_servers
 from app.hosts.existing_server import ExistingServer
 from app.hosts.local import LocalHost
 from app.hosts.recovery.resource_journal import ResourceJournal
@@ -55,8 +55,8 @@ class Telling(NullListener):
         self.sentences.append(message)
 
 
-def agree(_servers: Sequence[OpenServer]) -> None:
-    """Let it be loaded."""
+def agree(_asked: Sequence[object]) -> None:
+    """Let it be connected to, and loaded."""
 
 
 def open_there(
@@ -72,7 +72,7 @@ def open_there(
     target = ServerTarget(connection, room_bytes=10**9, ssh=ssh)
     campaign = with_drawn_order(Campaign("x", (Configuration("a", target, workload=workload),), 1))
     resolved = resolve_campaign(campaign, account, lambda _outcome: None)
-    consent = LoadConsent(agree, LOOK_S)
+    consent = LoadConsent(agree, LOOK_S, agree)
     return open_servers(stack, resolved, interleaved_order(campaign), consent, listener)
 
 
@@ -354,7 +354,7 @@ def test_hostile_names_reach_neither_terminal_nor_sentences(
     connection = elsewhere.role("bench")
     evil = "\x1b[2J\x9b31m" + "x" * 40
     elsewhere.ask(f'CREATE DATABASE "{evil}"', f'ALTER DATABASE "{evil}" OWNER TO bench')
-    ended = campaign_bench.run(campaign(connection))
+    ended = campaign_bench.run(campaign(connection), "--load", elsewhere.name)
     assert ended.returncode == 3
     assert "\\x1b[2J" in ended.stderr
     assert not {"\x1b", "\x9b"} & set(ended.stderr + ended.stdout)

@@ -116,7 +116,7 @@ pgbench: error: PQendcopy failed
             'could not extend file "base/5/16422": No space left on device',
         ),
         (
-            'client 1 aborted: ERROR:  could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2\n',
+            'ERROR:  could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2\n',
             'could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2',
         ),
         (
