@@ -265,6 +265,7 @@ class PgbenchRuns:
             cwd=str(folder),
             env=self.place.environment,
             hold=self.place.hold,
+            memory_bytes=self.place.memory_bytes,
         )
 
     def _watch(self, child: subprocess.Popen[bytes], look: Callable[[], object] = bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ import psycopg
 from app.domain.errors import FootingError, ServerError, TargetError, TargetLostError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
+from app.domain.units import GIB, MIB
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.host import Watch
 from app.hosts.local import LocalHost
@@ -43,6 +45,11 @@ _DROP_S: Final = 20.0
 """How long the end of a run waits for a server that does not answer; the next campaign there drops it."""
 _AGAIN_S: Final = 1.0
 _GRACE_S: Final = 3.0
+
+_PGBENCH_BYTES: Final = GIB
+"""More than pgbench needs with thousands of clients, each some 100 KB; libpq takes what a server sends."""
+_THREAD_BYTES: Final = 16 * MIB
+"""A stack and what belongs to it; there are no more threads than CPUs."""
 
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
@@ -113,6 +120,7 @@ class ExistingServer:
             self._folder,
             notes=(*not_known(self.look, is_asked=self.is_asked), *notes),
             environment=self.reached.environment,
+            memory_bytes=_PGBENCH_BYTES + _THREAD_BYTES * (os.cpu_count() or 1),
         )
 
     def _check_identity(self, connection: ServerConnection) -> None:

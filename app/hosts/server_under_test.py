@@ -54,12 +54,14 @@ class PgbenchPlace:
         hold: what has to happen with pgbench before it is executed; None for nothing.
         notes: sentences about what is not as it should be, for the run file.
         environment: what pgbench needs of it beside its arguments, such as a password; never told.
+        memory_bytes: that pgbench may have; None for no limit.
     """
 
     folder: PrivateFolder
     hold: Hold | None = None
     notes: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    memory_bytes: int | None = None
 
 
 class ServerUnderTest(Protocol):

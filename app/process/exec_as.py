@@ -25,6 +25,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import resource
 import signal
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
@@ -69,6 +70,7 @@ class Order(TypedDict):
         folder: working folder.
         output: file for standard output, or None to keep what was inherited.
         errors: file for standard error, or None.
+        memory: bytes of private memory that it may have, and no more; None for no limit.
         module: file of a Python module whose ``main(arguments)`` runs instead of a program, or None.
     """
 
@@ -80,6 +82,7 @@ class Order(TypedDict):
     folder: str
     output: str | None
     errors: str | None
+    memory: int | None
     module: str | None
 
 
@@ -162,6 +165,8 @@ def _run(order: Order, arguments: list[str]) -> int:
                 return ORPHANED
             os.close(order["gate"])
         step = "execute"
+        if order["memory"] is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (order["memory"], order["memory"]))
         _restore_signals()
         os.write(order["report"], STARTED)
         if module is None:

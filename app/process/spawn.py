@@ -37,6 +37,7 @@ class Start:
 
     Attributes:
         module: file of a Python module whose ``main`` runs instead of a program.
+        memory_bytes: of heap and stacks that it may have; what it asks for beyond is refused. None for all.
     """
 
     argv: tuple[str, ...]
@@ -49,6 +50,7 @@ class Start:
     stderr: Output
     module: Path | None = None
     hold: Hold | None = None
+    memory_bytes: int | None = None
 
 
 def launch(start: Start) -> subprocess.Popen[bytes]:
@@ -123,6 +125,7 @@ def _order(start: Start, report: int, gate: int | None) -> str:
         "folder": start.cwd,
         "output": output,
         "errors": errors,
+        "memory": start.memory_bytes,
         "module": str(start.module) if start.module else None,
     }
     return json.dumps(order)

@@ -123,6 +123,7 @@ def spawn(  # noqa: PLR0913 - the interface of subprocess, narrowed
     stdout: Output = subprocess.DEVNULL,
     stderr: Output = subprocess.DEVNULL,
     hold: Hold | None = None,
+    memory_bytes: int | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a program as `account` and return once it has been executed.
 
@@ -140,11 +141,14 @@ def spawn(  # noqa: PLR0913 - the interface of subprocess, narrowed
         stdout: as in `subprocess`, or a path that the account itself opens for appending.
         stderr: likewise; `subprocess.STDOUT` joins it to `stdout`.
         hold: called when the process has become the account and waits to be let go on.
+        memory_bytes: see `Start`.
 
     Raises:
         ProgramError: it could not be started; says at which step.
     """
-    start = Start(tuple(argv), account, death_signal, cwd, env, stdin, stdout, stderr, hold=hold)
+    start = Start(
+        tuple(argv), account, death_signal, cwd, env, stdin, stdout, stderr, None, hold, memory_bytes
+    )
     process = launch(start)
     _log.debug("%s, as %s: process %d", shlex.join(start.argv), account.name, process.pid)
     return process

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import struct
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
-from tests.fix_campaign import CampaignBench
+from app.domain.units import MIB
+from app.postgres.installations.installation import Installation
+from app.process.starter import Account, spawn
+from tests.false_server import false_server, one_huge_row, welcome
+from tests.fix_campaign import PATIENCE_S, CampaignBench
 from tests.postgres.test_existing_server import campaign
 
 pytestmark = pytest.mark.postgres
@@ -76,3 +82,25 @@ def test_the_password_of_the_environment_goes_only_where_a_person_agreed_that_it
     assert ended.returncode == 2
     assert "cannot be reached" in ended.stderr
     assert SECRET.encode() in b"".join(listener.heard), "whoever names a server sends it that, as psql would"
+
+
+def test_pgbench_is_refused_the_memory_that_an_answer_without_measure_takes(
+    installation: Installation, database_account: Account, open_folder: Path
+) -> None:
+    errors = open_folder / "stderr"
+    errors.touch(mode=0o666)
+    errors.chmod(0o666)
+    with false_server(welcome, one_huge_row) as server:
+        child = spawn(
+            (installation.program("pgbench"), "--no-vacuum", "--transactions=1", server.conninfo),
+            account=database_account,
+            death_signal=signal.SIGKILL,
+            stderr=errors,
+            memory_bytes=256 * MIB,
+        )
+        try:
+            assert child.wait(PATIENCE_S) != 0
+        finally:
+            child.kill()
+            child.wait()
+    assert "memory" in errors.read_text()

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import ProgramError
+from app.domain.units import MIB
 from app.process import exec_as as become
 from app.process.starter import (
     NOT_STARTED,
@@ -419,6 +420,23 @@ def test_spawn_keeps_the_process_id_across_the_launcher() -> None:
         process.wait()
 
 
+def test_a_program_has_the_memory_that_it_may_have_and_no_more(tmp_path: Path) -> None:
+    told = tmp_path / "limits"
+    for memory_bytes in (256 * MIB, None):
+        with told.open("wb") as output:
+            child = spawn(
+                ("cat", "/proc/self/limits"),
+                account=current_account(),
+                death_signal=signal.SIGKILL,
+                stdout=output,
+                memory_bytes=memory_bytes,
+            )
+            assert child.wait(PATIENCE_S) == 0
+        (line,) = (each for each in told.read_text().splitlines() if each.startswith("Max data size"))
+        limited = line.split()[3:5] == [str(256 * MIB)] * 2
+        assert limited is (memory_bytes is not None)
+
+
 def test_an_output_file_is_appended_to(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     for _ in range(2):
@@ -510,6 +528,7 @@ def test_the_launcher_gives_up_where_its_parent_is_gone_already(tmp_path: Path) 
         "folder": "/",
         "output": None,
         "errors": None,
+        "memory": None,
         "module": None,
     }
     launcher = (sys.executable, "-I", "-S", become.__file__ or "", json.dumps(order), "touch", str(touched))

@@ -18,6 +18,7 @@ from psycopg.pq import Conninfo
 from app.domain.errors import TargetError
 from app.domain.text import tr
 from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
+from app.process.metered import connect_bounded
 
 LONGEST: Final = 2000
 """Characters of a connection string, and of what a server says that is told."""
@@ -177,9 +178,12 @@ class ServerAddress:
 def _connect(conninfo: str, statement_timeout_s: int) -> psycopg.Connection[tuple[object, ...]]:
     given = conninfo_to_dict(conninfo)
     live = {word: value for word, value in _LIVELINESS.items() if word not in given}
-    if "connect_timeout" not in given:
-        live["connect_timeout"] = str(CONNECT_TIMEOUT_S)
-    connection = psycopg.connect(conninfo, autocommit=True, application_name="pgfooting", **live)  # type: ignore[arg-type]
+    connection = connect_bounded(
+        make_conninfo(conninfo, **live),
+        timeout_s=CONNECT_TIMEOUT_S,
+        statement_timeout_s=statement_timeout_s,
+        name="pgfooting",
+    )
     try:
         # Statements and not libpq's "options": a service may have options of its own.
         connection.execute(f"SET statement_timeout = '{statement_timeout_s}s'".encode())

@@ -300,7 +300,7 @@ def measure_round_trip(connection: Connection) -> RoundTrip:
     times = []
     for _ in range(_ROUND_TRIPS):
         begun_s = time.perf_counter()
-        connection.pgconn.exec_(b"")
+        connection.execute(b"", prepare=False)
         times.append((time.perf_counter() - begun_s) * 1000)
     told = sorted(times[1:])  # the first one also wakes both ends
     return RoundTrip(statistics.median(told), told[0], told[-1])

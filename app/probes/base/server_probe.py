@@ -11,11 +11,13 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.probe import Clock, Probe, ProbeContext, ProbeUnavailable
+from app.process.metered import connect_bounded
 
 CONNECT_TIMEOUT_S: Final = 2  # the shortest that libpq has
 STATEMENT_TIMEOUT_MS: Final = 1000
@@ -73,11 +75,11 @@ class ServerProbe(Probe):
             ) from err
 
     def _connect(self, conninfo: str) -> ServerConnection:
-        connection = psycopg.connect(
-            conninfo,
-            autocommit=True,
-            connect_timeout=CONNECT_TIMEOUT_S,
-            application_name=f"{APPLICATION}{self.purpose}",
+        connection = connect_bounded(
+            make_conninfo(conninfo, connect_timeout=CONNECT_TIMEOUT_S),
+            timeout_s=CONNECT_TIMEOUT_S,
+            statement_timeout_s=STATEMENT_TIMEOUT_MS // 1000,
+            name=f"{APPLICATION}{self.purpose}",
         )
         try:
             connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")

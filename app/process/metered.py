@@ -1,0 +1,165 @@
+"""Connections to servers of others: what one sends, and how long it takes, is bounded here.
+
+libpq keeps an answer until it is whole, and waits as long as the line lives: a server that is none, or means
+ill, takes all memory of this machine or all time of its user (measured: a gigabyte in 15 s). Counted is what
+the kernel received on the connection while a statement is waited for; what libpq reads and makes room for in
+one go comes on top (measured: 165 MB for a row that says it has a gigabyte, with a bound of 64 MiB).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
+from typing_extensions import override
+
+from app.domain.text import tr
+from app.domain.units import MIB, format_size
+
+MOST_BYTES: Final = 16 * MIB
+"""Of one answer, and of letting somebody in; the largest that is asked for has some 100 KB."""
+MOST_MEMORY_BYTES: Final = 512 * MIB
+"""By which this process may grow meanwhile, where the line tells no bytes: a socket of this machine."""
+GRACE_S: Final = 10.0
+"""How long is waited for the server's own end of a statement, after its time."""
+_BYTES_RECEIVED: Final = 128
+"""Place of tcpi_bytes_received in struct tcp_info (linux/tcp.h, from 4.1 on)."""
+_LEAST_CONNECT_S: Final = 2
+"""As libpq has it."""
+_POLL_S: Final = 0.1
+
+Value = TypeVar("Value")
+
+
+class _Meter:
+    """What came since it was made."""
+
+    def __init__(self, descriptor: int, end_s: float | None) -> None:
+        self._descriptor = descriptor
+        self._end_s = end_s
+        received = _received(descriptor)
+        self._is_counted = received is not None
+        self._before = _resident() if received is None else received
+
+    def check(self) -> None:
+        """Do nothing where the server keeps within bounds.
+
+        Raises:
+            psycopg.OperationalError: it does not.
+        """
+        if self._end_s is not None and time.monotonic() > self._end_s:
+            raise psycopg.OperationalError(tr("the server did not answer in time"))
+        now = _received(self._descriptor) if self._is_counted else _resident()
+        most = MOST_BYTES if self._is_counted else MOST_MEMORY_BYTES
+        if now is not None and now - self._before > most:
+            message = tr("the server sent more than {size} at once, which no answer has")
+            raise psycopg.OperationalError(message.format(size=format_size(most)))
+
+
+def _received(descriptor: int) -> int | None:
+    """Return how many bytes came on a TCP connection; None for another kind of line."""
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as line:
+            told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        return int(struct.unpack_from("=Q", told, _BYTES_RECEIVED)[0])
+    except (OSError, struct.error):
+        return None
+
+
+def _resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+class MeteredConnection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection whose answers have an end.
+
+    Attributes:
+        answer_s: how long an answer is waited for; None for ever.
+    """
+
+    answer_s: float | None = None
+
+    @override
+    def wait(self, gen: Generator[Any, Any, Value], *args: Any, **named: Any) -> Value:
+        """Wait as psycopg does, within bounds; a connection that is over one is closed."""
+        return super().wait(self._bounded(gen), *args, **named)
+
+    def _bounded(self, gen: Generator[Any, Any, Value]) -> Generator[Any, Any, Value]:
+        end_s = None if self.answer_s is None else time.monotonic() + self.answer_s
+        meter = _Meter(self.pgconn.socket, end_s)
+        try:
+            state = next(gen)
+            while True:
+                ready = yield state
+                try:
+                    meter.check()
+                except psycopg.OperationalError:
+                    self.pgconn.finish()
+                    raise
+                state = gen.send(ready)
+        except StopIteration as ended:
+            value: Value = ended.value
+            return value
+
+
+def connect_bounded(
+    conninfo: str, *, timeout_s: int, statement_timeout_s: int, name: str
+) -> MeteredConnection:
+    """Return a connection in autocommit mode; may raise psycopg.Error.
+
+    Args:
+        conninfo: as libpq has it; its connect_timeout goes before `timeout_s`.
+        timeout_s: for connecting.
+        statement_timeout_s: which the caller sets on the server; 0 for none, and answers are waited for.
+        name: of the application.
+    """
+    pgconn = _connected(make_conninfo(conninfo, application_name=name), timeout_s)
+    connection = MeteredConnection(pgconn)
+    connection.answer_s = statement_timeout_s + GRACE_S if statement_timeout_s else None
+    connection.autocommit = True
+    return connection
+
+
+def _connected(conninfo: str, timeout_s: int) -> pq.abc.PGconn:
+    pgconn = pq.PGconn.connect_start(conninfo.encode())
+    try:
+        said = next((each.val for each in pgconn.info if each.keyword == b"connect_timeout"), None)
+        given_s = int(said) if said and said.strip().isdigit() else 0
+        _let_in(pgconn, time.monotonic() + (max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s))
+    except BaseException:
+        with suppress(psycopg.Error):
+            pgconn.finish()
+        raise
+    pgconn.nonblocking = 1
+    return pgconn
+
+
+def _let_in(pgconn: pq.abc.PGconn, end_s: float) -> None:
+    """Connect, also to the next address of a name: each has a line of its own."""
+    if pgconn.status == pq.ConnStatus.BAD:
+        raise psycopg.OperationalError(_reason(pgconn))
+    meters: dict[int, _Meter] = {}
+    while (status := pgconn.connect_poll()) != pq.PollingStatus.OK:
+        if status == pq.PollingStatus.FAILED:
+            raise psycopg.OperationalError(_reason(pgconn))
+        descriptor = pgconn.socket
+        meter = meters.setdefault(descriptor, _Meter(descriptor, end_s))
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN if status == pq.PollingStatus.READING else select.POLLOUT)
+        while not poll.poll(_POLL_S * 1000):
+            meter.check()
+        meter.check()
+
+
+def _reason(pgconn: pq.abc.PGconn) -> str:
+    return (pgconn.error_message or b"").decode("utf-8", "replace").strip()

@@ -1,0 +1,84 @@
+"""A server that means ill takes neither all memory nor all time of who looks at it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from app.domain.errors import TargetError
+from app.domain.units import MIB
+from app.postgres.existing.address import open_address
+from app.process import metered
+from app.process.metered import MeteredConnection, connect_bounded
+from tests.false_server import (
+    Answer,
+    endless_notices,
+    endless_parameters,
+    endless_rows,
+    false_server,
+    greeting,
+    huge_error,
+    one_huge_row,
+    silence,
+    welcome,
+)
+
+SENT_TOO_MUCH = "the server sent more than"
+NOT_IN_TIME = "the server did not answer in time"
+
+
+def connect(conninfo: str) -> MeteredConnection:
+    return connect_bounded(conninfo, timeout_s=60, statement_timeout_s=60, name="test")
+
+
+@pytest.mark.parametrize(
+    "answer", [endless_rows, one_huge_row, huge_error, endless_notices, endless_parameters]
+)
+def test_an_answer_without_measure_ends_the_connection(answer: Answer) -> None:
+    with false_server(welcome, answer) as server:
+        connection = connect(server.conninfo)
+        with pytest.raises(psycopg.OperationalError, match=SENT_TOO_MUCH):
+            connection.execute("SELECT 1")
+        assert connection.closed
+
+
+@pytest.mark.parametrize("answer", [huge_error, endless_notices, endless_parameters])
+def test_a_server_that_lets_nobody_in_without_measure_is_left(answer: Answer) -> None:
+    def enter(client: object) -> None:
+        client.sendall(greeting())  # type: ignore[attr-defined]
+        answer(client)  # type: ignore[arg-type]
+
+    with false_server(enter) as server, pytest.raises(TargetError, match=SENT_TOO_MUCH):
+        open_address(server.conninfo)
+
+
+def test_over_a_socket_of_this_machine_the_own_memory_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metered, "MOST_MEMORY_BYTES", 32 * MIB)
+    with false_server(welcome, endless_rows, folder=str(tmp_path)) as server:
+        connection = connect(server.conninfo)
+        with pytest.raises(psycopg.OperationalError, match=SENT_TOO_MUCH):
+            connection.execute("SELECT 1")
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metered, "GRACE_S", -0.5)
+    with false_server() as server:
+        connection = connect_bounded(server.conninfo, timeout_s=60, statement_timeout_s=1, name="test")
+        with pytest.raises(psycopg.OperationalError, match=NOT_IN_TIME):
+            connection.execute("SELECT 1")
+        assert connection.closed
+    with false_server(silence) as server, pytest.raises(psycopg.OperationalError, match=NOT_IN_TIME):
+        connect_bounded(
+            f"{server.conninfo} connect_timeout=2", timeout_s=60, statement_timeout_s=1, name="test"
+        )
+
+
+def test_nothing_is_left_open_where_nobody_listens() -> None:
+    with false_server() as server:
+        conninfo = server.conninfo
+    with pytest.raises(psycopg.OperationalError, match="refused"):
+        connect(conninfo)
