@@ -33,6 +33,7 @@ from app.runfile.metadata.environment import (
     read_environment_facts,
 )
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
+from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
@@ -204,6 +205,11 @@ def read_run_facts(path: Path) -> RunFacts:
             compression=compression_in_effect(environment),
             compressibility=or_none(told.workload.compressibility),
         )
+
+
+def is_elsewhere(run: RunFacts) -> bool:
+    """Whether a run was on a server that already ran."""
+    return any(kind == EXISTING_SERVER for kind, _ in run.marks)
 
 
 def _executed(run: RunFile) -> tuple[CommandRecord, ...]:

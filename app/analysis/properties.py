@@ -55,6 +55,9 @@ PLAN: Final = tr("how the storage was made")
 SETTINGS: Final = tr("server settings")
 
 KIND: Final = tr("kind")
+IDENTIFIER: Final = tr("system identifier")
+"""Name of the property that tells one cluster of PostgreSQL from every other one."""
+
 ROUND_TRIP: Final = tr("round trip of the network")
 PATH: Final = tr("path")
 
@@ -121,6 +124,8 @@ class Property:
         is_known: whether the file tells it.
         part: name of the property that is not known of a file that tells nothing of this kind.
         within: name of the property without which this one means nothing; empty for none.
+        measured: what was measured, which never comes out twice the same; None for what is exact. It differs
+            where one is more than twice another and the two are apart by more than 0.1.
     """
 
     topic: str
@@ -130,6 +135,7 @@ class Property:
     is_known: bool = True
     part: str = ""
     within: str = ""
+    measured: float | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -231,19 +237,22 @@ def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Ite
 
 def _server(server: ServerMetadata) -> Iterator[Property]:
     """Yield what a server that was not started here told of itself."""
-    trip = server.round_trip_ms
+    if server.system_identifier == "":
+        yield Property(TARGET, IDENTIFIER, "", is_shown=False, is_known=False)
     rows = (
         (tr("server"), server.host_name),
         (tr("cluster name"), server.cluster_name),
-        (tr("system identifier"), server.system_identifier),
+        (IDENTIFIER, server.system_identifier),
         (tr("role"), server.user_name),
         (tr("TLS"), server.tls or tr("none")),
         (tr("pg_monitor"), server.has_monitor),
-        (ROUND_TRIP, None if trip is None else tr("{time:.2f} ms").format(time=trip)),
         (tr("room"), server.room_bytes),
     )
     for name, value in rows:
         yield from _given(TARGET, name, value, "room_bytes" if value is server.room_bytes else "")
+    trip = server.round_trip_ms
+    if trip is not None:
+        yield Property(TARGET, ROUND_TRIP, tr("{time:.2f} ms").format(time=trip), measured=trip)
 
 
 def _limits(target: TargetMetadata) -> Iterator[Property]:
@@ -453,6 +462,6 @@ def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),
-        (tr("asked over"), environment.reached.words, False),
+        (tr("asked over"), environment.reached.way, False),
     ):
         yield from _found(topic, name, value, is_key=is_key)

@@ -80,8 +80,8 @@ class ReachedFacts:
     reason: str = ""
 
     @property
-    def words(self) -> str:
-        """All of that in a few words; empty where there is nothing to say."""
+    def way(self) -> str:
+        """How it was asked, in a few words, which are the same each time; empty where there is nothing."""
         if not self.over:
             return ""
         if self.reason:
@@ -89,8 +89,15 @@ class ReachedFacts:
         parts = [self.over, self.system]
         if not self.is_tried:
             parts.append(tr("reading it was not tried on a real system"))
+        return ", ".join(filter(None, parts))
+
+    @property
+    def words(self) -> str:
+        """The same, with what its clock said where that is worth it."""
+        parts = [self.way]
         offset, bound = self.clock_offset_s, self.clock_bound_s
-        if offset is not None and bound is not None and abs(offset) > max(bound, 1.0):
+        is_asked = bool(self.over) and not self.reason
+        if is_asked and offset is not None and bound is not None and abs(offset) > max(bound, 1.0):
             ahead, behind = tr("its clock is {time} ahead"), tr("its clock is {time} behind")
             time = format_duration(abs(offset))
             parts.append((ahead if offset > 0 else behind).format(time=time))
