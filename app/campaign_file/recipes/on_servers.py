@@ -192,12 +192,20 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
     remarks = (told.format(settings=settings),) if settings else ()
     return replace(
         campaign,
+        name=_name_there(campaign.name, servers[0].name),
         configurations=configurations,
         matrix=None,
         repeats=max(campaign.repeats, RUNS_FOR_A_REFERENCE),
         io_baseline=False,
         remarks=(*campaign.remarks, *remarks),
     )
+
+
+def _name_there(name: str, server: str) -> str:
+    """Return a name that tells campaigns of one recipe apart: by what its first server is called."""
+    if server == tr("server"):
+        return name
+    return f"{name}, {server}" if len(name) + len(server) + 2 <= Name().longest else name
 
 
 def _workload_there(workload: Workload, variant: ServerVariant) -> Workload:
