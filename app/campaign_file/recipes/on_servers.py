@@ -192,7 +192,7 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
     remarks = (told.format(settings=settings),) if settings else ()
     return replace(
         campaign,
-        name=_name_there(campaign.name, servers[0].name),
+        name=_name_there(campaign.name, servers),
         configurations=configurations,
         matrix=None,
         repeats=max(campaign.repeats, RUNS_FOR_A_REFERENCE),
@@ -201,11 +201,11 @@ def on_servers(campaign: Campaign, head: RecipeHead | None, servers: Sequence[Na
     )
 
 
-def _name_there(name: str, server: str) -> str:
-    """Return a name that tells campaigns of one recipe apart: by what its first server is called."""
-    if server == tr("server"):
-        return name
-    return f"{name}, {server}" if len(name) + len(server) + 2 <= Name().longest else name
+def _name_there(name: str, servers: Sequence[NamedServer]) -> str:
+    """Return a name that tells campaigns of one recipe apart: by what is measured beside a reference."""
+    usual = {tr("server"), "reference", tr("reference")}
+    told = ", ".join([name, *(each.name for each in servers if each.name not in usual)])
+    return told if len(told) <= Name().longest else name
 
 
 def _workload_there(workload: Workload, variant: ServerVariant) -> Workload:

@@ -50,7 +50,9 @@ def test_on_a_server_the_workload_of_a_recipe_is_left_and_can_be_written(
     found = on_servers(campaign, recipe.head, named_servers([HERE, THERE], ["UFS"], ["db"], "20GiB"))
     again = parse_campaign(format_campaign(found), base_directory="/", source_name="again")
     assert again == found
-    assert found.name == f"{campaign.name}, UFS"
+    assert found.name == f"{campaign.name}, UFS, server 2"
+    beside = named_servers([HERE, THERE], ["UFS", "reference"])
+    assert on_servers(campaign, recipe.head, beside).name == f"{campaign.name}, UFS"
     assert on_servers(campaign, recipe.head, named_servers([HERE])).name == campaign.name
     assert on_servers(campaign, recipe.head, named_servers([HERE], ["x" * 80])).name == campaign.name
     assert [each.name for each in found.configurations] == ["UFS", "server 2"]
