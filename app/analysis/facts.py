@@ -34,6 +34,7 @@ from app.runfile.metadata.environment import (
     read_environment_facts,
 )
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
+from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
@@ -209,6 +210,11 @@ def read_run_facts(path: Path) -> RunFacts:
 
 kept_run_facts: Final = KeptByFile(read_run_facts, most=400)
 """The same for pages that ask again, with the figures that were computed of them."""
+
+
+def is_elsewhere(run: RunFacts) -> bool:
+    """Whether a run was on a server that already ran."""
+    return any(kind == EXISTING_SERVER for kind, _ in run.marks)
 
 
 def _executed(run: RunFile) -> tuple[CommandRecord, ...]:

@@ -439,6 +439,34 @@ def test_bars_carry_intervals_and_never_a_published_figure_in_them(
     assert not view.published.isEnabled()
 
 
+def test_figures_of_2009_stand_beside_runs_on_the_filesystems_of_other_systems(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    workload: dict[str, Json] = {"label": "tpcb-like", "clients": 10, "duration_s": 5}
+    paths = [
+        write_trial(
+            tmp_path / f"{name}.footing",
+            Trial(name, name, 0, tps, filesystem=name, more={"workload": workload, "scale": 400}),
+        )
+        for name, tps in (("ufs", 300), ("hammer", 100), ("hammer2", 250))
+    ]
+    show(qtbot, page, paths)
+    page.choose_view("bars")
+    view = page.view
+    assert isinstance(view, BarsView)
+    view.published.setChecked(True)
+    figure = view.figure.figure
+    assert figure is not None
+    marks = [row for row in figure.csv().splitlines() if "Lentfer 2009" in row]
+    assert any("Lentfer 2009: hammer, single, scale 400" in row and "14.8" in row for row in marks)
+    assert any(
+        "Lentfer 2009: ufs, single, newfs -b 8192, scale 400" in row and "36.6" in row for row in marks
+    )
+    assert not any("hammer2" in row for row in marks), (
+        "it is another filesystem, which nobody measured in 2009"
+    )
+
+
 def test_what_is_not_durable_stands_apart_in_the_window(
     qtbot: QtBot, page: ComparePage, tmp_path: Path
 ) -> None:
