@@ -34,7 +34,7 @@ from ui.fonts import FAMILY
 from ui.report import canvas as canvas_module
 from ui.report.bar_chart import paint_bars
 from ui.report.canvas import Canvas, NoFontError, TextStyle
-from ui.report.flow import FOOT_MM, PAPERS, Pages, Paper, put_on_pages
+from ui.report.flow import FOOT_MM, PAPERS, Flowable, Pages, Paper, paragraph, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
 from ui.report.time_chart import _Plot
@@ -379,6 +379,19 @@ def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path
         piece, y = placed[-1]
         assert not piece.with_next
         assert y + piece.height <= paper.height - paper.bottom - FOOT_MM + 5
+
+
+@pytest.mark.parametrize(("count", "on_the_first"), [(4, 0), (6, 0), (7, 4), (9, 4)])
+def test_the_end_of_a_page_parts_long_paragraphs_only_and_leaves_no_line_alone(
+    qtbot: QtBot, tmp_path: Path, count: int, on_the_first: int
+) -> None:
+    canvas, kind = Canvas(QPdfWriter(str(tmp_path / "unused.pdf"))), TextStyle(10)
+    paper = PAPERS["a4"]
+    lines = paragraph(canvas, " ".join(["word" * 20] * count), kind, canvas.width("word" * 21, kind), after=0)
+    assert len(lines) == count
+    before = Flowable(paper.text_height - 4.5 * kind.line_mm, lambda _canvas, _x, _y: None)
+    first, second = put_on_pages([before, *lines], paper).placed
+    assert (len(first) - 1, len(second)) == (on_the_first, count - on_the_first)
 
 
 def test_no_word_of_a_heading_is_broken_where_marks_take_the_room(qtbot: QtBot, tmp_path: Path) -> None:
