@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from app.analysis.glossary import GLOSSARY
-from app.campaign_file.recipes.find import list_recipes
+from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.recipes.find import EXAMPLE, Recipe, list_recipes
+from app.campaign_file.recipes.on_servers import server_steps
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
 from app.domain.options.filesystem_spec import FilesystemSpec
@@ -73,9 +75,11 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
         chosen = ", ".join(f"{item.option} = {_word(item.value)}" for item in preset.choices)
         told = tr("{label}. It chooses {choices}.") if chosen else tr("{label}. It chooses nothing.")
         sentence = told.format(label=preset.label.rstrip("."), choices=chosen)
-        yield f"- **{tr('Preset')} {preset.id}**: {plain_markdown(sentence)}"
+        heading = tr("Preset {name}").format(name=preset.id)
+        yield f"- **{heading}**: {plain_markdown(sentence)}"
     for lack in spec.lacks:
-        yield f"- {plain_markdown(tr('Not here: {option}. {why}').format(option=lack.option, why=lack.why))}"
+        missing = tr("Not here: {option}. {why}").format(option=lack.option, why=lack.why)
+        yield f"- {plain_markdown(missing)}"
 
 
 def _values(option: OptionSpec) -> str:
@@ -109,6 +113,18 @@ def recipes() -> str:
         (tr("Recipe"), tr("Which question it answers")),
         ((each.name, each.head.question) for each in list_recipes()),
     )
+
+
+def server_steps_by_recipe() -> str:
+    """Return what is prepared on a server that already runs, step by step, by recipe."""
+    recipes = (each for each in list_recipes() if not each.name.startswith(EXAMPLE))
+    return "\n\n".join(_steps_of(each) for each in recipes if each.head.server is not None)
+
+
+def _steps_of(recipe: Recipe) -> str:
+    steps = server_steps(recipe.name, read_campaign_file(recipe.path).campaign, recipe.head)
+    listed = "\n".join(f"- **{at}.** {plain_markdown(step)}" for at, step in enumerate(steps, 1))
+    return f"### {plain_markdown(recipe.name)}\n\n{listed}"
 
 
 def disturbances() -> str:

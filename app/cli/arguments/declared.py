@@ -15,6 +15,7 @@ from app import COMMAND, VERSION
 from app.cli.arguments.completion import SHELLS
 from app.cli.arguments.consents import add_consents
 from app.cli.arguments.parser import Parser
+from app.cli.arguments.servers import add_servers
 from app.cli.arguments.values import cut_s, percent, speed
 from app.cli.terminal.report_wishes import add_wishes
 from app.domain.text import CALLED, tr
@@ -199,6 +200,7 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="SERIAL,SERIAL",
         help=tr("spare disks for the places of a recipe, in the order of members; they are erased"),
     )
+    add_servers(run)
     _add_library_to_write(run, tr("library that gets the campaign's folder"))
     run.add_argument(
         "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")
@@ -460,8 +462,8 @@ def add_report_arguments(parser: Parser) -> None:
         "words give the same file. With .txt, or - for the terminal, it tells what won as commands, "
         "lines of fstab and of postgresql.conf, with what was measured of each."
     )
-    help_of_runs = f"{RUN_HELP}; {tr('the others are compared with the configuration of the first')}"
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=help_of_runs)
+    others = tr("the others are compared with the configuration of the first")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN_HELP}; {others}")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,html,txt}")
     parser.add_argument(
         "--paper",
