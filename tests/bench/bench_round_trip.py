@@ -1,28 +1,21 @@
 """How well the round trip to a server is told: behind proxies that delay by 0, 5 and 50 ms.
 
-To reach: what is told (the median) is within 10 % of the delay. Rounds are interleaved, and their median counts;
-the shortest trip without delay is what the proxy itself costs, and is taken off.
+To reach: what is told (the median) is within 10 % of the delay. Rounds are interleaved, and their median
+counts; the shortest trip without delay is what the proxy itself costs, and is taken off.
 
     python -m tests.bench.bench_round_trip
 """
 
 from __future__ import annotations
 
-import signal
 import statistics
-import tempfile
-from pathlib import Path
 from typing import Final
 
-from app.hosts.folders.account import server_account
 from app.postgres.connection import ROLE
 from app.postgres.existing.address import open_address
 from app.postgres.existing.look import RoundTrip, measure_round_trip
-from app.postgres.installations.find import choose_installation, find_installations
-from app.postgres.server import Server
+from tests.bench._elsewhere import server_elsewhere
 from tests.delaying_proxy import delaying_proxy
-from tests.fix_existing import start_server
-from tests.fix_postgres import give
 
 DELAYS_MS: Final = (0.0, 5.0, 50.0)
 ROUNDS: Final = 5
@@ -30,26 +23,14 @@ ROUNDS: Final = 5
 
 def main() -> None:
     """Start a server, measure it through each proxy, and print what was told."""
-    account = server_account(lambda _outcome: None)
-    installation = choose_installation("newest", find_installations(account))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        data = give(folder / "data", account)
-        made = Server(installation, account, str(data), "/unused", "/unused", (), lambda _outcome: None)
-        made.initdb(checksums=True)
-        process, port = start_server(installation, account, data)
-        try:
-            told: dict[float, list[RoundTrip]] = {delay_ms: [] for delay_ms in DELAYS_MS}
-            for _ in range(ROUNDS):
-                for delay_ms, trips in told.items():
-                    with delaying_proxy(port, delay_ms / 1000) as proxy:
-                        _, connection = open_address(f"host=127.0.0.1 port={proxy.port} user={ROLE}")
-                        with connection:
-                            trips.append(measure_round_trip(connection))
-        finally:
-            process.send_signal(signal.SIGQUIT)
-            process.wait()
+    told: dict[float, list[RoundTrip]] = {delay_ms: [] for delay_ms in DELAYS_MS}
+    with server_elsewhere() as port:
+        for _ in range(ROUNDS):
+            for delay_ms, trips in told.items():
+                with delaying_proxy(port, delay_ms / 1000) as proxy:
+                    _, connection = open_address(f"host=127.0.0.1 port={proxy.port} user={ROLE}")
+                    with connection:
+                        trips.append(measure_round_trip(connection))
     proxy_ms = min(trip.least_ms for trip in told[0.0])
     for delay_ms, trips in told.items():
         median_ms = statistics.median(trip.median_ms for trip in trips)
