@@ -86,6 +86,9 @@ def test_the_phases_of_2009_are_measured_on_two_servers_and_stand_side_by_side(
 ) -> None:
     for each in (elsewhere, beside):
         each.role("bench", RIGHTS)
+        each.ask(
+            f"ALTER SYSTEM SET primary_conninfo = 'host=other password={PASSWORD}'", "SELECT pg_reload_conf()"
+        )
     runs = measure(campaign_bench, "lentfer-2009", {"HAMMER2": elsewhere, "UFS": beside})
     assert len(runs) == 6, "three of each"
     with RunFile(runs[0]) as run:
@@ -106,6 +109,9 @@ def test_the_phases_of_2009_are_measured_on_two_servers_and_stand_side_by_side(
             "UFS": 3,
         }
     assert report_of(campaign_bench, runs, tmp_path / "2009.pdf").startswith(b"%PDF-")
+    with RunFile(runs[0]) as run:
+        facts = run.facts("before")
+    assert facts["server"]["settings"]["primary_conninfo"]["value"] == "(not kept)"  # type: ignore[index, call-overload]
     everything = b"".join(each.read_bytes() for each in runs)
     assert PASSWORD.encode() not in everything
 
