@@ -9,6 +9,7 @@ pairs) and the axes of a variable font (a number of pairs), see operator<< in Qt
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from typing import Final
 
 from PySide6.QtCore import QByteArray, QDataStream, QIODevice
@@ -20,21 +21,23 @@ HAS_TAGS: Final = hasattr(QFont.Tag, "fromString")
 _NOTHING: Final = struct.pack(">II", 0, 0)
 
 
-def set_feature(font: QFont, tag: str, value: int) -> None:
-    """Switch an OpenType feature of a font that has none set yet: four letters of the registry, 0 is off.
+def set_features(font: QFont, features: Mapping[str, int]) -> None:
+    """Switch OpenType features of a font that has none set yet: by four letters of the registry, 0 is off.
 
     Raises:
-        ValueError: the tag is not four letters, or another feature is set and tags cannot be made here.
+        ValueError: a tag is not four letters, or another feature is set and tags cannot be made here.
     """
-    if len(tag.encode("ascii")) != 4:
-        raise ValueError(tag)
+    for tag in features:
+        if len(tag.encode("ascii")) != 4:
+            raise ValueError(tag)
     if HAS_TAGS:
-        font.setFeature(QFont.Tag(tag), value)
+        for tag, value in features.items():
+            font.setFeature(QFont.Tag(tag), value)
     else:
-        set_feature_by_stream(font, tag, value)
+        set_features_by_stream(font, features)
 
 
-def set_feature_by_stream(font: QFont, tag: str, value: int) -> None:
+def set_features_by_stream(font: QFont, features: Mapping[str, int]) -> None:
     """Do the same without a tag.
 
     Raises:
@@ -46,8 +49,11 @@ def set_feature_by_stream(font: QFont, tag: str, value: int) -> None:
     _ = out << font
     told = bytes(written.data())
     if font.featureTags() or not told.endswith(_NOTHING):
-        raise ValueError(tag)
-    changed = told.removesuffix(_NOTHING) + struct.pack(">I4sII", 1, tag.encode("ascii"), value, 0)
+        raise ValueError(", ".join(features))
+    pairs = (struct.pack(">4sI", tag.encode("ascii"), value) for tag, value in sorted(features.items()))
+    changed = b"".join(
+        (told.removesuffix(_NOTHING), struct.pack(">I", len(features)), *pairs, struct.pack(">I", 0))
+    )
     back = QDataStream(QByteArray(changed))
     back.setVersion(QDataStream.Version.Qt_6_8.value)
     _ = back >> font

@@ -16,7 +16,7 @@ from typing import Final
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication
 
-from ui.font_features import set_feature
+from ui.font_features import set_features
 
 TINY: Final = 4
 SMALL: Final = 8
@@ -350,7 +350,7 @@ class Theme(QObject):
     def number_font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
         """Return a font whose digits are all of one width, for numbers that change."""
         font = self.font(scale, bold=bold)
-        set_feature(font, "tnum", 1)
+        set_features(font, {"tnum": 1})
         return font
 
     def fixed_font(self, scale: float = 1.0) -> QFont:

@@ -9,6 +9,7 @@ from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.runfile.figures import Figure
+from app.runfile.metadata.run_metadata import IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
 from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.writer import RunState
@@ -53,6 +54,12 @@ MARK_WORDS: Final = {
     "database-left": tr("database left"),
     "disk-failed": tr("disk failed"),
     "helper-lost": tr("helper lost"),
+    IMPORTED: tr("imported"),
+    "sampled": tr("sampled"),
+    "mean-only": tr("means only"),
+    "tps-from-statistics": tr("TPS from statistics"),
+    "damaged-log": tr("log damaged"),
+    "aborted": tr("aborted"),
 }
 """Marks that have a name of their own; others are shown as they are stored."""
 

@@ -16,7 +16,7 @@ from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.execution.resume.changed import Before, server_changes
-from app.postgres.existing.address import ServerAddress, open_address
+from app.postgres.existing.address import ServerAddress, named_server, open_address
 from app.postgres.existing.look import LOOK_S, ServerLook, look_at_server
 from app.postgres.existing.own_database import OWN_DATABASE, ServerLock, drop_own
 from app.postgres.existing.refusals import ServerNeeds, check_server
@@ -82,16 +82,47 @@ def refuse_load(_servers: Sequence[OpenServer]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Contact:
+    """Where a campaign connects to, before anything is sent there.
+
+    Attributes:
+        connection: as the campaign says it, without a secret.
+        name: of the server, see `named_server`; empty where the campaign does not say which host.
+        ssh: by which name ssh reaches its machine; empty where that is not asked.
+    """
+
+    connection: str
+    name: str
+    ssh: str = ""
+
+
+AskContact = Callable[[Sequence[Contact]], None]
+"""Returns where a person agreed to connect to these servers; raises a `RefusedError` where not."""
+
+
+def refuse_contact(_contacts: Sequence[Contact]) -> None:
+    """Agree to nothing, see `refuse_load`.
+
+    Raises:
+        RefusedError: always.
+    """
+    raise RefusedError(tr("Nobody was told where this campaign connects to; nothing was sent there."))
+
+
+@dataclass(frozen=True, slots=True)
 class LoadConsent:
     """How a person is asked, and how long others are watched before.
 
     Attributes:
         confirm: asks whether the servers may be loaded.
         look_s: seconds.
+        contact: asks before the first connection: libpq offers a server the password that it finds, and which
+            server that is, a campaign file of somebody else may say.
     """
 
     confirm: Confirm = refuse_load
     look_s: float = LOOK_S
+    contact: AskContact = refuse_contact
 
 
 _NO_SERVERS: Final[Servers] = {}
@@ -128,6 +159,7 @@ def open_servers(
             wanted.setdefault(target.connection, []).append(each)
     if not wanted:
         return _NO_SERVERS
+    consent.contact([Contact(each, named_server(each), _ssh_of(found)) for each, found in wanted.items()])
     opened: dict[str, OpenServer] = {}
     locks: dict[tuple[str, str], ServerLock] = {}  # with and without TLS, say, it is still one server
     connections: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
@@ -150,10 +182,10 @@ def open_servers(
         connections[connection_string] = connection
     consent.confirm(tuple(opened.values()))
     for connection_string, connection in connections.items():
-        if drop_own(connection, ends_sessions=False):
+        address = opened[connection_string].address
+        if drop_own(connection, address, ends_sessions=False):
             told = tr("The database {database} that an earlier campaign left on {name} was dropped.")
-            name = opened[connection_string].address.name
-            listener.told("note", told.format(database=OWN_DATABASE, name=name))
+            listener.told("note", told.format(database=OWN_DATABASE, name=address.name))
     return opened
 
 

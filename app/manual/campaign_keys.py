@@ -34,11 +34,12 @@ TABLES: Final[Mapping[str, tuple[CampaignField, ...]]] = {
 
 def campaign_keys() -> str:
     """Return every table with its keys."""
+    top = tr("At the top, before any [table]")
     parts = [
         part
         for table, fields in TABLES.items()
         for part in (
-            f"### {plain_markdown(table or tr('At the top, before any [table]'))}",
+            f"### {plain_markdown(table or top)}",
             "\n".join(f"- **{each.name}**: {_with_code(_told(each))}" for each in fields),
         )
     ]

@@ -75,9 +75,11 @@ def _options_of(spec: FilesystemSpec) -> Iterator[str]:
         chosen = ", ".join(f"{item.option} = {_word(item.value)}" for item in preset.choices)
         told = tr("{label}. It chooses {choices}.") if chosen else tr("{label}. It chooses nothing.")
         sentence = told.format(label=preset.label.rstrip("."), choices=chosen)
-        yield f"- **{tr('Preset')} {preset.id}**: {plain_markdown(sentence)}"
+        heading = tr("Preset {name}").format(name=preset.id)
+        yield f"- **{heading}**: {plain_markdown(sentence)}"
     for lack in spec.lacks:
-        yield f"- {plain_markdown(tr('Not here: {option}. {why}').format(option=lack.option, why=lack.why))}"
+        missing = tr("Not here: {option}. {why}").format(option=lack.option, why=lack.why)
+        yield f"- {plain_markdown(missing)}"
 
 
 def _values(option: OptionSpec) -> str:

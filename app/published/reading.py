@@ -294,7 +294,8 @@ class _Reader:
         for key, value in values.items():
             if key not in kinds:
                 hint = did_you_mean(key, kinds)
-                raise _wrong(self._name, where, f"{tr('unknown key')} “{key}”. {hint}".strip())
+                sentence = tr("unknown key “{key}”. {hint}").format(key=key, hint=hint)
+                raise _wrong(self._name, where, sentence.strip())
             if not isinstance(value, kinds[key]) or isinstance(value, bool):
                 raise _wrong(self._name, where, tr("“{key}” is of the wrong kind").format(key=key))
             if isinstance(value, list) and key == "conditions" and not all(map(_is_text, value)):

@@ -226,7 +226,8 @@ def _storage(
     kind = known.get(_FILESYSTEM, "")
     if kind and kind not in {"tmpfs", "zfs"} and options:
         line = f"UUID=FILL-IN  {next(iter(PLACES.values()))}  {kind}  {','.join(options)}  0 2"
-        yield TakenPart("/etc/fstab", (f"# {tr('as the kernel had it mounted')}", line))
+        mounted = tr("as the kernel had it mounted")
+        yield TakenPart("/etc/fstab", (f"# {mounted}", line))
 
 
 def _beside(items: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[str]:
@@ -259,7 +260,8 @@ def _server(properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...
     if alone:
         sentence = tr("Not varied by itself, so that nothing is known of what it does alone: {names}.")
         lines.insert(0, f"# {sentence.format(names=', '.join(alone))}")
-    yield TakenPart("postgresql.conf", tuple(lines) or (f"# {tr('nothing but the defaults of the server')}",))
+    nothing = tr("nothing but the defaults of the server")
+    yield TakenPart("postgresql.conf", tuple(lines) or (f"# {nothing}",))
 
 
 def _quoted(value: str) -> str:

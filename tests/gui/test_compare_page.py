@@ -395,11 +395,27 @@ def test_latencies_of_what_is_not_durable_are_called_so_and_read_whole_beside_th
 
 
 def test_runs_without_latencies_are_named(qtbot: QtBot, page: ComparePage, tmp_path: Path) -> None:
-    show(qtbot, page, write_campaign(tmp_path))
+    with_some = write_run(tmp_path / "with.footing", Shape(60), "btrfs")
+    show(qtbot, page, [*write_campaign(tmp_path), with_some])
     page.choose_view("distribution")
     view = page.view
     assert isinstance(view, DistributionView)
     qtbot.waitUntil(lambda: view.words.text() == "No latencies: ext4, xfs.", timeout=20_000)
+    assert view.nines.isVisible()
+    assert not view.empty.isVisible()
+
+
+def test_where_no_run_has_latencies_a_sentence_stands_instead_of_empty_charts(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    show(qtbot, page, write_campaign(tmp_path))
+    page.choose_view("distribution")
+    view = page.view
+    assert isinstance(view, DistributionView)
+    qtbot.waitUntil(view.empty.isVisible, timeout=20_000)
+    assert "latencies of its transactions" in view.empty.sentence.text()
+    assert not view.nines.isVisible()
+    assert not view.words.text()
 
 
 def test_bars_carry_intervals_and_never_a_published_figure_in_them(

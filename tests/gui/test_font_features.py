@@ -1,11 +1,11 @@
 """Features of fonts are set with and without tags, which old PySide6 cannot make."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from ui.font_features import set_feature, set_feature_by_stream
+from ui.font_features import set_features, set_features_by_stream
 
 pytestmark = pytest.mark.gui
 
@@ -18,24 +18,25 @@ def a_font() -> QFont:
     return font
 
 
-@pytest.mark.parametrize("switch", [set_feature, set_feature_by_stream])
-@pytest.mark.parametrize(("tag", "value"), [("liga", 0), ("tnum", 1)])
+@pytest.mark.parametrize("switch", [set_features, set_features_by_stream])
+@pytest.mark.parametrize("wanted", [{"liga": 0}, {"tnum": 1}, {"liga": 0, "calt": 0, "tnum": 1}])
 @pytest.mark.usefixtures("qapp")
-def test_a_feature_is_set_and_nothing_else_of_the_font_changes(
-    switch: Callable[[QFont, str, int], None], tag: str, value: int
+def test_features_are_set_and_nothing_else_of_the_font_changes(
+    switch: Callable[[QFont, Mapping[str, int]], None], wanted: dict[str, int]
 ) -> None:
     font = a_font()
-    switch(font, tag, value)
-    (found,) = font.featureTags()
-    assert (bytes(found.toString().data()).decode(), font.featureValue(found)) == (tag, value)
-    font.unsetFeature(found)
+    switch(font, wanted)
+    found = font.featureTags()
+    assert {bytes(tag.toString().data()).decode(): font.featureValue(tag) for tag in found} == wanted
+    for tag in found:
+        font.unsetFeature(tag)
     assert font == a_font()
 
 
 @pytest.mark.usefixtures("qapp")
 def test_without_ligatures_every_letter_has_its_own_width() -> None:
     font = a_font()
-    set_feature(font, "liga", 0)
+    set_features(font, {"liga": 0})
     font.setKerning(False)
     measured = QFontMetricsF(font)
     assert measured.horizontalAdvance("fi") == pytest.approx(
@@ -46,12 +47,12 @@ def test_without_ligatures_every_letter_has_its_own_width() -> None:
 @pytest.mark.usefixtures("qapp")
 def test_what_is_no_tag_is_refused() -> None:
     with pytest.raises(ValueError, match="ligature"):
-        set_feature(a_font(), "ligature", 0)
+        set_features(a_font(), {"ligature": 0})
 
 
 @pytest.mark.usefixtures("qapp")
 def test_a_second_feature_by_the_stream_is_refused() -> None:
     font = a_font()
-    set_feature(font, "liga", 0)
+    set_features(font, {"liga": 0})
     with pytest.raises(ValueError, match="tnum"):
-        set_feature_by_stream(font, "tnum", 1)
+        set_features_by_stream(font, {"tnum": 1})

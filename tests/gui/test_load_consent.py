@@ -96,6 +96,10 @@ def asked(qtbot: QtBot, pages: CampaignPages) -> LoadDialog:
     assert pages.load_consent is not None
     dialog = pages.load_consent.dialog
     assert dialog is not None
+    told = dialog.told.text()
+    assert told.splitlines()[1:4] == [CONNECTION, OTHER, "and asks its machine over ssh: machine"]
+    assert not dialog.servers.fields
+    dialog.connect_.click()
     qtbot.waitUntil(lambda: len(dialog.servers.fields) == 2, timeout=PATIENCE_MS)
     return dialog
 
@@ -109,6 +113,7 @@ def test_it_begins_only_once_the_name_of_each_server_was_typed(
     begin(folder)  # a second click asks no second time
     dialog = asked(qtbot, pages)
     assert started.looked_at == [{CONNECTION: "", OTHER: "machine"}]
+    assert not dialog.connect_.isVisible()
     told = "\n".join(text.text() for text in dialog.servers.told)
     assert "Server: db:5432" in told
     assert "<b>bold</b> [2J" in told, "of a hostile name no markup and no sequence is left"
@@ -142,6 +147,20 @@ def test_who_does_not_agree_begins_nothing_and_is_asked_again(
     assert started.launched == []
 
 
+def test_no_server_is_connected_to_before_a_person_was_told_which(
+    qtbot: QtBot, pages: CampaignPages, folder: Path, started: Started
+) -> None:
+    pages.again(folder)
+    qtbot.waitUntil(lambda: bool(pages.load_consent and pages.load_consent.dialog), timeout=PATIENCE_MS)
+    assert pages.load_consent is not None
+    dialog = pages.load_consent.dialog
+    assert dialog is not None
+    assert CONNECTION in dialog.told.text()
+    assert "PGPASSWORD" in dialog.told.text()
+    dialog.reject()
+    assert started.looked_at == []
+
+
 def test_a_server_that_cannot_be_reached_is_told_and_nothing_begins(
     qtbot: QtBot, pages: CampaignPages, folder: Path, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +173,7 @@ def test_a_server_that_cannot_be_reached_is_told_and_nothing_begins(
     assert pages.load_consent is not None
     dialog = pages.load_consent.dialog
     assert dialog is not None
+    dialog.connect_.click()
     qtbot.waitUntil(lambda: "cannot be reached" in dialog.told.text(), timeout=PATIENCE_MS)
     assert "spelling" in dialog.told.text()
     assert not dialog.load.isEnabled()

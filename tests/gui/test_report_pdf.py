@@ -30,9 +30,11 @@ from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
+from ui.fonts import FAMILY
+from ui.report import canvas as canvas_module
 from ui.report.bar_chart import paint_bars
 from ui.report.canvas import Canvas, NoFontError, TextStyle
-from ui.report.flow import FOOT_MM, PAPERS, Pages, Paper, put_on_pages
+from ui.report.flow import FOOT_MM, PAPERS, Flowable, Pages, Paper, paragraph, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
 from ui.report.time_chart import _Plot
@@ -101,6 +103,23 @@ def test_every_sentence_can_be_selected_and_nothing_is_a_picture(
     reader = PdfReader(output)
     assert not [image.name for page in reader.pages for image in page.images]
     assert not [name for page in reader.pages for name in page["/Resources"].get("/XObject", {})]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("paths", ["one"], indirect=True)
+def test_a_pdf_is_set_in_the_typeface_of_the_program_and_an_svg_names_one_of_the_system(
+    qtbot: QtBot, paths: list[Path], tmp_path: Path
+) -> None:
+    reader = PdfReader(save(SaveRequest(tuple(paths), tmp_path / "out.pdf")))
+    fonts = {
+        str(font.get_object()["/BaseFont"]).partition("+")[2] or str(font.get_object()["/BaseFont"])
+        for page in reader.pages
+        for font in page["/Resources"]["/Font"].values()  # type: ignore[index]
+    }
+    assert any(FAMILY in name for name in fonts)
+    assert not [name for name in fonts if "Sans" in name and "Mono" not in name]
+    svg = save(SaveRequest(tuple(paths), tmp_path / "out.svg")).read_text(encoding="utf-8")
+    assert f'font-family="{FAMILY}' not in svg
+    assert "font-family=" in svg
 
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler's pdftotext is not installed")
@@ -208,6 +227,7 @@ def test_without_the_fonts_that_are_wanted_the_systems_own_serves(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, paths: list[Path], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(QFontDatabase, "families", staticmethod(lambda: ["Some Other Font"]))
+    monkeypatch.setattr(canvas_module, "load_fonts", lambda: Path("Inter.otf"))
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     assert "transactions per second" in read_text(output)
 
@@ -359,6 +379,19 @@ def test_a_heading_is_never_the_last_line_of_a_page(qtbot: QtBot, tmp_path: Path
         piece, y = placed[-1]
         assert not piece.with_next
         assert y + piece.height <= paper.height - paper.bottom - FOOT_MM + 5
+
+
+@pytest.mark.parametrize(("count", "on_the_first"), [(4, 0), (6, 0), (7, 3), (9, 3)])
+def test_the_end_of_a_page_parts_long_paragraphs_only_and_leaves_no_line_alone(
+    qtbot: QtBot, tmp_path: Path, count: int, on_the_first: int
+) -> None:
+    canvas, kind = Canvas(QPdfWriter(str(tmp_path / "unused.pdf"))), TextStyle(10)
+    paper = PAPERS["a4"]
+    lines = paragraph(canvas, " ".join(["word" * 20] * count), kind, canvas.width("word" * 21, kind), after=0)
+    assert len(lines) == count
+    before = Flowable(paper.text_height - 3.5 * kind.line_mm, lambda _canvas, _x, _y: None)
+    first, second = put_on_pages([before, *lines], paper).placed
+    assert (len(first) - 1, len(second)) == (on_the_first, count - on_the_first)
 
 
 def test_no_word_of_a_heading_is_broken_where_marks_take_the_room(qtbot: QtBot, tmp_path: Path) -> None:

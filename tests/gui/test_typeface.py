@@ -10,7 +10,8 @@ from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetricsF, QRawFo
 from PySide6.QtWidgets import QApplication
 
 from app import TOP
-from ui.program.typeface import FAMILY, FILES, FONTS, POINTS, set_typeface
+from ui.fonts import FAMILY, FILES, FONTS
+from ui.program.typeface import POINTS, set_typeface
 
 pytestmark = pytest.mark.gui
 

@@ -106,6 +106,24 @@ def test_a_chosen_run_gets_the_first_free_colour_and_keeps_it(model: LibraryMode
     assert model.index_of(third).data(COLOUR_ROLE) == -1
 
 
+def test_colours_do_not_depend_on_which_run_was_read_first(model: LibraryModel, tmp_path: Path) -> None:
+    write_campaign(tmp_path, "a", repeats=1, started=1.6e9)
+    runs = listed(tmp_path)
+    paths = [run.entry.path for run in sorted(runs, key=lambda run: run.entry.started or 0.0)]
+    model.set_runs(runs)
+    model.choose(paths)
+    at_once = dict(model.chosen)
+    assert sorted(at_once.values()) == [0, 1]
+    model.choose(())
+    fresh = LibraryModel()
+    before = fresh.numbering
+    fresh.set_runs([run for run in runs if run.entry.path == paths[-1]])
+    fresh.choose(paths[-1:], before)
+    fresh.set_runs(runs)
+    fresh.choose(paths, before)
+    assert fresh.chosen == at_once
+
+
 def test_a_campaign_is_ticked_and_unticked_as_a_whole(model: LibraryModel, tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
     model.set_runs(listed(tmp_path))

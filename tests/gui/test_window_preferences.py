@@ -6,9 +6,11 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QSettings, QSize, Qt
+from PySide6.QtWidgets import QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.cli.commands import when_done
@@ -22,6 +24,7 @@ from ui.live.leader_board import LeaderBoard
 from ui.motion import is_motion_reduced, set_reduced_motion
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
+from ui.window.commands import preferences_dialog
 from ui.window.commands.preferences_dialog import (
     PreferencesDialog,
     preferred_scheme,
@@ -263,3 +266,17 @@ def test_a_library_that_cannot_be_written_is_told_before_the_wizard_with_a_way_t
     again.commands["new"].trigger()
     assert again.campaigns.wizard is not None
     again.campaigns.wizard.close()
+
+
+def test_no_field_is_behind_the_edge_when_it_opens_in_a_language_of_long_words(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preferences_dialog, "tr", lambda message: f"{message} {'o' * (len(message) // 2)}")
+    screen = SimpleNamespace(availableSize=lambda: QSize(1920, 1080))
+    monkeypatch.setattr(PreferencesDialog, "screen", lambda _self: screen)
+    dialog = open_dialog(qtbot)
+    (area,) = dialog.findChildren(QScrollArea)
+    inner = area.widget()
+    assert inner is not None
+    assert inner.sizeHint().width() > dialog.fontMetrics().averageCharWidth() * 110, "nothing is shown by it"
+    assert area.horizontalScrollBar().maximum() == 0

@@ -18,7 +18,11 @@ from app.draft.machine_answers import MachineAnswer, MachineQuestion, ServerQues
 from app.execution.servers import OpenServer
 from tests.gui.test_wizard import MakeWizard, go_on, known_draft, make_wizard
 from tests.unit.postgres.test_existing import ADDRESS, LOOK
+from ui.widgets.fields import HELP
 from ui.wizard.background import validation as asking
+from ui.wizard.base.help_panel import help_for
+from ui.wizard.pages.configurations_page import MorePage
+from ui.wizard.pages.postgres_page import PostgresPage
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 
@@ -96,6 +100,43 @@ def test_the_fields_of_a_server_are_there_where_it_is_ticked(make_wizard: MakeWi
     assert all(field.isEnabled() for field in fields)
     page.server.setChecked(False)
     assert not any(field.isEnabled() for field in fields)
+
+
+def explained(page: PostgresPage) -> str:
+    """Return what the quiet panel says of the choice of programs."""
+    return help_for(str(page.installation.property(HELP))).text
+
+
+def test_of_a_server_that_runs_already_nothing_is_offered_that_is_refused_there(
+    make_wizard: MakeWizard,
+) -> None:
+    refused = {"postgresql.preset", "postgresql.checksums", "postgresql.settings.shared_buffers"}
+    wizard = make_wizard(on_server())
+    page, more = wizard.pages[Step.POSTGRESQL], wizard.pages[Step.MORE]
+    assert isinstance(page, PostgresPage)
+    assert isinstance(more, MorePage)
+    wizard.flow.step = wizard.flow.furthest = Step.MORE
+    wizard._open_page()
+    offered = set(more.dimensions.editors)
+    assert "postgresql.settings.synchronous_commit" in offered
+    assert not offered & refused
+    wizard.flow.step = Step.POSTGRESQL
+    wizard._open_page()
+    assert page.as_it_is.isVisible()
+    assert "pgbench of these programs" in explained(page)
+    assert not page.checksums.isVisible()
+    assert not page.preset.isVisible()
+    page.checksums.setChecked(False)  # of a folder that was ticked before: in sight, because it is refused
+    wizard._open_page()
+    assert page.checksums.isVisible()
+    wizard.draft.choose_place(Place.FOLDER, ticked=True)
+    page.tell()
+    assert page.preset.isVisible()
+    assert not page.as_it_is.isVisible()
+    assert "a server of its own" in explained(page)
+    wizard.flow.step = Step.MORE
+    wizard._open_page()
+    assert refused <= set(more.dimensions.editors)
 
 
 def test_a_question_that_ended_in_an_error_of_ours_is_told_and_asked_again(

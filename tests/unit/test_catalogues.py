@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,8 @@ from app.domain.catalogue import TranslatedMessage, read_catalogue, read_message
 from app.domain.text import ENGLISH, catalogue_path, languages
 
 CATALOGUES = [name for name in languages() if name != ENGLISH]
+TOP = Path(__file__).resolve().parents[2]
+SAYING = {"tr", "trn", "trc"}
 _VALUE = re.compile(r"\{[^{}]*\}")
 _MNEMONIC = re.compile(r"&(?=\w)")
 _TAG = re.compile(r"</?[a-z]+[^>]*>")
@@ -33,6 +37,24 @@ def pairs(language: str) -> list[tuple[str, str]]:
         else:
             found += [(each.plural, form) for form in each.translations[1:]]
     return found
+
+
+def inside_of_texts(source: str) -> list[int]:
+    """Return the lines in which a text is translated inside of an f-string."""
+    return [
+        call.lineno
+        for text in ast.walk(ast.parse(source))
+        if isinstance(text, ast.JoinedStr)
+        for call in ast.walk(text)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in SAYING
+    ]
+
+
+def test_no_text_is_translated_inside_of_another_where_xgettext_does_not_see_it() -> None:
+    assert inside_of_texts("a = tr('x')\nb = f'{a} {tr(\"y\")}'") == [2]
+    modules = [path for part in ("app", "ui") for path in sorted((TOP / part).rglob("*.py"))]
+    found = {str(path): inside_of_texts(path.read_text(encoding="utf-8")) for path in modules}
+    assert {path: lines for path, lines in found.items() if lines} == {}
 
 
 @pytest.mark.parametrize("language", CATALOGUES)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSizePolicy, QSplitter
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget
 from typing_extensions import override
 
 from app.analysis.labels import one_line
@@ -22,6 +22,7 @@ from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution_data import DistributionCurves
 from ui.compare.parts import Choice, View, control_row, labelled, list_and_charts
 from ui.theme import Theme
+from ui.widgets.empty_state import EmptyState
 from ui.widgets.plain_label import plain_label
 
 _RUNS: Final = "runs"
@@ -38,6 +39,7 @@ class DistributionView(View):
         what: runs, or configurations with the transactions of all their runs together.
         nines: percentiles.
         shares: shares over latency.
+        empty: instead of both where no run has latencies.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -69,8 +71,15 @@ class DistributionView(View):
         splitter.addWidget(charts)
         splitter.setStretchFactor(1, 1)
         splitter.setSizes(list_and_charts(self))
+        self.empty = EmptyState(theme, "chart-line")
+        none = tr("None of these runs holds the latencies of its transactions, of which this is made.")
+        self.empty.tell(tr("Latencies"), none)
+        self._charts = splitter
+        self._pages = QStackedWidget()
+        for page in (self._charts, self.empty):
+            self._pages.addWidget(page)
         self.what.chosen.connect(self.refresh)
-        self.rows.addWidget(splitter, 1)
+        self.rows.addWidget(self._pages, 1)
 
     @override
     def why_not(self, content: Content) -> str:
@@ -115,7 +124,8 @@ class DistributionView(View):
                 ]
             )
             stack.set_focus(self.content.focus or None)
-        self.words.setText(_remarks(named))
+        self.words.setText(_remarks(named) if shown else "")
+        self._pages.setCurrentWidget(self.empty if named and not shown else self._charts)
 
     def _of_runs(self) -> list[Named]:
         found = zip(self.content.runs, self.content.names, strict=True)

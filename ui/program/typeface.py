@@ -6,14 +6,11 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtGui import QFont, QFontDatabase
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
-from app import TOP
+from ui.fonts import FAMILY, FONTS, load_fonts
 
-FONTS: Final = TOP / "resources" / "fonts"
-FILES: Final = ("Inter-Regular.otf", "Inter-SemiBold.otf")
-FAMILY: Final = "Inter"
 POINTS: Final = 9.75
 """13 pixels at 96 dots per inch: as wide as DejaVu Sans at Qt's own 9 points."""
 
@@ -34,10 +31,9 @@ def set_typeface(app: QApplication, folder: Path = FONTS) -> None:
     before = app.font()
     if before.family().lower() not in _UNCHOSEN:
         return
-    for name in FILES:
-        if QFontDatabase.addApplicationFont(str(folder / name)) < 0:
-            _log.warning("%s cannot be used: the window is set in %s", folder / name, before.family())
-            return
+    if (unusable := load_fonts(folder)) is not None:
+        _log.warning("%s cannot be used: the window is set in %s", unusable, before.family())
+        return
     font = QFont(before)
     font.setFamilies([FAMILY, before.family()])
     font.setPointSizeF(max(POINTS, before.pointSizeF()))

@@ -27,7 +27,8 @@ from PySide6.QtGui import (
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from ui.font_features import set_feature
+from ui.font_features import set_features
+from ui.fonts import FAMILY, load_fonts
 from ui.theme import PALETTES, SERIES, Palette, Scheme
 
 Array = NDArray[np.float64]
@@ -41,9 +42,20 @@ _ROUNDING_MM: Final = 0.05
 _EXACT_FROM: Final = 20.0
 """Dots in a millimetre from which a whole dot is as good as its fractions, and shorter in a file."""
 
-_SANS: Final = ("DejaVu Sans", "Liberation Sans", "Noto Sans", "Arimo", "FreeSans", "Arial", "Helvetica")
+_SYSTEM_SANS: Final = (
+    "DejaVu Sans",
+    "Liberation Sans",
+    "Noto Sans",
+    "Arimo",
+    "FreeSans",
+    "Arial",
+    "Helvetica",
+)
 _MONO: Final = ("DejaVu Sans Mono", "Liberation Mono", "Noto Sans Mono", "Cousine", "FreeMono", "Courier New")
-"""Fonts of one weight a file, which PDF takes as they are; a desktop's own font may be a variable one."""
+"""Fonts of one weight a file, which PDF takes as they are; a desktop's own font may be a variable one.
+
+Text is set in the typeface of the program, unless it names its font instead of carrying it, as an SVG does.
+"""
 
 _STROKES: Final = (
     (),
@@ -86,8 +98,11 @@ class TextStyle:
         return self.points * MM_PER_POINT * _LEADING
 
 
-def font_families() -> tuple[str, str]:
+def font_families(*, carries_fonts: bool = True) -> tuple[str, str]:
     """Return the families for text and for commands.
+
+    Args:
+        carries_fonts: whether what is painted on keeps the shapes of letters, so that it may be any font.
 
     Raises:
         NoFontError: there is not a single font on this machine.
@@ -98,7 +113,9 @@ def font_families() -> tuple[str, str]:
         raise NoFontError(message, hint=tr("Install one; on Debian: apt install fonts-dejavu-core"))
     fallback = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).family()
     fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
-    sans = next((name for name in _SANS if name in known), fallback)
+    sans = next((name for name in _SYSTEM_SANS if name in known), fallback)
+    if carries_fonts and (FAMILY in known or load_fonts() is None):
+        sans = FAMILY
     return sans, next((name for name in _MONO if name in known), fixed)
 
 
@@ -121,12 +138,14 @@ class Canvas:
         words: every text that is painted is added to them; None where nobody wants to know.
     """
 
-    def __init__(self, device: QPaintDevice, painter: QPainter | None = None) -> None:
+    def __init__(
+        self, device: QPaintDevice, painter: QPainter | None = None, *, carries_fonts: bool = True
+    ) -> None:
         self._device = device
         self.painter = painter
         self.words: list[str] | None = None
         self.dots = device.logicalDpiX() / MM_PER_INCH
-        self._sans, self._mono = font_families()
+        self._sans, self._mono = font_families(carries_fonts=carries_fonts)
         self._fonts: dict[TextStyle, tuple[QFont, QFontMetricsF]] = {}
         self._widths: dict[tuple[TextStyle, str], float] = {}
 
@@ -139,7 +158,9 @@ class Canvas:
             font.setBold(kind.bold)
             font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
             font.setKerning(False)  # one run of glyphs a text: what is copied out has no odd spaces
-            set_feature(font, "liga", 0)  # nor ligatures, which nobody's search finds
+            # Nor ligatures, which nobody's search finds, nor Inter's other hyphens and brackets between
+            # digits, of which a PDF does not know the letter: "-0.9 %" would be copied out as " 0.9 %".
+            set_features(font, {"liga": 0, "calt": 0})
             self._fonts[kind] = font, QFontMetricsF(font, self._device)
         return self._fonts[kind]
 

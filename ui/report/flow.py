@@ -12,6 +12,8 @@ Draw = Callable[[Canvas, float, float], None]
 """Paints at (x, y) in mm."""
 
 FOOT_MM: Final = 8.0
+_WHOLE_LINES: Final = 6
+"""Of a paragraph that is not parted by the end of a page."""
 _HALF: Final = 0.5
 """Share of a page from which on the next chapter begins a new one: no page but the last is emptier."""
 _BETWEEN_MM: Final = 5.0
@@ -142,13 +144,14 @@ def _together(pieces: Iterable[Flowable]) -> float:
 
 
 def paragraph(canvas: Canvas, text: str, kind: TextStyle, width: float, *, after: float) -> list[Flowable]:
-    """Return the lines of a paragraph; the first two stay together."""
+    """Return the lines of a paragraph; a short one stays whole, of a long one no line stands alone."""
     lines = canvas.wrap(text, kind, width)
+    inner = range(1, len(lines) - 2) if len(lines) > _WHOLE_LINES else range(0)
     return [
         Flowable(
             kind.line_mm + (after if number == len(lines) - 1 else 0.0),
             _line(line, kind),
-            with_next=number == 0 and len(lines) > 1,
+            with_next=number < len(lines) - 1 and number not in inner,
         )
         for number, line in enumerate(lines)
     ]

@@ -76,7 +76,7 @@ def report_svg(report: Report) -> bytes:
     generator.setOutputDevice(buffer)
     generator.setResolution(_SVG_DOTS_PER_INCH)
     generator.setTitle(report.title)
-    canvas = Canvas(generator)
+    canvas = Canvas(generator, carries_fonts=False)
     pieces = PageLayout(canvas, SHEET, report).pieces(report.blocks)
     height = _height(pieces)
     generator.setSize(QSize(round(SHEET.width * canvas.dots), round(height * canvas.dots)))

@@ -81,9 +81,10 @@ def report_html(report: Report) -> str:
     body = "\n".join(_body(report, blocks))
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     foot = escape(f"pgFooting {VERSION} · {report.title}")
+    language = escape(tr("en"))
     author = f'<meta name="author" content="{escape(report.author)}">\n' if report.author else ""
     return (
-        f'<!DOCTYPE html>\n<html lang="{escape(tr("en"))}">\n<head>\n<meta charset="utf-8">\n'
+        f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"{author}<title>{escape(report.title)}</title>\n<style>{_style()}</style>\n</head>\n<body>\n"
@@ -144,7 +145,8 @@ def _contents(blocks: Sequence[Block]) -> str:
         f'<a href="#{_anchor(place)}">{escape(block.bookmark)}</a></li>'
         for place, block in found
     ]
-    return f'<nav aria-label="{escape(tr("Chapters"))}"><ul>{"".join(lines)}</ul></nav>'
+    heading = escape(tr("Chapters"))
+    return f'<nav aria-label="{heading}"><ul>{"".join(lines)}</ul></nav>'
 
 
 def _text(block: Text, place: int) -> str:

@@ -462,8 +462,8 @@ def add_report_arguments(parser: Parser) -> None:
         "words give the same file. With .txt, or - for the terminal, it tells what won as commands, "
         "lines of fstab and of postgresql.conf, with what was measured of each."
     )
-    help_of_runs = f"{RUN_HELP}; {tr('the others are compared with the configuration of the first')}"
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=help_of_runs)
+    others = tr("the others are compared with the configuration of the first")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=f"{RUN_HELP}; {others}")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.{pdf,html,txt}")
     parser.add_argument(
         "--paper",

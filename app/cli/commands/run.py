@@ -180,6 +180,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
     Raises:
         FootingError: it could not begin.
     """
+    question = LoadQuestion(tuple(arguments.load))
     request = CampaignRequest(
         source=source.path,
         given=source.given,
@@ -188,7 +189,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
         trust=trust,
         describe=plan_sentences,
         consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
-        load=LoadConsent(LoadQuestion(tuple(arguments.load))),
+        load=LoadConsent(question, contact=question.contact),
     )
     listener = BrokenPipeGuard(choose_listener(arguments.progress, sys.stdout))
     switch = Cancellable()

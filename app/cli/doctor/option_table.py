@@ -128,7 +128,8 @@ def _show_filesystem(spec: FilesystemSpec, support: Support, console: Console) -
     print_line(console, spec.label, style="bold")
     print_indented(console, spec.good_for, 0)
     for reason in filesystem_availability(spec, support).reasons:
-        print_indented(console, f"{tr('Not here:')} {reason.message} {reason.remedy}", 0, style="yellow")
+        sentence = tr("Not here: {reason} {remedy}").format(reason=reason.message, remedy=reason.remedy)
+        print_indented(console, sentence.rstrip(), 0, style="yellow")
     for option in spec.options:
         _show_option(option, support, console)
     for item in spec.lacks:

@@ -41,8 +41,11 @@ class PlanError(CampaignError):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
+        hinted = tr("{place}: {message} (allowed: {hint})")
         lines = (
-            f"{each.path}: {each.message}" + (f" ({tr('allowed')}: {each.hint})" if each.hint else "")
+            hinted.format(place=each.path, message=each.message, hint=each.hint)
+            if each.hint
+            else f"{each.path}: {each.message}"
             for each in self.problems
         )
         super().__init__("\n".join(lines), field=self.problems[0].path)

@@ -225,6 +225,12 @@ class DraftParts:
         """Return those of them whose data lies on spare disks."""
         return [each for each in self.chosen() if each.place is Place.DISKS]
 
+    @property
+    def is_only_on_servers(self) -> bool:
+        """Whether all data lies on servers that run already, whose set-up is not ours to choose."""
+        places = {each.place for each in self.chosen()}
+        return bool(places) and places <= {Place.SERVER, Place.OTHER_SERVER}
+
     def disks_of(self, configuration: ConfigurationDraft) -> DisksDraft:
         """Return the disks of a configuration: its own, else those of the pages."""
         return configuration.disks or self.disks

@@ -313,6 +313,14 @@ class _Making:
         )
 
     def _server(self) -> Iterator[DimensionRow]:
+        if not self.parts.is_only_on_servers:
+            yield from self._own_server()
+        for each in OFFERED:
+            if each.by_session or not self.parts.is_only_on_servers:
+                yield self.setting(each)
+
+    def _own_server(self) -> Iterator[DimensionRow]:
+        """Yield what is chosen of a server that is started for the run."""
         found = self.environment.installations if self.environment else ()
         key = "postgresql.installation"
         usable = {each.major: each for each in reversed(found) if each.usable}
@@ -339,8 +347,6 @@ class _Making:
         offers = [replace(_plain(key, on), label=tr("on") if on else tr("off")) for on in (True, False)]
         about = tr("Whether data pages carry checksums, which also logs hint bits in the WAL.")
         yield self._row(RowGroup.SERVER, key, tr("Checksums of pages"), about, offers)
-        for each in OFFERED:
-            yield self.setting(each)
 
     def setting(self, each: SettingOffer) -> DimensionRow:
         """Return the row of a server setting."""

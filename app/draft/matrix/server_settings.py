@@ -18,12 +18,15 @@ class SettingOffer:
         values: that are offered.
         about: what it does, a sentence.
         takes_text: whether other values can be typed.
+        by_session: whether anybody can set it for sessions of a database of their own: on a server that
+            runs already no other setting is changed.
     """
 
     name: str
     values: tuple[str, ...]
     about: str
     takes_text: bool = False
+    by_session: bool = False
 
     def risks_of(self, value: str) -> tuple[str, ...]:
         """Return what a value costs in safety, a sentence each."""
@@ -32,7 +35,10 @@ class SettingOffer:
 
 OFFERED: Final = (
     SettingOffer(
-        "synchronous_commit", ("on", "off"), tr("Whether a commit waits for its WAL to be flushed.")
+        "synchronous_commit",
+        ("on", "off"),
+        tr("Whether a commit waits for its WAL to be flushed."),
+        by_session=True,
     ),
     SettingOffer(
         "full_page_writes",
@@ -48,6 +54,10 @@ OFFERED: Final = (
         "io_method", ("sync", "worker", "io_uring"), tr("How pages are read; from PostgreSQL 18 on.")
     ),
     SettingOffer(
-        "effective_io_concurrency", ("1", "16", "128"), tr("Reads in advance of scans."), takes_text=True
+        "effective_io_concurrency",
+        ("1", "16", "128"),
+        tr("Reads in advance of scans."),
+        takes_text=True,
+        by_session=True,
     ),
 )

@@ -57,8 +57,9 @@ def _cluster(look: ServerLook) -> str:
 
 
 def _databases(look: ServerLook) -> str:
+    unknown = tr("size not told")  # not inside a text: catalogues are made from what stands by itself
     told = [
-        f"{each.name} ({tr('size not told') if each.size_bytes is None else format_size(each.size_bytes)})"
+        f"{each.name} ({unknown if each.size_bytes is None else format_size(each.size_bytes)})"
         for each in look.databases[:_TOLD]
     ]
     more = look.database_count - len(told)

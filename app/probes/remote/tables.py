@@ -162,47 +162,43 @@ def _distinct(words: Sequence[str]) -> tuple[str, ...]:
 
 def parse_extended(fields: Mapping[str, str]) -> tuple[str, Row] | None:
     """Return a line of ``iostat -x`` (FreeBSD) or ``iostat -xn`` (illumos)."""
-    name = fields.get("device", "")
     values = {key: number(text) for key, text in fields.items()}
-    reads, writes, read_kib, write_kib = (values.get(key) for key in ("r/s", "w/s", "kr/s", "kw/s"))
-    if not name or _NOT_DISKS.fullmatch(name):
-        return None
-    if reads is None or writes is None or read_kib is None or write_kib is None:
-        return None
     queue = values.get("qlen")
     if queue is None and values.get("actv") is not None:
         queue = (values.get("actv") or 0.0) + (values.get("wait") or 0.0)
-    return name, Row(
-        reads,
-        writes,
-        read_kib * _KIB,
-        write_kib * _KIB,
-        values.get("ms/r"),
-        values.get("ms/w"),
-        queue,
-        values.get("%b"),
-    )
+    return _of_disk(fields.get("device", ""), values, ("kr/s", "kw/s"), queue, values.get("%b"))
 
 
 def parse_gstat(fields: Mapping[str, str]) -> tuple[str, Row] | None:
     """Return a line of ``gstat -B -p`` (FreeBSD)."""
-    name = fields.get("Name", "")
     values = {key: number(text) for key, text in fields.items()}
-    reads, writes, read_kib, write_kib = (values.get(key) for key in ("r/s", "w/s", "kBps", "kBps2"))
+    name = fields.get("Name", "")
+    return _of_disk(name, values, ("kBps", "kBps2"), values.get("L(q)"), values.get("%busy"))
+
+
+def _of_disk(
+    name: str,
+    values: Mapping[str, float | None],
+    sizes: tuple[str, str],
+    queue: float | None,
+    busy: float | None,
+) -> tuple[str, Row] | None:
+    """Return the row of a disk; None for what is none, and where a figure is missing.
+
+    Args:
+        name: of the device.
+        values: by their headings.
+        sizes: headings of what was read and written, in KiB a second.
+        queue: requests that wait or are served.
+        busy: percent of the time.
+    """
+    reads, writes, read_kib, write_kib = (values.get(key) for key in ("r/s", "w/s", *sizes))
     if not name or _NOT_DISKS.fullmatch(name):
         return None
     if reads is None or writes is None or read_kib is None or write_kib is None:
         return None
-    return name, Row(
-        reads,
-        writes,
-        read_kib * _KIB,
-        write_kib * _KIB,
-        values.get("ms/r"),
-        values.get("ms/w"),
-        values.get("L(q)"),
-        values.get("%busy"),
-    )
+    sizes_bytes = read_kib * _KIB, write_kib * _KIB
+    return name, Row(reads, writes, *sizes_bytes, values.get("ms/r"), values.get("ms/w"), queue, busy)
 
 
 class NetBsdReader:

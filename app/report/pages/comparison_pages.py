@@ -8,7 +8,7 @@ from typing import Final
 from app.analysis.labels import one_line
 from app.comparison.differences import describe_sameness, what_differs
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.report.blocks import Bar, BarFigure, Block, Text, TextRole
 from app.report.figures import (
     MOST_DRAWN,
@@ -40,8 +40,13 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
     for verdict in found.verdicts[:MOST_DRAWN]:
         yield Text(TextRole.SMALL, verdict)
     if len(found.verdicts) > MOST_DRAWN:
-        sentence = tr("{count} more comparisons stand in the table only.")
-        yield Text(TextRole.SMALL, sentence.format(count=len(found.verdicts) - MOST_DRAWN))
+        more = len(found.verdicts) - MOST_DRAWN
+        sentence = trn(
+            "{count} more comparison stands in the table only.",
+            "{count} more comparisons stand in the table only.",
+            more,
+        )
+        yield Text(TextRole.SMALL, sentence.format(count=more))
     if many:
         yield configuration_table(found.configurations, len(found.configurations))
     if found.factors.verdicts:

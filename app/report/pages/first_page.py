@@ -123,12 +123,25 @@ def _answer(found: Findings, *, verdicts: bool) -> Iterator[Block]:
     more, factors = len(found.verdicts) - most, len(found.factors.verdicts) - _MOST_FACTORS
     told = []
     if more > 0:
-        sentence = tr("{count} more comparisons stand in the table, and in words under “Verdicts”.")
+        sentence = trn(
+            "{count} more comparison stands in the table, and in words under “Verdicts”.",
+            "{count} more comparisons stand in the table, and in words under “Verdicts”.",
+            more,
+        )
         if not verdicts:
-            sentence = tr("{count} more comparisons stand in the table.")
+            sentence = trn(
+                "{count} more comparison stands in the table.",
+                "{count} more comparisons stand in the table.",
+                more,
+            )
         told.append(sentence.format(count=more))
     if factors > 0 and verdicts:
-        told.append(tr("{count} more over all cells stand under “Verdicts”.").format(count=factors))
+        sentence = trn(
+            "{count} more over all cells stands under “Verdicts”.",
+            "{count} more over all cells stand under “Verdicts”.",
+            factors,
+        )
+        told.append(sentence.format(count=factors))
     if told:
         yield Text(TextRole.NOTE, " ".join(told))
 

@@ -114,6 +114,7 @@ class HeatFigure:
 
     def told_data(self) -> str:
         """Return a sentence a row."""
+        nothing = tr("nothing")
         told = []
         for name, cells in zip(self.rows, self.cells, strict=True):
             known = [
@@ -121,7 +122,7 @@ class HeatFigure:
                 for column, cell in zip(self.columns, cells, strict=True)
                 if cell.value is not None
             ]
-            told.append(f"{name}: {'; '.join(known) or tr('nothing')}.")
+            told.append(f"{name}: {'; '.join(known) or nothing}.")
         title = tr("{title}; rows: {down}, columns: {across}.")
         return " ".join([title.format(title=self.title, down=self.down, across=self.across), *told])
 

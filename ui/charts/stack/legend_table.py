@@ -207,8 +207,8 @@ class LegendTable(QWidget):
                 self.table.setItem(place, column, item)
 
     def _write_headings(self, curve: str, unit: str) -> None:
-        name = f"{curve} " if curve else ""
-        told = ("", tr("Name"), tr("Runs"), f"{name}{tr('mean')}", "p95", tr("last"), tr("Marks"))
+        mean = tr("{curve} mean").format(curve=curve) if curve else tr("mean")
+        told = ("", tr("Name"), tr("Runs"), mean, "p95", tr("last"), tr("Marks"))
         tips = (
             tr("Ticked lines are drawn"),
             tr("Click a name to see it alone, and again to see all"),

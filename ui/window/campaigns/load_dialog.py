@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.draft.servers import agreed_names, server_confirmations
@@ -37,10 +38,14 @@ Agreed = Callable[[tuple[str, ...]], None]
 
 
 class LoadDialog(QDialog):
-    """Looks at the servers and asks; window modal, and gone when it is closed.
+    """Tells where the campaign connects to, looks at the servers there and asks; gone when it is closed.
+
+    The folder of a campaign may be somebody else's, and libpq offers a server the password that it finds:
+    nothing is connected to before a person was told which.
 
     Attributes:
         servers: what was found there, and the fields for their names.
+        connect_: looks there.
         load: begins; enabled once every name was typed.
         told: what is being done, or why it cannot be asked.
 
@@ -56,16 +61,18 @@ class LoadDialog(QDialog):
         self.setWindowTitle(tr("Load servers"))
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.told = Text(
-            theme, tr("Looking for some seconds at what the servers are, and what others do there …")
-        )
+        self._servers = servers
+        self.told = Text(theme, _contact_words(servers))
         self.told.setTextFormat(Qt.TextFormat.PlainText)
         self.servers = ConfirmServers(theme)
         self.servers.typed.connect(self._on_typed)
+        self.connect_ = QPushButton(tr("C&onnect"))
+        self.connect_.setDefault(True)
+        self.connect_.clicked.connect(self._look)
         self.load = QPushButton(tr("&Load and measure"))
         self.load.setEnabled(False)
-        self.load.setDefault(True)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons.addButton(self.connect_, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.addButton(self.load, QDialogButtonBox.ButtonRole.AcceptRole)
         buttons.accepted.connect(self._on_accepted)
         buttons.rejected.connect(self.reject)
@@ -80,16 +87,29 @@ class LoadDialog(QDialog):
         self.resize(*_SIZE)
         self._typed: dict[str, str] = {}
         self._found: tuple[tuple[str, OpenServer], ...] = ()
+        self._op: BackgroundOp[tuple[tuple[str, OpenServer], ...]] | None = None
+        self.finished.connect(self._stop)
+
+    def _stop(self) -> None:
+        if self._op is not None:
+            self._op.cancel()
+
+    def _look(self) -> None:
+        self.connect_.setEnabled(False)
+        self.told.setText(tr("Looking for some seconds at what the servers are, and what others do there …"))
+        servers = self._servers
         self._op = BackgroundOp(lambda: look_at_servers(servers), self._take, self._fail).start()
-        self.finished.connect(lambda _result: self._op.cancel())
 
     def _take(self, found: tuple[tuple[str, OpenServer], ...]) -> None:
         self._found = found
+        self.connect_.hide()
+        self.load.setDefault(True)
         self.told.setText(tr("These servers will be loaded:"))
         self._show()
         next(iter(self.servers.fields.values())).setFocus()
 
     def _fail(self, error: FootingError) -> None:
+        self.connect_.setEnabled(True)
         self.told.setText(f"{error.message} {error.hint}".strip())
 
     def _on_typed(self, connection: str, typed: str) -> None:
@@ -104,6 +124,22 @@ class LoadDialog(QDialog):
     def _on_accepted(self) -> None:
         self.agreed.emit(agreed_names(server_confirmations(self._typed, self._found)))
         self.accept()
+
+
+def _contact_words(servers: Mapping[str, str]) -> str:
+    """Return where is connected to, a line each; what a campaign file says is foreign."""
+    lines = [tr("This campaign connects to:")]
+    for connection, ssh in servers.items():
+        lines.append(one_line(connection))
+        if ssh:
+            lines.append(tr("and asks its machine over ssh: {host}").format(host=one_line(ssh)))
+    lines.append(
+        tr(
+            "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
+            "those of ~/.pgpass by host."
+        )
+    )
+    return "\n".join(lines)
 
 
 class LoadConsent(QObject):

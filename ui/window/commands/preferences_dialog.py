@@ -173,8 +173,10 @@ class PreferencesDialog(QDialog):
         outer.addWidget(self.problem)
         outer.addWidget(self.buttons)
         width = self.fontMetrics().averageCharWidth() * 110
+        margins = outer.contentsMargins()
+        beside = margins.left() + margins.right() + area.verticalScrollBar().sizeHint().width()
         room = self.screen().availableSize()
-        needed = QSize(max(inner.sizeHint().width(), width), inner.sizeHint().height() + 4 * LARGE)
+        needed = QSize(max(inner.sizeHint().width() + beside, width), inner.sizeHint().height() + 4 * LARGE)
         self.resize(needed.boundedTo(room))
 
     def _name(self, form: QFormLayout, folder: QHBoxLayout) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import (
@@ -43,6 +44,26 @@ Group = tuple[str, str]
 def group_of(run: ListedRun) -> Group:
     """Return what tells the configuration of a run from every other one."""
     return folder_of(run), run.entry.configuration or run_name(run)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """Numbers of colours.
+
+    Attributes:
+        runs: of those that are chosen, by the path of their files.
+        groups: of configurations, also of those that were chosen once.
+    """
+
+    runs: dict[str, int]
+    groups: dict[Group, int]
+
+    def free_colour(self, group: Group, taken: set[int]) -> int:
+        """Return the colour that a configuration had, else the first that is free."""
+        remembered = self.groups.get(group)
+        if remembered is not None and remembered not in taken:
+            return remembered
+        return next(number for number in range(len(taken) + 1) if number not in taken)
 
 
 class LibraryModel(QAbstractListModel):
@@ -115,22 +136,32 @@ class LibraryModel(QAbstractListModel):
         if gone := [key for key in self._colours if not self.is_readable(key)]:
             self.choose([key for key in self._colours if key not in gone])
 
-    def choose(self, keys: Iterable[str]) -> None:
+    @property
+    def numbering(self) -> Numbering:
+        """Which colours runs and configurations have, and had."""
+        return Numbering(dict(self._colours), dict(self._remembered))
+
+    def choose(self, keys: Iterable[str], numbering: Numbering | None = None) -> None:
         """Choose exactly these runs; repeats of a configuration share a colour.
 
         A configuration keeps the colour that it had, if that is free; new ones are numbered in the order in
         which they were first measured, as on the live page.
+
+        Args:
+            keys: of the runs.
+            numbering: what they had; that of now where it is left out. Of runs that come one by one, as
+                their files are read, it is that of before the first: the order of reading is chance.
         """
         wanted = [key for key in dict.fromkeys(keys) if self.is_readable(key)]
-        before = self._colours
+        shown, had = self._colours, numbering or self.numbering
         groups = {key: self._group_of(key) for key in wanted}
-        colours = {groups[key]: before[key] for key in wanted if key in before}
+        colours = {groups[key]: had.runs[key] for key in wanted if key in had.runs}
         for key in sorted(wanted, key=self._when_measured):
             if groups[key] not in colours:
-                colours[groups[key]] = self._free_colour(groups[key], set(colours.values()))
+                colours[groups[key]] = had.free_colour(groups[key], set(colours.values()))
         self._colours = {key: colours[groups[key]] for key in wanted}
-        self._remembered |= colours
-        if before != self._colours:
+        self._remembered = had.groups | colours
+        if shown != self._colours:
             self._repaint()
             self.chosen_changed.emit()
 
@@ -156,12 +187,6 @@ class LibraryModel(QAbstractListModel):
 
     def _when_measured(self, key: str) -> float:
         return self._runs[key].entry.started or 0.0
-
-    def _free_colour(self, group: Group, taken: set[int]) -> int:
-        remembered = self._remembered.get(group)
-        if remembered is not None and remembered not in taken:
-            return remembered
-        return next(number for number in range(len(taken) + 1) if number not in taken)
 
     def _repaint(self) -> None:
         if self._rows:

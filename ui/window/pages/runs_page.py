@@ -165,6 +165,7 @@ class RunsPage(QWidget):
         self._problems: list[str] = []
         self._facts_timer = QTimer(self, singleShot=True, interval=0)
         self.model = LibraryModel(self)
+        self._numbering = self.model.numbering  # of before what is asked for came, little by little
         self.library = LibraryPanel(self.model, theme)
         self.charts = ChartArea(theme)
         self.facts = FactsPanel(theme)
@@ -221,9 +222,9 @@ class RunsPage(QWidget):
                 tr("Gone from the charts, because the file was removed: {names}.").format(names=names)
             )
         if self._folder_when_read and complete:
-            self._asked = self.model.paths_in(self._folder_when_read)
-            self._folder_when_read = ""
-        if self._asked:
+            folder, self._folder_when_read = self._folder_when_read, ""
+            self.choose(self.model.paths_in(folder))
+        elif self._asked:
             self._choose_asked()
         elif any(run.entry.path in self.model.chosen for run in runs):
             self._load()
@@ -235,6 +236,7 @@ class RunsPage(QWidget):
     def choose(self, paths: Iterable[str]) -> None:
         """Show these runs and no others, as soon as the list has them."""
         self._asked = tuple(paths)
+        self._numbering = self.model.numbering
         self._choose_asked()
 
     def choose_campaign(self, path: str) -> None:
@@ -259,7 +261,7 @@ class RunsPage(QWidget):
         asked = self._asked
         there = [path for path in asked if self.model.run(path) is not None]
         if there:
-            self.model.choose(there)
+            self.model.choose(there, self._numbering)
             if self._focus not in there:
                 self.library.focus_run(there[0])
         self._asked = asked if len(there) < len(asked) else ()

@@ -257,6 +257,12 @@ HELP_TEXTS: Final = {
             "A server that runs here already is not touched."
         )
     ),
+    "postgresql.existing": Help(
+        tr(
+            "pgbench of these programs loads the server that already runs. It has to be of its major version "
+            "or a later one; the server itself stays as it is."
+        )
+    ),
     "postgresql.preset": Help(
         tr(
             "A preset is a list of settings with reasons. Configurations of a campaign get the same values, "

@@ -174,7 +174,8 @@ def text_of(row: DiskRow, column: DiskColumn) -> str:
         case DiskColumn.SIZE:
             return format_size(disk.identity.size_bytes)
         case DiskColumn.KIND:
-            return f"{disk.bus.upper() or tr('unknown')}\n{rotation(disk)}"
+            bus = disk.bus.upper() or tr("unknown")
+            return f"{bus}\n{rotation(disk)}"
 
 
 def _spoken(row: DiskRow, column: DiskColumn) -> str:

@@ -91,7 +91,8 @@ class MadeEditor(QWidget):
         self.options.show_options(spec_of(made), page)
         words = tr("Chosen against the defaults: {options}").format(options=changed_words(page))
         risks = dict.fromkeys(risk for _, _, risk in page.unsafe)
-        told = [f"⚠ {tr('UNSAFE')}: {risk}" for risk in risks]
+        sentence = tr("⚠ UNSAFE: {risk}")
+        told = [sentence.format(risk=risk) for risk in risks]
         self.unsafe.setText("\n".join((words, *told) if told else ()))
         self.unsafe.setVisible(bool(told))
 

@@ -20,13 +20,13 @@ from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
-from app.draft.fields.state import Step
+from app.draft.fields.state import Step, first_values
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
 from app.postgres.settings import Origin, Setting
 from ui.theme import Theme
 from ui.widgets.columns import Columns
-from ui.widgets.fields import Choice, Field, combo_box, line_edit, set_row_enabled, text_box
+from ui.widgets.fields import HELP, Choice, Field, combo_box, line_edit, set_row_enabled, text_box
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
@@ -122,6 +122,11 @@ class PostgresPage(Page):
         self.checksums = QCheckBox(tr("Data chec&ksums"))
         self.table = SettingsTable(theme)
         self.unsafe = Text(theme, role="warning")
+        words = tr(
+            "The server is as it is: version, settings and checksums are its own. What is set here counts "
+            "for sessions of pgFooting's database there; what needs a restart or a superuser is refused."
+        )
+        self.as_it_is = Text(theme, words, role="muted")
         self._unusable = Text(theme, role="muted")
         self.fields = {
             _INSTALLATION: Field(theme, tr("&PostgreSQL:"), self.installation, _INSTALLATION),
@@ -130,7 +135,7 @@ class PostgresPage(Page):
         }
         self._folder_field = Field(theme, tr("&Folder of the programs:"), self.folder, _INSTALLATION)
         self._table_field = Field(theme, tr("What the server &gets, and why:"), self.table, "table")
-        checksums = Choice(
+        self._checksums_field = Choice(
             theme,
             self.checksums,
             tr("Damage is noticed when a page is read. On by default since PostgreSQL 18."),
@@ -138,12 +143,13 @@ class PostgresPage(Page):
         )
         choices = Columns((self.fields[_INSTALLATION], self.fields[_PRESET]), 36)
         for widget in (
+            self.as_it_is,
             choices,
             self._folder_field,
             self._unusable,
             self.fields[_SETTINGS],
             self.unsafe,
-            checksums,
+            self._checksums_field,
             self._table_field,
         ):
             self.layout_.addWidget(widget)
@@ -212,6 +218,7 @@ class PostgresPage(Page):
         if self._shown is not self.draft.environment:
             self.load()
             return
+        is_theirs = self._show_whose()
         preset = PRESETS.get(self.draft.parts.values[_PRESET])
         self._folder_field.setVisible(self.installation.currentData() == _OTHER)
         self.fields[_PRESET].set_note(preset.description if preset else "")
@@ -223,7 +230,7 @@ class PostgresPage(Page):
                 )
             )
             self.table.show_settings(known.settings)
-        self._table_field.setVisible(known is not None)
+        self._table_field.setVisible(known is not None and not is_theirs)
         risks = known.unsafe if known else ()
         sentence = tr("⚠ UNSAFE: {name} = {value}: {risk}. The runs are marked so everywhere.")
         self.unsafe.setText(
@@ -231,6 +238,22 @@ class PostgresPage(Page):
         )
         self.unsafe.setVisible(bool(risks))
         super().refresh()
+
+    def _show_whose(self) -> bool:
+        """Show what is to be chosen; return whether only servers that already run are measured.
+
+        Of those nothing is chosen but pgbench. What was chosen before and is refused there stays in sight.
+        """
+        is_theirs, values, usual = (
+            self.draft.parts.is_only_on_servers,
+            self.draft.parts.values,
+            first_values(),
+        )
+        self.as_it_is.setVisible(is_theirs)
+        for key, field in ((_PRESET, self.fields[_PRESET]), (_CHECKSUMS, self._checksums_field)):
+            field.setVisible(not is_theirs or values[key] != usual[key])
+        self.installation.setProperty(HELP, "postgresql.existing" if is_theirs else _INSTALLATION)
+        return is_theirs
 
     def _on_installation(self) -> None:
         if self.is_loading:
