@@ -277,5 +277,6 @@ def test_no_field_is_behind_the_edge_when_it_opens_in_a_language_of_long_words(
     dialog = open_dialog(qtbot)
     (area,) = dialog.findChildren(QScrollArea)
     inner = area.widget()
+    assert inner is not None
     assert inner.sizeHint().width() > dialog.fontMetrics().averageCharWidth() * 110, "nothing is shown by it"
     assert area.horizontalScrollBar().maximum() == 0
