@@ -83,7 +83,7 @@ def find_unshown(
             (Limit.NO_DEVICE, _without_device(told, environment)),
             (Limit.FRESH_FILESYSTEM, _fresh_filesystem(told)),
             (Limit.FRESH_SSD, _fresh_ssd(told, facts)),
-            (Limit.VIRTUAL, _elsewhere(told) or _virtual(environment)),
+            (Limit.VIRTUAL, _elsewhere(told, environment) or _virtual(environment)),
             (Limit.CLOSED_LOOP, _closed_loop(told)),
             (Limit.SHORT, _short(shape)),
             (Limit.ONE_WORKLOAD, _one_workload(told)),
@@ -129,7 +129,7 @@ _MINUTES_FROM_S: Final = 120
 
 
 def _fits_in_memory(told: RunMetadata, environment: EnvironmentFacts) -> str:
-    if _without_device(told, environment) or _elsewhere(told):
+    if _without_device(told, environment) or _elsewhere(told, environment):
         return ""
     data, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
     memory = environment.memory_bytes
@@ -150,9 +150,10 @@ def _without_device(told: RunMetadata, environment: EnvironmentFacts) -> str:
     return tr("any storage (the data lay in memory)")
 
 
-def _elsewhere(told: RunMetadata) -> str:
-    """Say that a server was not started here: this machine's memory and hardware are pgbench's."""
-    if known(told.target.kind, "") != ServerTarget.kind:
+def _elsewhere(told: RunMetadata, environment: EnvironmentFacts) -> str:
+    """Say that a server's machine was not asked: the memory and hardware that are known are pgbench's."""
+    is_asked = bool(environment.reached.over) and not environment.reached.reason
+    if known(told.target.kind, "") != ServerTarget.kind or is_asked:
         return ""
     return tr("the machine of the server (its disks, memory and caches are not known)")
 

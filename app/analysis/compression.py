@@ -34,19 +34,21 @@ FIRST_THAT_ALLOCATES: Final = 16
 _GUESSING: Final = "compress="
 _MOUNT_OPTIONS: Final = (_GUESSING, "compress-force=")
 _PROPERTY: Final = "compression"
-_OFF: Final = frozenset({"", "off", "none", "no", "0"})
+_OFF: Final = frozenset({"", "off", "none", "no", "0", "autozero"})
+"""HAMMER2's autozero leaves blocks of zeros out and compresses nothing."""
 
 
 def compression_in_effect(environment: EnvironmentFacts) -> str:
     """Return how the filesystem of the data is set to compress, such as ``compress=zstd:3``; empty for not.
 
-    Told by the mount (btrfs) or the dataset (ZFS); f2fs compresses only what is asked for file by file.
+    Told by the mount (btrfs), the dataset (ZFS) or the folder (HAMMER2); f2fs compresses only what is asked
+    for file by file.
     """
     for option in environment.mount_options:
         if option.startswith(_MOUNT_OPTIONS) and option.partition("=")[2] not in _OFF:
             return option[:MOST_CHARACTERS]
-    value = environment.dataset.get(_PROPERTY)
-    if isinstance(value, str) and value.lower() not in _OFF:
+    value = environment.dataset.get(_PROPERTY) or environment.told.get(_PROPERTY)
+    if isinstance(value, str) and value.lower().partition(":")[0] not in _OFF:
         return f"{_PROPERTY}={value}"[:MOST_CHARACTERS]
     return ""
 

@@ -26,6 +26,7 @@ from app.domain.text import tr
 from app.hosts.host import ROOT_STEP
 from app.library.entries import effective_state
 from app.runfile.disturbance import Disturbances, marks_of, read_disturbances
+from app.runfile.kept import KeptByFile
 from app.runfile.metadata.environment import (
     MOST_CHARACTERS,
     counted_devices,
@@ -33,6 +34,7 @@ from app.runfile.metadata.environment import (
     read_environment_facts,
 )
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
+from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
@@ -42,7 +44,7 @@ from app.runfile.writer import Json
 _ROOT: Final = "root"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class RunFacts:
     """One run in words.
 
@@ -204,6 +206,15 @@ def read_run_facts(path: Path) -> RunFacts:
             compression=compression_in_effect(environment),
             compressibility=or_none(told.workload.compressibility),
         )
+
+
+kept_run_facts: Final = KeptByFile(read_run_facts, most=400)
+"""The same for pages that ask again, with the figures that were computed of them."""
+
+
+def is_elsewhere(run: RunFacts) -> bool:
+    """Whether a run was on a server that already ran."""
+    return any(kind == EXISTING_SERVER for kind, _ in run.marks)
 
 
 def _executed(run: RunFile) -> tuple[CommandRecord, ...]:

@@ -8,6 +8,7 @@ remembering it: `LABELS` may call it more nicely than its name.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -24,11 +25,11 @@ from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_duration, format_size
-from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
+from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
 from app.runfile.metadata.server_metadata import ServerMetadata
-from app.runfile.metadata.typed_json import NotKnown, or_none
+from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.metadata.workload_metadata import ScriptMetadata
 from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
 
@@ -55,6 +56,9 @@ PLAN: Final = tr("how the storage was made")
 SETTINGS: Final = tr("server settings")
 
 KIND: Final = tr("kind")
+IDENTIFIER: Final = tr("system identifier")
+"""Name of the property that tells one cluster of PostgreSQL from every other one."""
+
 ROUND_TRIP: Final = tr("round trip of the network")
 PATH: Final = tr("path")
 
@@ -106,6 +110,20 @@ _ZFS_PROPERTIES: Final = (
 )
 """Properties of a dataset that somebody chooses; the others are sizes and names."""
 
+_TOLD: Final = {
+    "made_with": tr("filesystem made with"),
+    "format_version": tr("version of the filesystem's format"),
+    "compression": tr("filesystem compresses with"),
+    "check": tr("filesystem checks with"),
+}
+"""What tools of other systems tell of a filesystem, see `app.runfile.metadata.environment.TOLD`."""
+
+_NO_MATTER: Final = re.compile(
+    r"(?:lc|log|ssl|unix_socket|krb|bonjour|default_text_search|dynamic_shared_memory)_.*|ssl|port|cluster_name"
+    r"|listen_addresses|DateStyle|TimeZone|.*_file"
+)
+"""Settings of a server that was not started here which tell where and for whom it is, not how fast."""
+
 _DIGEST_LENGTH: Final = 12
 
 
@@ -121,6 +139,8 @@ class Property:
         is_known: whether the file tells it.
         part: name of the property that is not known of a file that tells nothing of this kind.
         within: name of the property without which this one means nothing; empty for none.
+        measured: what was measured, which never comes out twice the same; None for what is exact. It differs
+            where one is more than twice another and the two are apart by more than 0.1.
     """
 
     topic: str
@@ -130,6 +150,7 @@ class Property:
     is_known: bool = True
     part: str = ""
     within: str = ""
+    measured: float | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -174,7 +195,10 @@ def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Ite
     """
     yield from _target(run.target, environment)
     yield from _workload(run)
-    yield from _postgresql(run)
+    if isinstance(run.target.server, ServerMetadata):
+        yield from _postgresql_elsewhere(run, environment)
+    else:
+        yield from _postgresql(run)
     yield from _settings(run)
     if environment is not None:
         reached = environment.reached
@@ -207,17 +231,7 @@ def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Ite
     yield from _given(TARGET, tr("RAID"), target.raid)
     if environment is None or not environment.in_memory:
         yield from _given(TARGET, PATH, target.path)
-    if environment is not None and environment.filesystem:
-        yield Property(TARGET, tr("filesystem"), environment.filesystem)
-    elif isinstance(plan, StoragePlan):
-        yield Property(TARGET, tr("filesystem"), plan.data.filesystem)
-    elif environment is not None:
-        yield from _found(TARGET, tr("filesystem"), "", is_key=True)
-    if environment is not None:
-        yield from _found(TARGET, tr("mount options"), ",".join(environment.mount_options))
-        told = environment.dataset
-        pairs = (f"{name}={value_words(told[name])}" for name in _ZFS_PROPERTIES if name in told)
-        yield from _found(TARGET, tr("dataset"), ", ".join(pairs))
+    yield from _filesystem(plan, environment)
     yield from _limits(target)
     if isinstance(target.server, ServerMetadata):
         yield from _server(target.server)
@@ -229,21 +243,42 @@ def _target(target: TargetMetadata, environment: EnvironmentFacts | None) -> Ite
         yield from _found(TARGET, tr("device {name}").format(name=device.name), device.words)
 
 
+def _filesystem(
+    plan: StoragePlan | NotKnown | None, environment: EnvironmentFacts | None
+) -> Iterator[Property]:
+    """Yield what the data lies on, and what is set there."""
+    if environment is None:
+        if isinstance(plan, StoragePlan):
+            yield Property(TARGET, tr("filesystem"), plan.data.filesystem)
+        return
+    planned = plan.data.filesystem if isinstance(plan, StoragePlan) else ""
+    yield from _found(TARGET, tr("filesystem"), environment.filesystem or planned, is_key=True)
+    yield from _found(TARGET, tr("mount options"), ",".join(environment.mount_options))
+    told = environment.dataset
+    pairs = (f"{name}={value_words(told[name])}" for name in _ZFS_PROPERTIES if name in told)
+    yield from _found(TARGET, tr("dataset"), ", ".join(pairs))
+    for name, label in _TOLD.items():
+        yield from _found(TARGET, label, environment.told.get(name, ""))
+
+
 def _server(server: ServerMetadata) -> Iterator[Property]:
     """Yield what a server that was not started here told of itself."""
-    trip = server.round_trip_ms
+    if server.system_identifier == "":
+        yield Property(TARGET, IDENTIFIER, "", is_shown=False, is_known=False)
     rows = (
         (tr("server"), server.host_name),
         (tr("cluster name"), server.cluster_name),
-        (tr("system identifier"), server.system_identifier),
+        (IDENTIFIER, server.system_identifier),
         (tr("role"), server.user_name),
         (tr("TLS"), server.tls or tr("none")),
         (tr("pg_monitor"), server.has_monitor),
-        (ROUND_TRIP, None if trip is None else tr("{time:.2f} ms").format(time=trip)),
         (tr("room"), server.room_bytes),
     )
     for name, value in rows:
         yield from _given(TARGET, name, value, "room_bytes" if value is server.room_bytes else "")
+    trip = server.round_trip_ms
+    if trip is not None:
+        yield Property(TARGET, ROUND_TRIP, tr("{time:.2f} ms").format(time=trip), measured=trip)
 
 
 def _limits(target: TargetMetadata) -> Iterator[Property]:
@@ -424,6 +459,26 @@ def _postgresql(run: RunMetadata) -> Iterator[Property]:
         yield from _given(POSTGRESQL, _label(each.name), getattr(run.postgresql, each.name), each.name)
 
 
+def _postgresql_elsewhere(run: RunMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:
+    """Yield what a server that was not started here is: as it says, because nobody chose it."""
+    yield from _given(POSTGRESQL, _label("version"), run.installation.version)
+    yield from _given(POSTGRESQL, PGBENCH, run.pgbench_version)
+    if environment is None:
+        return
+    settings = environment.server_settings
+    page, checksums = environment.page_bytes, settings.get(DATA_CHECKSUMS)
+    for name, value in (
+        ("sha256", environment.server_version),
+        ("block_size", "" if page is None else value_words(page, "block_size")),
+        ("checksums", {"on": value_words(True), "off": value_words(False)}.get(checksums or "", "")),  # noqa: FBT003
+    ):
+        yield from _found(POSTGRESQL, _label(name), value, is_key=True)
+    chosen = {each.name for each in known(run.settings, ())}
+    for name, value in settings.items():
+        if name != DATA_CHECKSUMS and name not in chosen and not _NO_MATTER.fullmatch(name):
+            yield Property(SETTING, name, value[:MOST_CHARACTERS])
+
+
 def _settings(run: RunMetadata) -> Iterator[Property]:
     if isinstance(run.settings, NotKnown):
         yield Property(SETTING, SETTINGS, "", is_shown=False, is_known=False)
@@ -453,6 +508,6 @@ def _machine(topic: str, environment: EnvironmentFacts) -> Iterator[Property]:
         (tr("kernel"), environment.kernel, True),
         (tr("distribution"), environment.distribution, False),
         (tr("virtual machine"), environment.virtual_machine, False),
-        (tr("asked over"), environment.reached.words, False),
+        (tr("asked over"), environment.reached.way, False),
     ):
         yield from _found(topic, name, value, is_key=is_key)

@@ -15,8 +15,8 @@ from itertools import chain
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import WORKLOAD
-from app.comparison.differences import what_differs
+from app.analysis.properties import WORKLOAD, Property
+from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.wording import NOT_INTERLEAVED, describe_briefly, format_difference, format_interval
 from app.domain.text import tr
@@ -32,6 +32,7 @@ from app.statistics.verdict import (
 )
 
 _FIRST: Final = 0
+_MOST_NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,13 @@ class Anchors:
         references: each configuration that ran in the first one's campaign and in another, and that something
             rests on, or would if there were anything else.
         disagreeing: pairs of references that changed by different factors: nothing rests on either.
+        near: why what has one name in both is no reference, a sentence each.
     """
 
     by_group: Mapping[int, Anchor] = field(default_factory=dict)
     references: tuple[Anchor, ...] = ()
     disagreeing: tuple[tuple[Anchor, Anchor], ...] = ()
+    near: tuple[str, ...] = ()
 
 
 def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
@@ -116,7 +119,8 @@ def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
                     by_group[place] = anchor
                     used.append(anchor)
         references += dict.fromkeys(used)
-    return Anchors(by_group, tuple(references), tuple(disagreeing))
+    near = tuple(dict.fromkeys(_why_no_reference(groups)))
+    return Anchors(by_group, tuple(references), tuple(disagreeing), near)
 
 
 def _preference(groups: Sequence[AnchoredGroup], anchor: Anchor) -> tuple[bool, bool, int, int, int]:
@@ -139,6 +143,38 @@ def _references(groups: Sequence[AnchoredGroup], campaign: str) -> Iterator[Anch
             if all(what_differs(runs).are_repeats for runs in same):
                 reference = ReferenceRuns(groups[one].tps, groups[other].tps)
                 yield Anchor(one, other, compare_reference(reference))
+
+
+def _why_no_reference(groups: Sequence[AnchoredGroup]) -> Iterator[str]:
+    """Yield why what has one name in the first group's campaign and in another is no reference: sentences."""
+    here = [group for group in groups if group.campaign == groups[_FIRST].campaign and group.runs]
+    there = [group for group in groups if group.campaign != groups[_FIRST].campaign and group.runs]
+    for one in here:
+        for other in there:
+            if one.runs[0].configuration == other.runs[0].configuration and (why := _why_none(one, other)):
+                sentence = tr("“{name}” is in both campaigns, but no reference: {why}.")
+                yield sentence.format(name=one.runs[0].configuration, why=why)
+
+
+def _why_none(one: AnchoredGroup, other: AnchoredGroup) -> str:
+    """Return why two groups are no reference, a clause; empty where they are one."""
+    found = what_differs((*one.runs, *other.runs))
+    if found.differences:
+        return tr("it differs in {names}").format(names=_names(found.differences))
+    if found.not_known:
+        return tr("nobody knows whether it stayed as it was in {names}").format(names=_names(found.not_known))
+    if not (_is_repeated(one) and _is_repeated(other)):
+        return tr("in one of them it has fewer than {runs} runs").format(runs=RUNS_FOR_A_REFERENCE)
+    return ""
+
+
+def _names(items: Sequence[PropertyDifference | Property]) -> str:
+    """Return the names of the first few properties."""
+    told = [f"{each.topic}: {each.name}" for each in items[:_MOST_NAMED]]
+    names = ", ".join(told)
+    if len(items) > _MOST_NAMED:
+        return tr("{names} and {count} more").format(names=names, count=len(items) - _MOST_NAMED)
+    return names
 
 
 def _is_repeated(group: AnchoredGroup) -> bool:

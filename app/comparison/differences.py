@@ -13,6 +13,10 @@ from app.domain.text import tr
 _MOST_NAMED: Final = 8
 """Of what is not known, in a sentence."""
 
+_ALIKE_RATIO: Final = 2.0
+_ALIKE_APART: Final = 0.1
+"""Of what was measured, such as the round trip of a network: no more apart than this is no difference."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -75,7 +79,7 @@ def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
         having = [item for table in tables if (item := table.get(key)) is not None]
         if not any(item.is_shown for item in having) and all(item.is_known for item in having):
             continue
-        if _follows(having, tables):
+        if _follows(having, tables) or (len(having) == len(tables) and _is_measured_alike(having)):
             continue
         values = [_value(table, key, having[0]) for table in tables]
         if len({value for value in values if value is not None}) > 1:
@@ -97,6 +101,15 @@ def _follows(having: Sequence[Property], tables: Sequence[Mapping[tuple[str, str
     return (
         bool(item.within) and is_one_value and any(not {item.key, whole} & table.keys() for table in tables)
     )
+
+
+def _is_measured_alike(having: Sequence[Property]) -> bool:
+    """Whether all values were measured, and are as near to each other as such values are."""
+    values = [item.measured for item in having if item.measured is not None]
+    if len(values) < len(having):
+        return False
+    least, most = min(values), max(values)
+    return most <= _ALIKE_RATIO * least or most - least <= _ALIKE_APART
 
 
 def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: Property) -> str | None:

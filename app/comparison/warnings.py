@@ -7,8 +7,9 @@ from typing import Final
 
 from app.analysis.cannot_show import Limit
 from app.analysis.compression import ratio_words
+from app.analysis.facts import is_elsewhere
 from app.analysis.labels import one_line
-from app.analysis.properties import DATA_SET, PGBENCH
+from app.analysis.properties import DATA_SET, IDENTIFIER, PGBENCH, TARGET
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
@@ -16,7 +17,7 @@ from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import how_disturbed
 from app.comparison.overall.sequential import describe_design
 from app.comparison.warmup_truncation import describe_cut
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 from app.domain.units import format_duration
 from app.runfile.metadata.environment import MOST_NAMED
 from app.runfile.metadata.run_metadata import IMPORTED
@@ -27,12 +28,16 @@ _LONGER_BY: Final = 1.5
 _LONGEST: Final = 60
 _MOST_NAMES: Final = 6
 _MOST_REMARKS: Final = 12
+_MOST_NEAR: Final = 3
 
 _MACHINE: Final = tr("Machine")
 _POSTGRESQL: Final = tr("PostgreSQL")
 _WORKLOAD: Final = tr("Workload")
 
 _SENTENCES: Final = {
+    (TARGET, IDENTIFIER): tr(
+        "The servers are different clusters of PostgreSQL, or one that was made anew in between ({values})."
+    ),
     (_MACHINE, tr("processor")): tr("They are of different machines ({values})."),
     (_MACHINE, tr("CPUs")): tr("They had different numbers of CPUs ({values})."),
     (_MACHINE, tr("memory")): tr("The machines had different memory ({values})."),
@@ -168,16 +173,29 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
             "They are of different campaigns and were not interleaved: whatever else changed between them is"
             " part of every difference, so that there is no verdict between them."
         )
-        way_out = tr("A configuration that ran unchanged in both, at least {runs} times in each, allows one.")
-        more = "" if anchors.disagreeing else f" {way_out.format(runs=RUNS_FOR_A_REFERENCE)}"
-        yield f"{sentence}{more}"
+        yield sentence if anchors.disagreeing else f"{sentence} {_way_out(comparison)}"
     elif lacking:
         sentence = tr(
             "There is no verdict on {names}: what changed between the campaigns is part of the difference,"
             " and no reference tells how much."
         )
         yield sentence.format(names=_some([names[place] for place in lacking]))
+    if lacking:
+        yield from anchors.near[:_MOST_NEAR]
     yield from describe_anchors(anchors, names)
+
+
+def _way_out(comparison: RunComparison) -> str:
+    """Return what would allow a verdict between campaigns."""
+    told = tr("A configuration that ran unchanged in both, at least {runs} times in each, allows one.")
+    way_out = told.format(runs=RUNS_FOR_A_REFERENCE)
+    if not any(is_elsewhere(run.facts) for run in comparison.runs):
+        return way_out
+    more = tr(
+        "Where a server's storage is made anew between campaigns it is a second server on that machine, "
+        "whose storage stays as it is; “{command} recipes lentfer-2009” tells how."
+    )
+    return f"{way_out} {more.format(command=CALLED)}"
 
 
 def _of_sources(comparison: RunComparison) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from app.domain.campaign.configuration import Campaign, DataSet, MemoryTarget
+from app.domain.campaign.configuration import Campaign, DataSet, MemoryTarget, ServerTarget
 from app.domain.campaign.design import Design
 from app.domain.text import CALLED, tr, trn
 from app.domain.units import format_size
@@ -139,7 +139,9 @@ def _bringing_sentences(resolved: ResolvedCampaign, found: TemplatesFound | None
     if not is_copied(resolved):
         told = tr("Loading takes about {time} in all, before {runs}.")
         first = told.format(time=roughly(loading_s), runs=_runs(runs))
-        if loading_s - once_s - copying_s < _WORTH_TELLING_S:
+        targets = [each.configuration.target for each in resolved.configurations.values()]
+        on_server = any(isinstance(target, ServerTarget) for target in targets)  # nothing is copied there
+        if on_server or loading_s - once_s - copying_s < _WORTH_TELLING_S:
             return (first,)
         could = tr("Made once and copied (page “Workload”) it would be about {time}.")
         return (f"{first} {could.format(time=roughly(once_s + copying_s))}",)

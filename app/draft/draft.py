@@ -25,7 +25,7 @@ from app.domain.text import tr
 from app.draft.builder import ValidationResult, build
 from app.draft.disks.alternatives import Alternative, made_by, short_name
 from app.draft.disks.commands import making_lines, plan_of
-from app.draft.disks.confirmation import confirmation_problems
+from app.draft.disks.confirmation import confirmation_problems, forget_confirmations
 from app.draft.disks.layout import DrawnGroup, draw
 from app.draft.disks.problems import cell_problems, storage_problems
 from app.draft.disks.table import InspectionResult, StorageFacts
@@ -44,7 +44,7 @@ from app.draft.machine_answers import (
     TrustQuestion,
 )
 from app.draft.machine_questions import Inquiry, describe_question, server_questions
-from app.draft.servers import ServerConfirmation, load_problems, server_confirmations
+from app.draft.servers import ServerConfirmation, agreed_names, load_problems, server_confirmations
 from app.draft.trust import Agreement, agreement_problems
 from app.execution.resolve import ResolvedCampaign
 from app.execution.run_description import describe_configuration
@@ -270,7 +270,16 @@ class CampaignDraft:
         """Return the servers of others that were looked at, with what was typed for each."""
         answers = ((each.connection, self._result(each)) for each in server_questions(self.built.campaign))
         found = ((name, cast("OpenServer", result)) for name, result in answers if result is not None)
-        return server_confirmations(self.parts, found)
+        return server_confirmations(self.parts.loaded, found)
+
+    def agreed_servers(self) -> tuple[str, ...]:
+        """Return the names of the servers of others that a person agreed to load."""
+        return agreed_names(self.server_confirmations())
+
+    def forget_confirmations(self) -> None:
+        """Want serial numbers and names of servers typed anew: what they confirmed has begun."""
+        forget_confirmations(self.parts.disks)
+        self.parts.loaded.clear()
 
     # --- the list of configurations
 

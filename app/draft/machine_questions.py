@@ -11,7 +11,6 @@ from app.domain.campaign.configuration import (
     Configuration,
     FolderTarget,
     MemoryTarget,
-    ServerTarget,
     Target,
     Workload,
 )
@@ -34,6 +33,7 @@ from app.draft.machine_answers import (
     TrustQuestion,
 )
 from app.execution.resolve import ResolvedCampaign
+from app.execution.servers import servers_of
 from app.postgres.pgbench.scale import ScaleChoice, resolve_scale
 
 _FIELDS: Final[dict[type[FootingError], str]] = {
@@ -56,11 +56,7 @@ def describe_question(resolved: ResolvedCampaign | None) -> DescribeQuestion | N
 
 def server_questions(campaign: Campaign | None) -> tuple[ServerQuestion, ...]:
     """Return a question for each server that already runs."""
-    targets = [each.target for each in campaign.configurations] if campaign is not None else []
-    found: dict[str, str] = {}
-    for each in targets:
-        if isinstance(each, ServerTarget):
-            found[each.connection] = found.get(each.connection, "") or each.ssh
+    found = servers_of(campaign) if campaign is not None else {}
     return tuple(ServerQuestion(connection, ssh) for connection, ssh in found.items())
 
 

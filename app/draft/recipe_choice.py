@@ -1,18 +1,24 @@
-"""A recipe chosen by its question: which of the ticked disks it takes, and what becomes of it here."""
+"""A recipe chosen by its question: which of the ticked disks or servers it takes, what becomes of it here."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import Final
 
 from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.recipes.adapt import Adapted, left_out_sentences, with_remarks
 from app.campaign_file.recipes.find import Recipe
-from app.campaign_file.recipes.left_out import adapt_recipe
+from app.campaign_file.recipes.left_out import RecipePlaces, adapt_recipe
+from app.campaign_file.recipes.on_servers import NamedServer, server_steps
+from app.domain.campaign.configuration import ServerTarget
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import DraftParts
+from app.draft.fields.state import DraftParts, Place
 from app.draft.trust import refuse_programs
 from app.process.starter import Account
+
+_SERVERS: Final = frozenset({Place.SERVER, Place.OTHER_SERVER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +29,21 @@ class RecipeChoice:
         recipe: which one.
         quick: its quick variant.
         disks: those that are ticked, in the order of members.
+        servers: those that already run and are ticked.
+        wants_servers: whether it is measured on them: one is ticked, no spare disks are, and it can be.
     """
 
     recipe: Recipe
     quick: bool = False
     disks: tuple[str, ...] = ()
+    servers: tuple[NamedServer, ...] = ()
+    wants_servers: bool = False
 
     @property
     def obstacle(self) -> str:
         """Why it cannot be taken; empty where it can."""
+        if self.wants_servers:
+            return "" if self.servers else tr("Say below how the server is reached, to measure it there.")
         missing = self.recipe.head.disks - len(self.disks)
         if missing <= 0:
             return ""
@@ -39,7 +51,11 @@ class RecipeChoice:
             "Spare disks wanted: {least}, ticked: {count}. Tick “Spare disks” below, choose them on the "
             "next page, and come back."
         )
-        return message.format(least=self.recipe.head.disks, count=len(self.disks))
+        told = message.format(least=self.recipe.head.disks, count=len(self.disks))
+        if self.recipe.head.server is None:
+            return told
+        other = tr("Or tick “An existing server”, to measure it on a filesystem that is there.")
+        return f"{told} {other}"
 
     @property
     def description(self) -> str:
@@ -51,6 +67,41 @@ class RecipeChoice:
         if self.quick and head.quick is not None:
             told.append(tr("What the quick variant cannot show: {what}").format(what=head.quick.cannot_show))
         return " ".join(told)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What its owner prepares on a server, step by step; empty where it is measured on none."""
+        return _steps(self.recipe) if self.wants_servers else ()
+
+
+@cache
+def _steps(recipe: Recipe) -> tuple[str, ...]:
+    return server_steps(recipe.name, read_campaign_file(recipe.path).campaign, recipe.head)
+
+
+def recipe_choice(draft: CampaignDraft, recipe: Recipe, *, quick: bool) -> RecipeChoice:
+    """Return what a recipe would be measured on: what is ticked in a draft.
+
+    Args:
+        draft: of the wizard.
+        recipe: which one.
+        quick: its quick variant is wanted, where it has one.
+    """
+    parts = draft.parts
+    chosen, targets = parts.chosen(), draft.built.targets
+    on_server = any(each.place in _SERVERS for each in chosen)
+    servers = (
+        NamedServer(each.name, target)
+        for at, each in enumerate(chosen)
+        if each.place in _SERVERS and isinstance(target := targets.get(at), ServerTarget)
+    )
+    return RecipeChoice(
+        recipe,
+        quick and recipe.head.quick is not None,
+        ticked_disks(parts),
+        tuple(servers),
+        wants_servers=on_server and not parts.on_disks() and recipe.head.server is not None,
+    )
 
 
 def ticked_disks(parts: DraftParts) -> tuple[str, ...]:
@@ -72,8 +123,10 @@ def draft_of_recipe(choice: RecipeChoice, account: Account) -> tuple[CampaignDra
     """
     file = read_campaign_file(choice.recipe.path)
     refuse_programs(file)
-    disks = choice.disks if choice.recipe.head.disks else ()
-    adapted: Adapted = adapt_recipe(file, disks, quick=choice.quick, account=account, most_used=True)
+    servers = choice.servers if choice.wants_servers else ()
+    disks = choice.disks if choice.recipe.head.disks and not servers else ()
+    places = RecipePlaces(disks, most_used=True, servers=servers)
+    adapted: Adapted = adapt_recipe(file, places, quick=choice.quick, account=account)
     # What a quick variant cannot show is not kept: its fields may be changed, and then it would be wrong.
     return CampaignDraft.of(with_remarks(adapted, file.head, quick=False)), left_out_sentences(
         adapted.left_out

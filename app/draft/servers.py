@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.draft.fields.state import DraftParts
 from app.execution.servers import OpenServer
 from app.postgres.existing.words import made_sentence
 
@@ -40,19 +39,19 @@ class ServerConfirmation:
 
 
 def server_confirmations(
-    parts: DraftParts, found: Iterable[tuple[str, OpenServer]]
+    typed: Mapping[str, str], found: Iterable[tuple[str, OpenServer]]
 ) -> tuple[ServerConfirmation, ...]:
     """Return every server of the campaign that was looked at.
 
     Args:
-        parts: what was typed.
+        typed: what was typed, by connection.
         found: connection and what was found there.
     """
     return tuple(
         ServerConfirmation(
             connection,
             server.address.name,
-            parts.loaded.get(connection, ""),
+            typed.get(connection, ""),
             server.rows,
             (made_sentence(server.address.name), *server.sentences),
         )
@@ -67,3 +66,8 @@ def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem,
             message = tr("Type the name of the server, {name}, to agree that it is loaded.")
             return (Problem(FIELD, message.format(name=each.name)),)
     return ()
+
+
+def agreed_names(confirmations: Iterable[ServerConfirmation]) -> tuple[str, ...]:
+    """Return the names that were typed: on these servers, and no others, may load begin."""
+    return tuple(dict.fromkeys(each.name for each in confirmations if each.matches))

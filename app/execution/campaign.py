@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -48,7 +49,7 @@ from app.execution.resume.begun import (
     runs_to_repeat,
     unfinished_folder,
 )
-from app.execution.resume.changed import changes_since
+from app.execution.resume.changed import Before, check_changes, machine_now, read_before
 from app.execution.resume.time_budget import TimeBudget
 from app.execution.run import RunContext, execute_run
 from app.execution.servers import LoadConsent, open_servers
@@ -166,12 +167,13 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             campaign = replace(begun_campaign(begun), time_budget_s=file.campaign.time_budget_s)
         there = BegunRuns() if begun is None else begun_runs(begun, campaign)
         resolved = replace(resolved, campaign=campaign)
+        before = read_before(there)
         if begun is not None:
-            _tell_begun(there, resolved, listener)
+            _tell_begun(there, before, resolved, listener)
         runs = to_measure(campaign, there.results)
         runs += runs_to_repeat(replace(campaign, repeat_disturbed=campaign.total_runs), there.results)
         _tell(request.describe(resolved), listener)
-        servers = open_servers(stack, resolved, runs, request.load, listener)
+        servers = open_servers(stack, resolved, runs, request.load, listener, before)
         disks = open_disks(stack, resolved, runs, account, request.consent, listener)
         folder = new_folder(request.library, campaign) if begun is None else begun
         if begun is None:
@@ -238,13 +240,15 @@ def _keep_trust(file: CampaignFile, folder: Path, campaign: Campaign) -> None:
             trust(campaign_digest((folder / CAMPAIGN_NAME).read_text(encoding="utf-8"), campaign))
 
 
-def _tell_begun(there: BegunRuns, resolved: ResolvedCampaign, listener: CampaignListener) -> None:
+def _tell_begun(
+    there: BegunRuns, before: Sequence[Before], resolved: ResolvedCampaign, listener: CampaignListener
+) -> None:
     """Say what of a campaign that was begun does not count, and what changed since.
 
     Raises:
         RefusedError: what changed makes its runs another measurement.
     """
-    changes = changes_since(there, resolved)
+    changes = check_changes(before, resolved, here=machine_now(), now_epoch_s=time.time())
     for reason in there.unreadable.values():
         message = tr("{reason} Its run is measured again; the file stays.")
         listener.told("note", message.format(reason=reason))

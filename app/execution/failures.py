@@ -6,7 +6,7 @@ import logging
 import re
 from typing import Final
 
-from app.domain.errors import FootingError, InternalError, PgbenchError, ServerError
+from app.domain.errors import FootingError, InternalError, PgbenchError, ServerError, TargetLostError
 from app.domain.text import tr
 
 KEPT: Final = tr("What was measured until then is kept.")
@@ -15,6 +15,12 @@ _RIGHTS: Final = re.compile(
     r"permission denied|must be (?:a )?superuser|must be owner|Only roles with", re.IGNORECASE
 )
 """What the server says of a statement for which a role has no rights (13 to 18)."""
+
+_FULL: Final = re.compile(
+    r"\b(?:ERROR|FATAL|PANIC):\s+(?P<text>.*(?:No space left on device|wrote only \d+ of \d+ bytes).*)"
+)
+"""ENOSPC, and what fits in before it, as the server tells its clients (md.c, fd.c, xlog.c of 13 to 18); where
+it speaks another language only pgbench's words remain."""
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +47,20 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
     if not reason:
         reason = tr("it ended with status {code} and said nothing").format(code=code)
     return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
+
+
+def full_disk(stderr: str) -> TargetLostError | None:
+    """Return the error for a server without room, where it said so to pgbench; None where it did not.
+
+    Args:
+        stderr: what pgbench printed. While loading the reason stands above its last line, which has none.
+    """
+    found = _FULL.search(stderr)
+    if found is None:
+        return None
+    message = tr("The disk of the server is full: {reason}.")
+    hint = tr("Make room there, or choose a smaller data set or a shorter run. {kept}")
+    return TargetLostError(message.format(reason=found["text"].strip()), hint=hint.format(kept=KEPT))
 
 
 def _hint(reason: str) -> str:

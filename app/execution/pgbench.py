@@ -14,10 +14,10 @@ from typing import Final
 
 from app.domain.campaign.configuration import PlannedRun, Script, Workload
 from app.domain.campaign.phases import script_files
-from app.domain.errors import FootingError, PgbenchError
+from app.domain.errors import FootingError, PgbenchError, ServerError
 from app.domain.text import tr
 from app.execution.children import end_child, outcome_of
-from app.execution.failures import failure_of_pgbench
+from app.execution.failures import failure_of_pgbench, full_disk
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.stop import Cancellable
 from app.hosts.folders.private_folder import write_private
@@ -125,14 +125,17 @@ class PgbenchRuns:
         started_s = time.monotonic()
         try:
             self._watch(child)
-        except BaseException:
+        except BaseException as error:
             end_child(child)
+            stderr = ""
             with suppress(FootingError):  # the first error is the one to tell
-                self._record_load(argv, child, started_s, name)
+                stderr = self._record_load(argv, child, started_s, name)
+            _tell_full_disk(stderr, error)
             raise
         ended_s = time.monotonic()
         stderr = self._record_load(argv, child, started_s, name)
         if child.returncode:
+            _tell_full_disk(stderr)
             self.server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
             reason = self._words(stderr, self._workload) or tr("it ended with status {code}")
@@ -170,10 +173,12 @@ class PgbenchRuns:
         try:
             self._follow(turn, child, started_s, log)
             self._watch(child, turn.look)
-        except BaseException:
+        except BaseException as error:
             end_child(child)
+            stderr = ""
             with suppress(FootingError):  # the first error is the one to tell
-                self._take_in(name, argv, child, started_s)
+                _, stderr = self._take_in(name, argv, child, started_s)
+            _tell_full_disk(stderr, error)
             raise
         stdout, stderr = self._take_in(name, argv, child, started_s)
         if child.returncode:
@@ -214,6 +219,9 @@ class PgbenchRuns:
 
     def _failure_of_pgbench(self, code: int, stderr: str, workload: Workload) -> FootingError:
         """Return the error for a pgbench that ended with another status than 0."""
+        full = full_disk(stderr)
+        if full is not None:
+            return full
         try:
             # The kernel closes the files of a postmaster that is killed before it tells its parent: pgbench
             # has lost its backends by then.
@@ -279,3 +287,18 @@ class PgbenchRuns:
                     return
         finally:
             os.close(ended)
+
+
+def _tell_full_disk(stderr: str, error: BaseException | None = None) -> None:
+    """Do nothing where the server did not say to pgbench that its disk is full.
+
+    Args:
+        stderr: what pgbench printed.
+        error: of the run; only one of the server may have come from that.
+
+    Raises:
+        TargetLostError: it did.
+    """
+    full = full_disk(stderr) if error is None or isinstance(error, ServerError) else None
+    if full is not None:
+        raise full from error

@@ -216,11 +216,16 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         if name != FULL_PAGE_WRITES or resolved.target.plan is not None  # of folders the file judges
     ]
     marks += _storage_marks(resolved)
-    if isinstance(resolved.configuration.target, ServerTarget):
+    target = resolved.configuration.target
+    if isinstance(target, ServerTarget):
         told = tr(
             "the server was not started here: nothing is known of its disks, filesystem, caches and CPUs"
         )
-        marks.append((EXISTING_SERVER, told))
+        asked = tr(
+            "the server was not started here: its disks, filesystem and CPUs are known as its machine tells "
+            "them over ssh, its caches are not"
+        )
+        marks.append((EXISTING_SERVER, asked if target.ssh else told))
     newer = newer_than_tested(resolved.installation.version, resolved.installation.major)
     if newer:
         marks.append(("newer-than-tested", newer))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,10 +12,11 @@ import psycopg
 
 from app.domain.campaign.configuration import Campaign, PlannedRun, ServerTarget
 from app.domain.campaign.phases import most_clients
-from app.domain.errors import RefusedError, TargetError
+from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
-from app.postgres.existing.address import ServerAddress, open_address
+from app.execution.resume.changed import Before, server_changes
+from app.postgres.existing.address import ServerAddress, named_server, open_address
 from app.postgres.existing.look import LOOK_S, ServerLook, look_at_server
 from app.postgres.existing.own_database import OWN_DATABASE, ServerLock, drop_own
 from app.postgres.existing.refusals import ServerNeeds, check_server
@@ -81,16 +82,47 @@ def refuse_load(_servers: Sequence[OpenServer]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Contact:
+    """Where a campaign connects to, before anything is sent there.
+
+    Attributes:
+        connection: as the campaign says it, without a secret.
+        name: of the server, see `named_server`; empty where the campaign does not say which host.
+        ssh: by which name ssh reaches its machine; empty where that is not asked.
+    """
+
+    connection: str
+    name: str
+    ssh: str = ""
+
+
+AskContact = Callable[[Sequence[Contact]], None]
+"""Returns where a person agreed to connect to these servers; raises a `RefusedError` where not."""
+
+
+def refuse_contact(_contacts: Sequence[Contact]) -> None:
+    """Agree to nothing, see `refuse_load`.
+
+    Raises:
+        RefusedError: always.
+    """
+    raise RefusedError(tr("Nobody was told where this campaign connects to; nothing was sent there."))
+
+
+@dataclass(frozen=True, slots=True)
 class LoadConsent:
     """How a person is asked, and how long others are watched before.
 
     Attributes:
         confirm: asks whether the servers may be loaded.
         look_s: seconds.
+        contact: asks before the first connection: libpq offers a server the password that it finds, and which
+            server that is, a campaign file of somebody else may say.
     """
 
     confirm: Confirm = refuse_load
     look_s: float = LOOK_S
+    contact: AskContact = refuse_contact
 
 
 _NO_SERVERS: Final[Servers] = {}
@@ -102,6 +134,7 @@ def open_servers(
     runs: Iterable[PlannedRun],
     consent: LoadConsent,
     listener: CampaignListener,
+    before: Sequence[Before] = (),
 ) -> Servers:
     """Reach the servers of the runs that are still to be done, and have them agreed to.
 
@@ -111,10 +144,12 @@ def open_servers(
         runs: those to be done.
         consent: how a person is asked.
         listener: told what is looked at, and what an earlier campaign left.
+        before: what the campaign's runs say that are done: it goes on with the servers that these measured.
 
     Raises:
         TargetError: one cannot be reached, or is too old.
-        RefusedError: one may not be measured, or nobody agreed; nothing was done there.
+        RefusedError: one may not be measured, is another one than before, or nobody agreed; nothing was done
+            there.
     """
     names = dict.fromkeys(run.configuration.name for run in runs)
     wanted: dict[str, list[ResolvedConfiguration]] = {}
@@ -124,6 +159,7 @@ def open_servers(
             wanted.setdefault(target.connection, []).append(each)
     if not wanted:
         return _NO_SERVERS
+    consent.contact([Contact(each, named_server(each), _ssh_of(found)) for each, found in wanted.items()])
     opened: dict[str, OpenServer] = {}
     locks: dict[tuple[str, str], ServerLock] = {}  # with and without TLS, say, it is still one server
     connections: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
@@ -139,15 +175,26 @@ def open_servers(
             lock = locks[look.identity] = ServerLock(address, connection)
             stack.callback(lock.close)
             lock.take()
-        opened[connection_string] = replace(_with_machine(address, look, _ssh_of(configurations)), lock=lock)
+        server = replace(_with_machine(address, look, _ssh_of(configurations)), lock=lock)
+        for change in _changes(server, configurations, before):
+            listener.told("changed", change)
+        opened[connection_string] = server
         connections[connection_string] = connection
     consent.confirm(tuple(opened.values()))
     for connection_string, connection in connections.items():
-        if drop_own(connection, ends_sessions=False):
+        address = opened[connection_string].address
+        if drop_own(connection, address, ends_sessions=False):
             told = tr("The database {database} that an earlier campaign left on {name} was dropped.")
-            name = opened[connection_string].address.name
-            listener.told("note", told.format(database=OWN_DATABASE, name=name))
+            listener.told("note", told.format(database=OWN_DATABASE, name=address.name))
     return opened
+
+
+def _changes(
+    server: OpenServer, configurations: Sequence[ResolvedConfiguration], before: Sequence[Before]
+) -> tuple[str, ...]:
+    names = {each.configuration.name for each in configurations}
+    told = [server_changes(each, server.look, server.facts) for each in before if each.name in names]
+    return tuple(dict.fromkeys(sentence for sentences in told for sentence in sentences))
 
 
 def _ssh_of(configurations: Sequence[ResolvedConfiguration]) -> str:
@@ -182,17 +229,13 @@ def look_there(connection_string: str, ssh: str = "") -> OpenServer:
     return _with_machine(address, look, ssh)
 
 
-def names_of(campaign: Campaign) -> tuple[str, ...]:
-    """Return the names of the servers of a campaign that can be reached, as `--load` takes them."""
-    targets = [each.target for each in campaign.configurations]
-    found = dict.fromkeys(each.connection for each in targets if isinstance(each, ServerTarget))
-    names = []
-    for connection_string in found:
-        with suppress(TargetError):  # the runner tells why
-            address, connection = open_address(connection_string)
-            connection.close()
-            names.append(address.name)
-    return tuple(names)
+def servers_of(campaign: Campaign) -> Mapping[str, str]:
+    """Return the servers that a campaign loads: connection strings, and how ssh names each machine."""
+    found: dict[str, str] = {}
+    for target in (each.target for each in campaign.configurations):
+        if isinstance(target, ServerTarget):
+            found[target.connection] = found.get(target.connection) or target.ssh
+    return found
 
 
 def _needs(address: ServerAddress, configurations: Sequence[ResolvedConfiguration]) -> ServerNeeds:

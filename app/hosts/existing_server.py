@@ -302,7 +302,7 @@ class ExistingServer:
         """Drop our database where no other campaign has it: the lock ends with its connection."""
         if self.lock is not None:
             self.lock.hold()
-        drop_own(connection, ends_sessions=True)
+        drop_own(connection, self.reached, ends_sessions=True)
 
     def _connect(self) -> ServerConnection:
         """Return a connection to the database that the person named.

@@ -20,6 +20,7 @@ from typing import Any, Final
 from app import TOP, VERSION
 from app.hosts.folders.own_folders import TEMPORARY
 from app.library.entries import LibraryEntry
+from app.runfile.kept import Signature
 
 _READERS: Final = (
     "library/entries.py",
@@ -38,8 +39,6 @@ _READERS: Final = (
     "probes/base/disturbances.py",
 )
 _LISTS: Final = ("marks", "options", "keys", "tags")
-
-Signature = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 
 from app.domain.errors import FootingError
 from app.library.entries import LibraryEntry, read_entry, run_paths
-from app.library.index import IndexedRun, LibraryIndex, Signature
+from app.library.index import IndexedRun, LibraryIndex
+from app.runfile.kept import Signature, signature_of
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase, RunState
 
@@ -40,19 +40,6 @@ class ListedRun:
 
     entry: LibraryEntry
     spark: tuple[float, ...] = ()
-
-
-def _signature(path: Path) -> Signature:
-    """Return what changes when a file or its journal is written; empty where there is no file."""
-    name = os.fspath(path)
-    found = []
-    with suppress(OSError):
-        if os.path.islink(name):  # noqa: PTH114 - a thousand Paths would cost more than what they are asked
-            name = os.path.realpath(name)
-        for each in (name, name + "-wal"):
-            known = os.stat(each)  # noqa: PTH116
-            found.append((known.st_mtime_ns, known.st_size, known.st_ino))
-    return tuple(found)
 
 
 def thin_out(values: NDArray[np.float64], points: int = SPARK_POINTS) -> tuple[float, ...]:
@@ -126,7 +113,7 @@ class LibraryScan:
             del self._known[path]
         changed: dict[str, IndexedRun] = {}
         for path in paths:
-            signature = _signature(path)
+            signature = signature_of(path)
             before = self._known.get(path)
             if before is None or before[0] != signature or before[1].entry.state in _UNSETTLED:
                 before = (signature, read_listed(path))

@@ -59,6 +59,7 @@ class QueuedCampaign:
         folder: of a campaign that goes on; empty for one that begins.
         runs: how many it has, at most; 0 where nobody knows.
         about_s: how long it takes; None where nobody knows.
+        load: names of the servers of others that a person agreed to load; never kept.
     """
 
     key: str
@@ -67,17 +68,20 @@ class QueuedCampaign:
     folder: str = ""
     runs: int = 0
     about_s: float | None = None
+    load: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, campaign: Campaign, about_s: float | None = None) -> QueuedCampaign:
+    def of(
+        cls, campaign: Campaign, about_s: float | None = None, load: tuple[str, ...] = ()
+    ) -> QueuedCampaign:
         """Return a campaign that waits; its scripts are read again when its turn comes."""
         text = format_campaign(campaign)
-        return cls(secrets.token_hex(8), campaign.name, text, "", campaign.total_runs, about_s)
+        return cls(secrets.token_hex(8), campaign.name, text, "", campaign.total_runs, about_s, load)
 
     @classmethod
-    def going_on(cls, folder: Path) -> QueuedCampaign:
+    def going_on(cls, folder: Path, load: tuple[str, ...] = ()) -> QueuedCampaign:
         """Return a campaign that goes on in its folder."""
-        return cls(secrets.token_hex(8), folder.name, "", str(folder))
+        return cls(secrets.token_hex(8), folder.name, "", str(folder), load=load)
 
 
 @dataclass(slots=True)
@@ -161,7 +165,10 @@ class CampaignQueue:
 
 def queue_text(waiting: Iterable[QueuedCampaign]) -> str:
     """Return a list as it is kept."""
-    return json.dumps({"format": _FORMAT, "waiting": [asdict(each) for each in waiting]}, ensure_ascii=False)
+    kept = [asdict(each) for each in waiting]
+    for each in kept:
+        del each["load"]
+    return json.dumps({"format": _FORMAT, "waiting": kept}, ensure_ascii=False)
 
 
 def read_queue_text(text: str) -> tuple[QueuedCampaign, ...]:

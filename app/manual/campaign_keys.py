@@ -11,7 +11,7 @@ from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.fields import CAMPAIGN_FIELDS, PHASE_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.recipes.find import RECIPES
-from app.campaign_file.recipes.head import QUICK_FIELDS, RECIPE_FIELDS
+from app.campaign_file.recipes.head import QUICK_FIELDS, RECIPE_FIELDS, SERVER_FIELDS
 from app.domain.text import tr
 from app.manual.markdown import plain_markdown
 
@@ -27,6 +27,7 @@ TABLES: Final[Mapping[str, tuple[CampaignField, ...]]] = {
     "[[workload.phase]]": PHASE_FIELDS,
     "[recipe]": RECIPE_FIELDS,
     "[recipe.quick]": QUICK_FIELDS,
+    "[recipe.server]": SERVER_FIELDS,
 }
 """Keys by the table of the file that they stand in; empty for the top."""
 

@@ -67,6 +67,7 @@ FILLED: Final[Mapping[str, Callable[[], str]]] = {
     "{{options}}": tables.options,
     "{{recipes}}": tables.recipes,
     "{{schema}}": tables.schema,
+    "{{server-steps}}": tables.server_steps_by_recipe,
     "{{words}}": tables.words,
 }
 """What stands alone on a line of a chapter, and what is put in its place."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from app.analysis.glossary import GLOSSARY
-from app.campaign_file.recipes.find import list_recipes
+from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.recipes.find import EXAMPLE, Recipe, list_recipes
+from app.campaign_file.recipes.on_servers import server_steps
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
 from app.domain.options.filesystem_spec import FilesystemSpec
@@ -111,6 +113,18 @@ def recipes() -> str:
         (tr("Recipe"), tr("Which question it answers")),
         ((each.name, each.head.question) for each in list_recipes()),
     )
+
+
+def server_steps_by_recipe() -> str:
+    """Return what is prepared on a server that already runs, step by step, by recipe."""
+    recipes = (each for each in list_recipes() if not each.name.startswith(EXAMPLE))
+    return "\n\n".join(_steps_of(each) for each in recipes if each.head.server is not None)
+
+
+def _steps_of(recipe: Recipe) -> str:
+    steps = server_steps(recipe.name, read_campaign_file(recipe.path).campaign, recipe.head)
+    listed = "\n".join(f"- **{at}.** {plain_markdown(step)}" for at, step in enumerate(steps, 1))
+    return f"### {plain_markdown(recipe.name)}\n\n{listed}"
 
 
 def disturbances() -> str:

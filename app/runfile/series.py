@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
 from app.runfile.disturbance import marks_of
+from app.runfile.kept import KeptByFile
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -281,6 +282,10 @@ def load_run_data(path: Path) -> RunData:
         if any(times.ended_ms is None for times in run.phases()):
             last_ms = max(last_ms, _last_tick_ms(run))
         return view_of(run, run.events(), last_ms, FileSource(path))
+
+
+kept_run_data: Final = KeptByFile(load_run_data, most=0)
+"""The same where it is shown already, with the series that were read for that."""
 
 
 def _last_tick_ms(run: RunFile) -> float:

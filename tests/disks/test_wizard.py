@@ -220,7 +220,7 @@ def test_the_wizard_leads_to_a_run_on_spare_disks_that_are_free_again(
     wizard.accepted_campaign.connect(accepted.append)
     QTest.mouseClick(wizard.next, Qt.MouseButton.LeftButton)
     (campaign,) = accepted
-    launched = launch(campaign, campaign_bench.library)
+    launched = launch(campaign, campaign_bench.library, ())
     assert wait_for_end(launched, PATIENCE_S) == 0, launched.problem
     (path,) = campaign_bench.run_files()
     with RunFile(path) as run:

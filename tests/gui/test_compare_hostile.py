@@ -22,7 +22,7 @@ from tests.fix_runs import Shape, write_run
 from tests.fix_window import Trial, write_trial
 from ui.compare.content import Choices, Content, compare_content
 from ui.compare.figures import known_figures, make_bars, make_scatter
-from ui.compare.page import load_data, load_facts
+from ui.compare.page import load_facts, load_runs, with_series
 
 HUGE = "x" * 3_000_000
 
@@ -94,7 +94,8 @@ def test_a_hostile_file_is_shown_or_named_and_never_breaks_the_comparison(
     connection.close()
     other = write_trial(tmp_path / "other.footing", Trial(seconds=30))
     listed = [ListedRun(read_entry(each), ()) for each in (path, other)]
-    loaded = load_facts([run for run in load_data(listed, {}, ("tps", "latency")) if not run.problem])
+    drawn = with_series(load_runs(listed, {str(path): 0, str(other): 1}), ("tps", "latency"), 2)
+    loaded = load_facts([run for run in drawn if not run.problem])
     runs = tuple(run for run in loaded if not run.problem)
     assert any(run.path == str(other) for run in runs)
     assert all(len(run.problem) < 5000 for run in loaded)

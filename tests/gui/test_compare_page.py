@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,12 +41,14 @@ from ui.background import finish_background
 from ui.charts.data.lines import BandKind
 from ui.charts.figures.bars import BarFigure
 from ui.charts.figures.figure import FigureView, save_figure
+from ui.compare import page as compare_page
+from ui.compare.content import LoadedRun
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.figures import make_bars, make_scatter
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
-from ui.compare.page import ComparePage
+from ui.compare.page import ComparePage, with_series
 from ui.compare.result import ResultView
 from ui.compare.views import VIEWS, TableView, ViewHolder
 from ui.theme import Scheme, Theme
@@ -451,6 +455,34 @@ def test_bars_carry_intervals_and_never_a_published_figure_in_them(
     assert not view.published.isEnabled()
 
 
+def test_figures_of_2009_stand_beside_runs_on_the_filesystems_of_other_systems(
+    qtbot: QtBot, page: ComparePage, tmp_path: Path
+) -> None:
+    workload: dict[str, Json] = {"label": "tpcb-like", "clients": 10, "duration_s": 5}
+    paths = [
+        write_trial(
+            tmp_path / f"{name}.footing",
+            Trial(name, name, 0, tps, filesystem=name, more={"workload": workload, "scale": 400}),
+        )
+        for name, tps in (("ufs", 300), ("hammer", 100), ("hammer2", 250))
+    ]
+    show(qtbot, page, paths)
+    page.choose_view("bars")
+    view = page.view
+    assert isinstance(view, BarsView)
+    view.published.setChecked(True)
+    figure = view.figure.figure
+    assert figure is not None
+    marks = [row for row in figure.csv().splitlines() if "Lentfer 2009" in row]
+    assert any("Lentfer 2009: hammer, single, scale 400" in row and "14.8" in row for row in marks)
+    assert any(
+        "Lentfer 2009: ufs, single, newfs -b 8192, scale 400" in row and "36.6" in row for row in marks
+    )
+    assert not any("hammer2" in row for row in marks), (
+        "it is another filesystem, which nobody measured in 2009"
+    )
+
+
 def test_what_is_not_durable_stands_apart_in_the_window(
     qtbot: QtBot, page: ComparePage, tmp_path: Path
 ) -> None:
@@ -852,3 +884,34 @@ def test_a_reference_of_two_campaigns_is_named_in_table_and_text(
     assert cell.text() == "xfs (one), xfs (two)"
     assert "reference: xfs (one), xfs (two)" in words(page)
     assert "The machine changed between campaigns" in words(page)
+
+
+def test_the_result_is_there_before_what_charts_draw_was_read_and_a_choice_meanwhile_loses_neither(
+    qtbot: QtBot, page: ComparePage, two_long: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def slow(*arguments: Any) -> list[LoadedRun]:  # noqa: ANN401 - of what it replaces
+        assert go_on.wait(30)
+        return with_series(*arguments)
+
+    monkeypatch.setattr(compare_page, "with_series", slow)
+    settled: list[bool] = []
+    page.settled.connect(lambda: settled.append(True))
+    page.show_runs(listed(two_long), {str(path): number for number, path in enumerate(two_long)})
+    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    assert isinstance(page.view, ResultView)
+    assert page.view.sentence.text()
+    page.choose_view("over-time")
+    holder = page.tabs.currentWidget()
+    assert isinstance(holder, ViewHolder)
+    assert holder.currentWidget() is holder.empty, "its charts are still being read"
+    page.effect.setValue(5)
+    qtbot.waitUntil(
+        lambda: page.content.comparison is not None and page.content.comparison.effect == 0.05, timeout=30_000
+    )
+    assert not settled
+    go_on.set()
+    qtbot.waitUntil(lambda: bool(settled), timeout=30_000)
+    assert isinstance(page.view, OverTimeView)
+    assert len(page.view.stack.runs) == 2

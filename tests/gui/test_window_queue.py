@@ -14,6 +14,7 @@ from app.domain.errors import ExitStatus, UsageError
 from app.draft.from_campaign import first_parts
 from app.draft.kept import draft_text, keep_draft, read_kept_draft
 from app.execution.launch import LaunchError
+from app.library.entries import CAMPAIGN_NAME
 from app.live.campaign_status import CampaignStatus
 from app.live.queue import QueuedCampaign, keep_queue, queue_text, read_kept_queue
 from tests.fix_main_window import until_read
@@ -320,7 +321,11 @@ def test_while_a_campaign_runs_the_wizard_offers_the_queue_and_again_waits(
     assert wizard.next.text() == "Add to the &queue"
     pages._on_accepted(Campaign("mine", (Configuration("a", FolderTarget()),)))
     assert [each.name for each in pages.queue.queue.waiting] == ["mine"]
-    pages.go_on(Path("/library/begun"))
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / CAMPAIGN_NAME).write_text('name = "begun"\n[target.memory]\n')
+    pages.go_on(begun)
+    qtbot.waitUntil(lambda: len(pages.queue.queue.waiting) == 2, timeout=PATIENCE_MS)
     assert [each.name for each in pages.queue.queue.waiting] == ["mine", "begun"]
     wizard.reject()
     pages.queue.queue.confirmed.clear()  # nothing begins when the test ends

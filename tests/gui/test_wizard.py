@@ -27,7 +27,7 @@ from app.campaign_file.recipes import left_out
 from app.campaign_file.recipes.find import RECIPES, list_recipes
 from app.campaign_file.trust import check_trust, refuse_concerns
 from app.campaign_file.writer import format_campaign
-from app.domain.campaign.configuration import Campaign, DiskTarget, FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import Campaign, DiskTarget, FolderTarget, MemoryTarget, ServerTarget
 from app.domain.errors import RefusedError
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.table import assign
@@ -896,6 +896,35 @@ def test_a_recipe_on_disks_takes_the_ticked_ones_and_tells_what_is_left_out(
     assert "“XFS noatime,noquota,nobarrier” is left out." in chooser.told.text()
     ask(wizard, "durability")
     assert "left out" not in chooser.told.text()
+
+
+def test_a_question_is_answered_on_a_ticked_server_with_what_is_prepared_there(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
+    monkeypatch.setattr(left_out, "check_settings", lambda *_args: None)
+    wizard = make_wizard(known_draft())
+    page = wizard.pages[Step.WHERE]
+    assert isinstance(page, WherePage)
+    chooser = ask(wizard, "lentfer-2009")
+    assert chooser.steps.isHidden()
+    assert "Or tick “An existing server”" in chooser.told.text()
+    page.server.click()
+    assert "Say below how the server is reached" in chooser.told.text()
+    assert not chooser.use.isEnabled()
+    page.connection.setText("host=db user=bench")
+    page.connection.textEdited.emit("host=db user=bench")
+    assert chooser.use.isEnabled()
+    assert "\n1. Give a disk or partition" in chooser.steps.text()
+    assert "\n10. Two campaigns are ranked only by" in chooser.steps.text()
+    assert chooser.steps.y() > page.server.mapTo(page, page.server.rect().topLeft()).y()
+    with qtbot.waitSignal(chooser.loaded, timeout=PATIENCE_MS):
+        chooser.use.click()
+    (only,) = wizard.draft.to_campaign().configurations
+    assert only.target == ServerTarget("host=db user=bench")
+    assert [each.name for each in only.workload.phases][1:3] == ["selects", "TPC-B"]
+    ask(wizard, "durability")
+    assert chooser.steps.isHidden(), "it has no variant for a server"
 
 
 def test_a_question_that_nothing_here_can_answer_is_told(

@@ -75,8 +75,10 @@ def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
     field = servers.fields[CONNECTION]
     QTest.keyClicks(field, "db:543")
     assert not wizard.next.isEnabled()
+    assert wizard.draft.agreed_servers() == ()
     QTest.keyClicks(field, "2")
     qtbot.waitUntil(wizard.next.isEnabled)
+    assert wizard.draft.agreed_servers() == ("db:5432",)
     assert "db:5432" not in draft_text(wizard.draft.parts), "what was typed to agree is never kept"
     (made,) = wizard.draft.to_campaign().configurations
     assert made.target == ServerTarget(CONNECTION)

@@ -13,13 +13,15 @@ import pytest
 from app.domain.errors import TargetError
 from app.postgres.existing.address import open_address
 from app.postgres.existing.look import measure_round_trip
+from app.postgres.server import Server
 from app.recording.events import NullListener
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from app.runfile.writer import RunState
 from tests.delaying_proxy import delaying_proxy
-from tests.fix_campaign import CampaignBench
+from tests.fix_campaign import CampaignBench, kill
 from tests.fix_existing import Elsewhere
+from tests.fix_postgres import TEMPLATE_SECRET, give
 from tests.postgres.test_existing_server import Telling, campaign, open_there
 
 pytestmark = pytest.mark.postgres
@@ -143,3 +145,54 @@ def test_a_slow_line_is_measured_as_slow(elsewhere: Elsewhere) -> None:
             trip = measure_round_trip(connection)
     assert trip.least_ms >= 50
     assert trip.least_ms <= trip.median_ms <= trip.most_ms
+
+
+@pytest.fixture
+def another_data(open_folder: Path, elsewhere: Elsewhere) -> Path:
+    """What initdb makes anew: another server, with another system identifier."""
+    made = give(open_folder / "another", elsewhere.account)
+    server = Server(
+        elsewhere.installation,
+        elsewhere.account,
+        str(made),
+        "/unused",
+        "/unused",
+        (),
+        lambda _: None,
+        secret=TEMPLATE_SECRET,
+    )
+    server.initdb(checksums=True)
+    return made
+
+
+def test_a_campaign_goes_on_where_that_is_agreed_to_anew_and_only_with_the_server_that_it_measured(
+    elsewhere: Elsewhere, another_data: Path, campaign_bench: CampaignBench
+) -> None:
+    text = campaign(elsewhere.role("bench")).replace("repeats = 1", "repeats = 2")
+    running = campaign_bench.start(text, "--load", elsewhere.name)
+    running.until(lambda event: event["event"] == "finished")
+    kill(running.process)
+    folder = campaign_bench.run_files()[0].parent
+    resume = ("run", "--resume", str(folder))
+    ended = campaign_bench.command(*resume)
+    assert (ended.returncode, f"--load {elsewhere.name}" in ended.stderr) == (3, True), ended.stderr
+    elsewhere.stop()
+    first, elsewhere.data = elsewhere.data, another_data
+    elsewhere.start()
+    elsewhere.role("bench")
+    before = elsewhere.databases()
+    ended = campaign_bench.command(*resume, "--load", elsewhere.name)
+    assert ended.returncode == 3, ended.stderr
+    assert "another server than when the campaign began" in " ".join(ended.stderr.split())
+    assert elsewhere.databases() == before
+    elsewhere.stop()
+    elsewhere.data = first
+    elsewhere.start()
+    ended = campaign_bench.command(*resume, "--load", elsewhere.name)
+    assert ended.returncode == 0, ended.stderr
+    assert not elsewhere.has_ours()
+    states = []
+    for path in campaign_bench.run_files():
+        with RunFile(path) as run:
+            states.append(run.state)
+    assert states.count(RunState.DONE) == 2

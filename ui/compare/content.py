@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from app.analysis.facts import RunFacts
 from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
@@ -50,6 +51,7 @@ class Content:
         phases: each of them compared, where runs measured several.
         fastest: which configurations may be the fastest, a sentence; empty where that cannot be said.
         focus: path of the run in focus, empty for none.
+        has_series: what charts over time draw was read; else it is, in the background.
     """
 
     runs: tuple[LoadedRun, ...]
@@ -59,13 +61,14 @@ class Content:
     factors: FactorVerdicts = field(default_factory=FactorVerdicts)
     phases: tuple[ComparedPhase, ...] = ()
     fastest: str = ""
+    has_series: bool = True
 
-    @property
+    @cached_property
     def traces(self) -> tuple[RunTrace, ...]:
         """The runs as charts draw them."""
         return named_traces([(run.path, run.data, run.colour) for run in self.runs if run.data is not None])
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """A short name for each run, with its warning: what all have in common is left out."""
         told = {trace.run_id: trace.label for trace in self.traces}

@@ -75,7 +75,7 @@ class OverTimeView(View):
 
     @override
     def why_not(self, content: Content) -> str:
-        return "" if content.runs else NOT_YET
+        return "" if content.runs and content.has_series else NOT_YET
 
     @override
     def set_content(self, content: Content) -> None:

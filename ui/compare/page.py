@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.analysis.facts import read_run_facts
+from app.analysis.facts import kept_run_facts
 from app.analysis.labels import one_line
 from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison
@@ -32,7 +32,7 @@ from app.domain.text import tr
 from app.draft.trust import refuse_programs
 from app.library.scan import ListedRun
 from app.library.spreads import read_spreads
-from app.runfile.series import load_run_data
+from app.runfile.series import kept_run_data
 from ui.background import BackgroundOp
 from ui.charts.stack.stack import prefetch
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
@@ -68,7 +68,7 @@ class ComparePage(QWidget):
         library: folder whose repeats tell how much runs spread; None where there is none.
 
     Signals:
-        settled: facts and comparison are shown.
+        settled: everything is read: the comparison, and what the charts draw.
         told: a sentence that somebody should see.
         again_asked: a `Campaign` that runs the same again at one rate; somebody wants to start it.
     """
@@ -81,6 +81,7 @@ class ComparePage(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.content = Content(())
+        self._colours: dict[str, int] = {}
         self._problems: tuple[str, ...] = ()
         self._op: BackgroundOp[Any] | None = None
         self._again_op: BackgroundOp[Campaign] | None = None
@@ -102,8 +103,8 @@ class ComparePage(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._splitter)
         self.setFocusProxy(self.tabs)
-        self._facts_timer = QTimer(self, singleShot=True, interval=0)
-        self._facts_timer.timeout.connect(self._read_facts)
+        self._rest_timer = QTimer(self, singleShot=True, interval=0)
+        self._rest_timer.timeout.connect(self._read_rest)
         theme.changed.connect(self._write)
 
     def _make_side(self) -> QWidget:
@@ -162,46 +163,85 @@ class ComparePage(QWidget):
     # What is shown
 
     def show_runs(self, runs: Sequence[ListedRun], colours: Mapping[str, int], focus: str = "") -> None:
-        """Show these runs with the numbers of their colours, by path; what was shown before is forgotten."""
+        """Show these runs with the numbers of their colours, by path; what was shown before is forgotten.
+
+        Read first is what somebody waits for: the result, or what the charts draw where they are looked at.
+        """
         self._cancel()
         unique = list({run.entry.path: run for run in runs}.values())
-        view = self._holder("over-time").view
-        charts = view.stack.chart_ids if isinstance(view, OverTimeView) else CHARTS
+        self._problems = ()
+        self._colours = {run.entry.path: colours.get(run.entry.path, n) for n, run in enumerate(unique)}
         if not self._chosen_by_hand:
             self.choose_view("result")  # the charts were on the page before
-        op = BackgroundOp(
-            lambda: load_data(unique, colours, charts),
-            lambda loaded: self._take_data(loaded, focus),
-            self._fail,
-        )
-        self._op = op.start()
+        if isinstance(self.view, OverTimeView):
+            charts, shown = self._charts(), len(set(self._colours.values()))
+            self._read(lambda: with_series(load_runs(unique, self._colours), charts, shown), focus)
+        else:
+            self._set_content(Content((), focus=focus))
+            self._read_compared(lambda: load_runs(unique, self._colours), focus, has_series=False)
 
-    def _take_data(self, loaded: list[LoadedRun], focus: str) -> None:
-        self._problems = tuple(run.problem for run in loaded if run.problem)
-        good = tuple(run for run in loaded if not run.problem)
-        self._set_content(Content(good, focus=focus))
-        self._facts_timer.start()  # charts are painted first: they are what somebody waits for
+    def _charts(self) -> Sequence[str]:
+        view = self._holder("over-time").view
+        return view.stack.chart_ids if isinstance(view, OverTimeView) else CHARTS
 
-    def _read_facts(self) -> None:
-        runs, focus = self.content.runs, self.content.focus
+    def _read(self, read: Callable[[], list[LoadedRun]], focus: str) -> None:
+        """Read runs and show what the charts draw; the facts follow."""
+
+        def take(loaded: list[LoadedRun]) -> None:
+            self._problems = tuple(run.problem for run in loaded if run.problem)
+            self._set_content(Content(tuple(run for run in loaded if not run.problem), focus=focus))
+            self._rest_timer.start()  # once that is painted
+
+        self._op = BackgroundOp(read, take, self._fail).start()
+
+    def _read_compared(self, read: Callable[[], list[LoadedRun]], focus: str, *, has_series: bool) -> None:
+        """Read runs with their facts, compare them and show that."""
         choices, library = self._choices(), self.library
 
-        def read() -> tuple[list[LoadedRun], Content]:
-            found = load_facts(runs)
+        def compare() -> tuple[list[LoadedRun], Content]:
+            found = load_facts(read())
             good = tuple(run for run in found if not run.problem)
-            return found, compare_content(Content(good, focus=focus), choices, read_spreads(library))
+            content = Content(good, focus=focus, has_series=has_series)
+            return found, compare_content(content, choices, read_spreads(library))
 
-        self._op = BackgroundOp(read, lambda found: self._take_facts(*found), self._fail).start()
+        self._op = BackgroundOp(compare, lambda found: self._take_facts(*found), self._fail).start()
+
+    def _read_rest(self) -> None:
+        """Read what is not there yet: the facts, or what charts draw."""
+        content = self.content
+        if content.has_series:
+            self._read_compared(lambda: list(content.runs), content.focus, has_series=True)
+            return
+        charts, shown = self._charts(), len({run.colour for run in content.runs})
+
+        def take(found: list[LoadedRun]) -> None:
+            lost = {run.path: run for run in found if run.problem}
+            self._problems += tuple(run.problem for run in lost.values())
+            if lost:  # what is compared and what is drawn are the same runs
+                good = [run for run in content.runs if run.path not in lost]
+                self._read_compared(lambda: good, self.content.focus, has_series=True)
+            else:
+                self._set_content(replace(self.content, has_series=True))
+                self.settled.emit()
+
+        self._op = BackgroundOp(lambda: with_series(content.runs, charts, shown), take, self._fail).start()
 
     def _take_facts(self, found: list[LoadedRun], content: Content) -> None:
-        self._problems += tuple(run.problem for run in found if run.problem)
+        told = (run.problem for run in found if run.problem)
+        self._problems = tuple(dict.fromkeys((*self._problems, *told)))
         groups = () if content.comparison is None else content.comparison.groups
         ranked = () if content.comparison is None else content.comparison.ranked
         offered = (group for group, is_ranked in zip(groups, ranked, strict=True) if is_ranked)
         names = sorted((min(group.members), group.name) for group in offered)
         self.baseline.offer([(name, name) for _, name in names])
+        self._show_compared(content)
+
+    def _show_compared(self, content: Content) -> None:
         self._set_content(content.with_focus(self.content.focus))
-        self.settled.emit()
+        if content.has_series:
+            self.settled.emit()
+        else:
+            self._rest_timer.start()  # once that is painted
 
     def _compare(self) -> None:
         """Compare anew as the controls say."""
@@ -211,8 +251,7 @@ class ComparePage(QWidget):
         self._cancel()
 
         def take(found: Content) -> None:
-            self._set_content(found.with_focus(self.content.focus))
-            self.settled.emit()
+            self._show_compared(found)
 
         self._op = BackgroundOp(
             lambda: compare_content(content, choices, read_spreads(library)), take, self._fail
@@ -292,7 +331,7 @@ class ComparePage(QWidget):
     # End
 
     def _cancel(self) -> None:
-        self._facts_timer.stop()
+        self._rest_timer.stop()
         self._cancel_again()  # of runs, or of a cut, that are not shown any more
         if self._op is not None:
             self._op.cancel()
@@ -322,25 +361,41 @@ def _campaign_again(comparison: RunComparison) -> Campaign:
     return file.campaign
 
 
-# --- Reading runs for the compare page, in the background: first what charts draw, then the facts.
+# --- Reading runs for the compare page, in the background. What cannot be read has its problem, no exception.
 
 
-def load_data(
-    runs: Sequence[ListedRun], colours: Mapping[str, int], charts: Sequence[str]
-) -> list[LoadedRun]:
-    """Read what these charts draw of runs; a file that cannot be read has its problem, never an exception."""
-    shown = len({colours.get(run.entry.path, place) for place, run in enumerate(runs)})
-    return [_load(run, colours.get(run.entry.path, place), charts, shown) for place, run in enumerate(runs)]
+def load_runs(runs: Sequence[ListedRun], colours: Mapping[str, int]) -> list[LoadedRun]:
+    """Read what a page calls these runs, without their series.
+
+    Args:
+        runs: as listed.
+        colours: number of each run's colour, by its path.
+    """
+    return [_load(run, colours[run.entry.path]) for run in runs]
 
 
-def _load(run: ListedRun, colour: int, charts: Sequence[str], shown: int) -> LoadedRun:
+def _load(run: ListedRun, colour: int) -> LoadedRun:
     path = run.entry.path
     name = one_line(run.entry.name or "") or Path(path).name
     try:
-        data = prefetch(load_run_data(Path(path)), charts, shown)
+        return LoadedRun(path, colour, name, kept_run_data(Path(path)))
     except FootingError as error:
         return LoadedRun(path, colour, name, problem=one_line(f"{name}: {error.message}"))
-    return LoadedRun(path, colour, name, data)
+
+
+def with_series(runs: Iterable[LoadedRun], charts: Sequence[str], shown: int) -> list[LoadedRun]:
+    """Read what these charts draw of runs, of so many configurations."""
+    return [_drawn(run, charts, shown) for run in runs]
+
+
+def _drawn(run: LoadedRun, charts: Sequence[str], shown: int) -> LoadedRun:
+    if run.data is None:
+        return run
+    try:
+        prefetch(run.data, charts, shown)
+    except FootingError as error:
+        return replace(run, problem=one_line(f"{run.name}: {error.message}"))
+    return run
 
 
 def load_facts(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
@@ -349,8 +404,10 @@ def load_facts(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
 
 
 def _with_facts(run: LoadedRun) -> LoadedRun:
+    if run.problem:
+        return run
     try:
-        facts = read_run_facts(Path(run.path))
+        facts = kept_run_facts(Path(run.path))
     except FootingError as error:
         return replace(run, problem=one_line(f"{run.name}: {error.message}"))
     if facts.shape is not None:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QResizeEvent, QTextDocument, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QTextBrowser, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.analysis.facts import read_run_facts
+from app.analysis.facts import kept_run_facts
 from app.analysis.labels import one_line
 from app.comparison.overall.answer import Answer, by_speed, find_answer
 from app.domain.errors import FootingError
@@ -243,7 +243,7 @@ def _read(folder: Path, colours: Mapping[str, int], library: Path) -> _Found:
     problems: list[str] = []
     for path in sorted(run_paths(folder)):
         try:
-            facts = read_run_facts(path)
+            facts = kept_run_facts(path)
         except FootingError as error:
             problems.append(one_line(f"{path.name}: {error.message}"))
             continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from app.analysis.facts import read_run_facts
+from app.analysis.facts import kept_run_facts
 from app.analysis.labels import one_line
 from app.comparison.label_shortening import identity_of
 from app.domain.errors import FootingError
@@ -124,7 +124,7 @@ def _compared(loaded: Sequence[RunData], numbers: Mapping[str, int], library: Pa
     runs = []
     for data in loaded:
         try:
-            facts = read_run_facts(data.path)
+            facts = kept_run_facts(data.path)
         except FootingError:
             continue  # it vanished meanwhile: the race goes on with what was read
         path = str(data.path)

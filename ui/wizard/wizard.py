@@ -30,7 +30,6 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.draft.disks.confirmation import forget_confirmations
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.flow import DraftFlow
@@ -321,8 +320,8 @@ class Wizard(QDialog):
         self.accepted_campaign.emit(campaign)
 
     def forget_confirmations(self) -> None:
-        """Want the serial numbers typed anew: what they confirmed has begun."""
-        forget_confirmations(self.draft.parts.disks)
+        """Want what was typed to agree typed anew: what it confirmed has begun."""
+        self.draft.forget_confirmations()
         self._on_changed()
 
     def _open_page(self) -> None:

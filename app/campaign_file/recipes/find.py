@@ -29,8 +29,8 @@ class Recipe:
         name: the file's name without its ending.
         path: the file.
         summary: its first line, a sentence or a question, in the user's language.
-        head: which question it answers and what the quick variant cannot show, in the user's language, and
-            what it takes.
+        head: which question it answers, what the quick variant cannot show and what is made on a server
+            that already runs, in the user's language, and what it takes.
     """
 
     name: str
@@ -80,4 +80,6 @@ def _read_recipe(path: Path) -> Recipe:
     summary = text.partition("\n")[0].removeprefix("#").strip()
     head = parse_head(text) or RecipeHead(question=summary)
     quick = head.quick and replace(head.quick, cannot_show=tr(head.quick.cannot_show))
-    return Recipe(path.stem, path, tr(summary), replace(head, question=tr(head.question), quick=quick))
+    server = head.server and replace(head.server, prepare=tuple(map(tr, head.server.prepare)))
+    told = replace(head, question=tr(head.question), quick=quick, server=server)
+    return Recipe(path.stem, path, tr(summary), told)

@@ -7,7 +7,7 @@ one, and holds the quick variant, which is the same comparison with little data 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -57,6 +57,19 @@ class QuickVariant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerVariant:
+    """The recipe's workload on servers that already run, on whatever their owner made there.
+
+    Attributes:
+        prepare: what the owner makes there, step by step.
+        scale: of the data set; None for that of the recipe.
+    """
+
+    prepare: tuple[str, ...]
+    scale: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecipeHead:
     """What a recipe says of itself.
 
@@ -69,6 +82,7 @@ class RecipeHead:
         disks: how many spare disks it takes at least; 0 for none.
         postgresql: the first major version of PostgreSQL that it is for; 0 for any.
         quick: None where there is no quick variant.
+        server: None where it is for no server that already runs.
     """
 
     question: str
@@ -79,6 +93,7 @@ class RecipeHead:
     disks: int = 0
     postgresql: int = 0
     quick: QuickVariant | None = None
+    server: ServerVariant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +137,9 @@ _NEEDS = tr("What a machine must have besides.")
 _DISKS = tr("How many spare disks it takes at least.")
 _POSTGRESQL = tr("The first major version of PostgreSQL that it is for.")
 _QUICK = tr("The same comparison with little data and short runs.")
+_SERVER = tr("The same workload on servers that already run, on filesystems that their owner made there.")
+_PREPARE = tr("What the owner of such a server makes there, step by step.")
+_SERVER_SCALE = tr("The scale factor there, where the size of the recipe is a share of the memory.")
 
 QUICK_FIELDS: Final = (
     CampaignField("cannot_show", _SENTENCE, "cannot_show", _CANNOT_SHOW),
@@ -134,24 +152,40 @@ QUICK_FIELDS: Final = (
 )
 
 
+SERVER_FIELDS: Final = (
+    CampaignField("prepare", SENTENCES, "prepare", _PREPARE),
+    CampaignField("scale", IntKind(1, 1_000_000), "scale", _SERVER_SCALE),
+)
+
+
 @dataclass(frozen=True, slots=True)
-class QuickTable(ValueKind):
-    """The table ``[recipe.quick]``."""
+class HeadTable(ValueKind):
+    """A table below ``[recipe]``.
+
+    Attributes:
+        make: returns what it says; takes values by attribute.
+        fields: its keys.
+        required: those that must be given.
+    """
+
+    make: Callable[..., Any]
+    fields: tuple[CampaignField, ...]
+    required: tuple[str, ...]
 
     @property
     @override
     def allowed(self) -> str:
-        return tr("a table with the keys {names}").format(names=", ".join(each.name for each in QUICK_FIELDS))
+        return tr("a table with the keys {names}").format(names=", ".join(each.name for each in self.fields))
 
     @override
-    def read(self, value: object, folder: Path) -> QuickVariant:
+    def read(self, value: object, folder: Path) -> Any:
         if not isinstance(value, dict):
             raise unfit(value, self.allowed)
-        return QuickVariant(**_read(value, QUICK_FIELDS, ("cannot_show",), folder))
+        return self.make(**_read(value, self.fields, self.required, folder))
 
     @override
-    def write(self, value: QuickVariant) -> str:
-        given = ((each, getattr(value, each.attribute)) for each in QUICK_FIELDS)
+    def write(self, value: Any) -> str:
+        given = ((each, getattr(value, each.attribute)) for each in self.fields)
         return f"{{ {', '.join(f'{each.name} = {each.kind.write(held)}' for each, held in given if held)} }}"
 
 
@@ -163,7 +197,8 @@ RECIPE_FIELDS: Final = (
     CampaignField("needs", SENTENCES, "needs", _NEEDS),
     CampaignField("disks", IntKind(1, 64), "disks", _DISKS),
     CampaignField("postgresql", IntKind(13, 99), "postgresql", _POSTGRESQL),
-    CampaignField("quick", QuickTable(), "quick", _QUICK),
+    CampaignField("quick", HeadTable(QuickVariant, QUICK_FIELDS, ("cannot_show",)), "quick", _QUICK),
+    CampaignField("server", HeadTable(ServerVariant, SERVER_FIELDS, ("prepare",)), "server", _SERVER),
 )
 
 

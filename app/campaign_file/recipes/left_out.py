@@ -7,10 +7,12 @@ are built without some methods. In a campaign of somebody's own the same is a mi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.campaign_file.reader import CampaignFile
 from app.campaign_file.recipes.adapt import Adapted, fill_disks, keep, placeholders, quick_variant
 from app.campaign_file.recipes.head import RecipeHead
+from app.campaign_file.recipes.on_servers import NamedServer, on_servers
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
 from app.domain.errors import SettingError, UsageError
 from app.domain.storage_plan.reader import PlanError
@@ -28,27 +30,42 @@ def _ignore(_outcome: CommandOutcome) -> None:
     """Record nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class RecipePlaces:
+    """Where somebody wants a recipe to be measured.
+
+    Attributes:
+        disks: serial numbers or WWNs, in the order of members.
+        most_used: disks beyond those that there are places for are not used; else they are refused.
+        servers: that already run, in place of disks and of everything else that would be made here.
+    """
+
+    disks: Sequence[str] = ()
+    most_used: bool = False
+    servers: Sequence[NamedServer] = ()
+
+
 def adapt_recipe(
     file: CampaignFile,
-    serials: Sequence[str],
+    places: RecipePlaces,
     *,
     quick: bool,
     account: Account,
     record: Recorder = _ignore,
-    most_used: bool = False,
 ) -> Adapted:
     """Return what a recipe becomes on this machine: on these disks, and without what cannot be measured.
 
+    On servers that already run it becomes its workload there.
+
     Args:
         file: of the recipe.
-        serials: of the disks, in the order of members.
+        places: where it is to be measured.
         quick: whether its quick variant is wanted.
         account: who will run the server.
         record: told of every command.
-        most_used: disks beyond those that there are places for are not used; else they are refused.
 
     Raises:
-        UsageError: it is no recipe, has no quick variant, or wants other disks.
+        UsageError: it is no recipe, has no quick variant, wants other disks, or is for no such server.
         CampaignError: nothing is left.
         InstallationError: no PostgreSQL that can be used.
         ProgramError: the server's program cannot be started.
@@ -58,9 +75,14 @@ def adapt_recipe(
         message = tr(
             "This campaign is no recipe: it has no [recipe], so that it can only be run as it stands."
         )
-        raise UsageError(message, hint=tr("Leave --quick and --disks out."))
+        raise UsageError(message, hint=tr("Leave --quick, --disks and --server out."))
     campaign = quick_variant(file.campaign, head) if quick else file.campaign
-    used = serials[: placeholders(campaign)] if most_used else serials
+    if places.servers:
+        if places.disks:
+            message = tr("--disks and --server exclude each other: nothing is made on a server's disks.")
+            raise UsageError(message)
+        return fit_to_machine(on_servers(campaign, head, places.servers), head, account, record)
+    used = places.disks[: placeholders(campaign)] if places.most_used else places.disks
     filled = fill_disks(campaign, head, used)
     fitted = fit_to_machine(filled.campaign, head, account, record)
     return Adapted(fitted.campaign, (*filled.left_out, *fitted.left_out))

@@ -15,6 +15,7 @@ from app import COMMAND, VERSION
 from app.cli.arguments.completion import SHELLS
 from app.cli.arguments.consents import add_consents
 from app.cli.arguments.parser import Parser
+from app.cli.arguments.servers import add_servers
 from app.cli.arguments.values import cut_s, percent, speed
 from app.cli.terminal.report_wishes import add_wishes
 from app.domain.text import CALLED, tr
@@ -199,6 +200,7 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="SERIAL,SERIAL",
         help=tr("spare disks for the places of a recipe, in the order of members; they are erased"),
     )
+    add_servers(run)
     _add_library_to_write(run, tr("library that gets the campaign's folder"))
     run.add_argument(
         "--progress", choices=("auto", "json", "none"), default="auto", help=tr("how progress is shown")

@@ -14,7 +14,8 @@ from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.recipes.adapt import left_out_sentences, placeholders, with_remarks
 from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
 from app.campaign_file.recipes.head import RecipeHead
-from app.campaign_file.recipes.left_out import adapt_recipe
+from app.campaign_file.recipes.left_out import RecipePlaces, adapt_recipe
+from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.campaign_file.writer import format_campaign
 from app.cli.commands.show import print_json, tell_left_out
 from app.cli.terminal.tables import print_indented, print_line, print_table
@@ -36,6 +37,7 @@ RECIPE_COLUMNS: Final[tuple[Column[Recipe], ...]] = (
     Column("question", tr("question"), lambda recipe: recipe.head.question, CellKind.WORDS),
     Column("recipe", tr("recipe"), lambda recipe: recipe.name, CellKind.LABEL),
     Column("disks", tr("spare disks"), _disks),
+    Column("server", tr("server"), lambda recipe: tr("yes") if recipe.head.server else "", CellKind.LABEL),
     Column("quick", tr("quick"), lambda recipe: tr("yes") if recipe.head.quick else "", CellKind.LABEL),
     Column("summary", tr("what is compared"), lambda recipe: recipe.summary, CellKind.WORDS, optional=1),
 )
@@ -65,9 +67,12 @@ def recipes_command(arguments: argparse.Namespace) -> int:
 
 
 def _described(recipe: Recipe, campaign: Campaign | None = None) -> dict[str, Any]:
-    names = {} if campaign is None else {"configurations": [item.name for item in campaign.configurations]}
-    told = {"name": recipe.name, "summary": recipe.summary, "path": str(recipe.path)}
-    return {**told, **asdict(recipe.head), **names}
+    told: dict[str, Any] = {"name": recipe.name, "summary": recipe.summary, "path": str(recipe.path)}
+    told |= asdict(recipe.head)
+    if campaign is not None:
+        told["configurations"] = [item.name for item in campaign.configurations]
+        told["server_steps"] = server_steps(recipe.name, campaign, recipe.head)
+    return told
 
 
 def _tell(recipe: Recipe, campaign: Campaign, console: Console) -> None:
@@ -85,6 +90,9 @@ def _tell(recipe: Recipe, campaign: Campaign, console: Console) -> None:
         kept = ", ".join(head.quick.configurations)
         told = [tr("Only: {names}.").format(names=kept)] if kept else []
         parts.append((tr("The quick variant (--quick)"), [*told, head.quick.cannot_show]))
+    steps = enumerate(server_steps(recipe.name, campaign, head), 1)
+    numbered = [tr("{number}. {step}").format(number=at, step=step) for at, step in steps]
+    parts.append((tr("On a server that already runs (--server), step by step"), numbered))
     for title, sentences in parts:
         if sentences:
             print_line(console, "")
@@ -110,7 +118,9 @@ def _needs(head: RecipeHead, most: int) -> list[str]:
     return [*told, *head.needs]
 
 
-def campaign_to_run(name: str, disks: str, *, quick: bool) -> CampaignFile | None:
+def campaign_to_run(
+    name: str, disks: str, *, quick: bool, servers: Sequence[NamedServer] = ()
+) -> CampaignFile | None:
     """Return what a recipe becomes on this machine; None for a campaign file that is run as it stands.
 
     What is left out is told on standard error.
@@ -119,20 +129,22 @@ def campaign_to_run(name: str, disks: str, *, quick: bool) -> CampaignFile | Non
         name: of a recipe, or path of a campaign file.
         disks: serial numbers or WWNs, with commas between them.
         quick: the quick variant is wanted.
+        servers: that already run, in place of everything that the recipe makes.
 
     Raises:
-        UsageError: no such recipe, a file that is none, or other disks than it wants.
+        UsageError: no such recipe, a file that is none, other disks than it wants, or one for no server.
         CampaignError: it cannot be read, or nothing of it can be measured here.
     """
     path = Path(name)
     is_file = "/" in name or path.suffix == _SUFFIX or path.is_file()
-    if is_file and not quick and not disks:
+    if is_file and not quick and not disks and not servers:
         return None
     file = read_campaign_file(path if is_file else find_recipe(name).path)
     serials = [serial.strip() for serial in disks.split(",") if serial.strip()]
     commands: list[CommandOutcome] = []
     account = server_account(commands.append)
-    adapted = adapt_recipe(file, serials, quick=quick, account=account, record=commands.append)
+    places = RecipePlaces(serials, servers=servers)
+    adapted = adapt_recipe(file, places, quick=quick, account=account, record=commands.append)
     for sentence in left_out_sentences(adapted.left_out):
         tell_left_out(sentence)
     campaign = with_remarks(adapted, file.head, quick=quick)

@@ -16,6 +16,7 @@ from rich.console import Console
 from app import COMMAND
 from app.analysis.facts import read_run_facts
 from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.recipes.on_servers import named_servers
 from app.campaign_file.trust import Ask
 from app.cli.commands.plan import plan_command
 from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show_queue, worst_status
@@ -157,13 +158,14 @@ def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
     if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
         if path.suffix == ".toml" and not os.path.lexists(path) and not arguments.resume:
             refuse_mistaken_recipe(path)
-        given = campaign_to_run(name, arguments.disks, quick=arguments.quick)
+        servers = named_servers(arguments.server, arguments.names, arguments.ssh, arguments.room)
+        given = campaign_to_run(name, arguments.disks, quick=arguments.quick, servers=servers)
         return CampaignSource(path, given)
     if not arguments.resume:
         message = tr("{path} is a folder, not a campaign file.")
         hint = tr("`pgfooting run --resume {path}` goes on with the campaign that was begun in it.")
         raise UsageError(message.format(path=path), hint=hint.format(path=path))
-    for option in ("library", "disks", "quick"):
+    for option in ("library", "disks", "quick", "server"):
         if getattr(arguments, option):
             message = tr(
                 "The campaign goes on in {path} as it was begun: --{option} is for those that begin."
@@ -178,6 +180,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
     Raises:
         FootingError: it could not begin.
     """
+    question = LoadQuestion(tuple(arguments.load))
     request = CampaignRequest(
         source=source.path,
         given=source.given,
@@ -186,7 +189,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
         trust=trust,
         describe=plan_sentences,
         consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
-        load=LoadConsent(LoadQuestion(tuple(arguments.load))),
+        load=LoadConsent(question, contact=question.contact),
     )
     listener = BrokenPipeGuard(choose_listener(arguments.progress, sys.stdout))
     switch = Cancellable()

@@ -8,7 +8,7 @@ standard output stays what ``--progress`` says.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +22,7 @@ from app.domain.errors import CancelledError, RefusedError, UsageError
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.disks.session import ErasePrompt
-from app.execution.servers import OpenServer
+from app.execution.servers import Contact, OpenServer
 from app.postgres.existing.words import made_sentence
 from app.storage.inspect.sampling import looked_before
 from app.storage.layout.disk_target import find_disks
@@ -157,20 +157,44 @@ class LoadQuestion:
         console = Console(stderr=True)
         for server in servers:
             _show_server(server, console)
-        names = {server.address.name for server in servers}
+        self._check_names({server.address.name for server in servers})
+        open_ones = [server for server in servers if server.address.name not in self.confirmed]
+        if open_ones and not self.can_ask():
+            raise _needs_load(server.address.name for server in open_ones)
+        for name in dict.fromkeys(server.address.name for server in open_ones):
+            self._ask_for(name)
+
+    def contact(self, contacts: Sequence[Contact]) -> None:
+        """Return where nothing is asked of a server that the campaign names before a person was told which.
+
+        What the user's own service or environment says needs no question; a name of ``--load`` is an answer.
+
+        Raises:
+            UsageError: ``--load`` names no server of the campaign.
+            RefusedError: nobody agreed; nothing was sent there.
+            CancelledError: the person has left.
+        """
+        if all(each.name for each in contacts):
+            self._check_names({each.name for each in contacts})
+        open_ones = [each for each in contacts if each.name and each.name not in self.confirmed]
+        if not open_ones:
+            return
+        if not self.can_ask():
+            raise _needs_load(each.name for each in open_ones)
+        _show_contacts(open_ones)
+        try:
+            typed = (self.ask or _ask_terminal)(tr("Type yes to connect: "))
+        except EOFError as error:
+            raise CancelledError(tr("Stopped. Nothing was sent there.")) from error
+        if typed.strip().lower() != _YES:
+            raise RefusedError(tr("You did not agree. Nothing was sent there."))
+
+    def _check_names(self, names: Set[str]) -> None:
         for name in self.confirmed:
             if name not in names:
                 message = tr("--load {name}: this is no server of the campaign. Nothing was done there.")
                 hint = tr("Its servers are: {names}.").format(names=", ".join(map(plain, sorted(names))))
                 raise UsageError(message.format(name=plain(name)), hint=hint)
-        open_ones = [server for server in servers if server.address.name not in self.confirmed]
-        if open_ones and not self.can_ask():
-            options = " ".join(f"--load {plain(server.address.name)}" for server in open_ones)
-            message = tr("This campaign loads a server, and there is no terminal to ask on.")
-            hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
-            raise RefusedError(message, hint=hint)
-        for name in dict.fromkeys(server.address.name for server in open_ones):
-            self._ask_for(name)
 
     def _ask_for(self, name: str) -> None:
         prompt = tr("Type its name, {name}, to load it: ").format(name=plain(name))
@@ -185,6 +209,30 @@ class LoadQuestion:
                 break
         message = tr("The server {name} was not confirmed. Nothing was done there.")
         raise RefusedError(message.format(name=plain(name)))
+
+
+def _needs_load(names: Iterable[str]) -> RefusedError:
+    options = " ".join(f"--load {plain(name)}" for name in dict.fromkeys(names))
+    message = tr("This campaign loads a server, and there is no terminal to ask on.")
+    hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
+    return RefusedError(message, hint=hint)
+
+
+def _show_contacts(contacts: Sequence[Contact]) -> None:
+    console = Console(stderr=True)
+    told = [tr("This campaign connects to:")]
+    for each in contacts:
+        told.append(f"  {each.name}  ({each.connection})")
+        if each.ssh:
+            told.append(tr("  and asks its machine over ssh: {host}").format(host=each.ssh))
+    told.append(
+        tr(
+            "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
+            "those of ~/.pgpass by host."
+        )
+    )
+    for text in told:
+        console.print(plain(text), soft_wrap=True, markup=False, highlight=False)
 
 
 def _show_server(server: OpenServer, console: Console) -> None:

@@ -5,7 +5,6 @@ Compared is what its run files say of machine, disks, filesystem and server with
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.execution.resume.begun import BegunRuns
+from app.postgres.existing.look import ServerLook
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.fact_tree import Fact, Facts
 from app.probes.facts.environment import FactSources
@@ -25,6 +25,7 @@ from app.probes.facts.machine import identity_facts, kernel_facts, memory_facts,
 from app.probes.facts.storage import attempt_mount
 from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.server_metadata import ServerMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 
@@ -47,6 +48,11 @@ class Before:
     name: str
     told: RunMetadata
     facts: Mapping[str, Fact]
+
+    @property
+    def server(self) -> ServerMetadata | None:
+        """The server of others that it measured; None for one that was started here."""
+        return or_none(self.told.target.server)
 
 
 def read_before(runs: BegunRuns) -> tuple[Before, ...]:
@@ -90,10 +96,14 @@ def check_changes(
         RefusedError: another machine, other disks, or another filesystem than when it began.
     """
     told: list[str] = []
+    now = read_environment_facts(here)
     for each in before:
-        told += _machine_changes(each, here)
+        was = read_environment_facts(each.facts)
+        if not was.reached.over:  # else it is told of the machine that a server is on: `server_changes`
+            _check_machine(was, now)
+            told += _machine_changes(was, now)
         configuration = resolved.configurations.get(each.name)
-        if configuration is not None:
+        if configuration is not None and each.server is None:
             _check_disks(each, configuration)
             _check_mount(each, configuration)
             told += _server_changes(each, configuration)
@@ -109,14 +119,57 @@ def check_changes(
     return tuple(dict.fromkeys(told))
 
 
-def changes_since(runs: BegunRuns, resolved: ResolvedCampaign) -> tuple[str, ...]:
-    """Return what changed since the done runs of a campaign; see `check_changes`."""
-    return check_changes(read_before(runs), resolved, here=machine_now(), now_epoch_s=time.time())
+def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | None) -> tuple[str, ...]:
+    """Return what changed of a server of others and is only said, a sentence each.
+
+    Args:
+        before: what a run of the campaign says.
+        look: what the server tells now.
+        facts: what its machine tells now; None where that is not asked.
+
+    Raises:
+        RefusedError: another server, or one on another machine or filesystem, than when the campaign began.
+    """
+    was = before.server
+    if was is None:
+        return ()
+    if was.system_identifier and look.system_identifier not in {"", was.system_identifier}:
+        message = tr(
+            "{name}: this is another server than when the campaign began: system identifier {was} then, "
+            "{now} now. Nothing was done there."
+        )
+        identifiers = message.format(name=before.name, was=was.system_identifier, now=look.system_identifier)
+        raise RefusedError(identifiers, hint=_ANEW)
+    told: list[str] = []
+    machine_was = read_environment_facts(before.facts)
+    if facts is not None and machine_was.reached.over == facts.reached.over:
+        _check_machine_there(before.name, machine_was, facts)
+        told += _machine_changes(machine_was, facts)
+    if was.version and was.version != look.version:
+        told.append(_version_words(before.name, was.version, look.version))
+    return tuple(told)
 
 
-def _machine_changes(before: Before, here: Mapping[str, Fact]) -> Iterator[str]:
-    was, now = read_environment_facts(before.facts), read_environment_facts(here)
-    _check_machine(was, now)
+def _check_machine_there(name: str, was: EnvironmentFacts, now: EnvironmentFacts) -> None:
+    """Refuse a server whose data moved: what each says is asked only where both know it."""
+    if was.machine_id and now.machine_id and was.machine_id != now.machine_id:
+        message = tr(
+            "{name}: the server is on another machine than when the campaign began: {was} then, {now} now. "
+            "Nothing was done there."
+        )
+        words = tuple(machine_label(each) or tr("not known") for each in (was, now))
+    elif was.filesystem and now.filesystem and was.filesystem != now.filesystem:
+        message = tr(
+            "{name}: the server's data lies on another filesystem than when the campaign began: {was} then, "
+            "{now} now. Nothing was done there."
+        )
+        words = was.filesystem, now.filesystem
+    else:
+        return
+    raise RefusedError(message.format(name=name, was=words[0], now=words[1]), hint=_ANEW)
+
+
+def _machine_changes(was: EnvironmentFacts, now: EnvironmentFacts) -> Iterator[str]:
     label_was, label_now = machine_label(was), machine_label(now)
     if label_was and label_now and label_was != label_now:
         sentence = tr("The machine was changed since the campaign began: {was} then, {now} now.")
@@ -208,8 +261,12 @@ def _mount(storage: Fact) -> tuple[str, str] | None:
 def _server_changes(before: Before, now: ResolvedConfiguration) -> Iterator[str]:
     was, here = known(before.told.installation.version, ""), now.installation.version
     if was and was != here:
-        sentence = tr("{name}: PostgreSQL {was} measured before, PostgreSQL {now} goes on.")
-        yield sentence.format(name=before.name, was=was, now=here)
+        yield _version_words(before.name, was, here)
+
+
+def _version_words(name: str, was: str, now: str) -> str:
+    sentence = tr("{name}: PostgreSQL {was} measured before, PostgreSQL {now} goes on.")
+    return sentence.format(name=name, was=was, now=now)
 
 
 def _program_changes(before: Before) -> Iterator[str]:

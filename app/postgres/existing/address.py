@@ -13,6 +13,7 @@ from typing import Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo
 
 from app.domain.errors import TargetError
 from app.domain.text import tr
@@ -76,9 +77,37 @@ def connection_problem(text: str) -> str:
     if unknown:
         sentence = tr("says “{words}”, which is not taken here; allowed are {allowed}.")
         return sentence.format(words=", ".join(unknown), allowed=", ".join(sorted(ALLOWED)))
+    return _misplaced(given)
+
+
+def _misplaced(given: Mapping[str, object]) -> str:
+    """Return why it is not one server, or not that of the password; empty for nothing."""
+    if "service" in given and {"host", "hostaddr"} & given.keys():
+        return tr(
+            "names a service and a host: a password of your service is for the host that the service names. "
+            "Say one of them."
+        )
     if any("," in str(given.get(word, "")) for word in ("host", "hostaddr", "port")):
         return tr("names several servers; one is measured.")
     return ""
+
+
+def named_server(text: str) -> str:
+    """Return the name of the server that a connection string without problems says itself.
+
+    Empty where it says none: then the user's own service or environment does, or it is one of this machine.
+    Nothing is asked of anybody for it, see `ServerAddress.name`.
+    """
+    given = conninfo_to_dict(text)
+    if not {"host", "hostaddr"} & given.keys():
+        return ""
+    known = {each.keyword.decode(): (each.val or b"").decode() for each in Conninfo.get_defaults()} | given
+    return _name(known.get("host"), known.get("hostaddr"), known.get("port"))
+
+
+def _name(host: object, hostaddr: object, port: object) -> str:
+    """Return both where an address is given beside a name: that one is asked, with this one's password."""
+    return f"{'/'.join(dict.fromkeys(str(each) for each in (host, hostaddr) if each))}:{port}"
 
 
 def own_connection(text: str, database: str) -> str:
@@ -102,8 +131,12 @@ class ServerAddress:
 
     @property
     def name(self) -> str:
-        """What a person types to agree to load on this server: host (or folder of the socket) and port."""
-        return f"{self.parameters['host']}:{self.parameters['port']}"
+        """What a person types to agree to load on this server: host (or folder of the socket) and port.
+
+        An address that the connection string gives beside the host stands behind a slash.
+        """
+        parameters = self.parameters
+        return _name(parameters["host"], parameters.get("hostaddr"), parameters["port"])
 
     @property
     def user(self) -> str:

@@ -22,7 +22,7 @@ MARK: Final = (
     "Made by pgFooting for a measurement, and dropped by it afterwards: nothing else may be kept here."
 )
 LOCK: Final = 0x706746_6F6F74
-"""Of pg_advisory_lock, in the database that the connection names: one campaign a server."""
+"""Of pg_advisory_lock: one campaign a server. Such a lock is of a database; pg_locks shows those of all."""
 
 _FOUND: Final = """
     SELECT owner.rolname = current_user,
@@ -41,6 +41,18 @@ _END_SESSIONS: Final = """
 _OPEN_SESSIONS: Final = """
     SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
      WHERE datname = %s AND usename = current_user AND pid <> pg_catalog.pg_backend_pid()
+"""
+_LOCK_OF_OTHERS: Final = f"""
+    SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks
+     WHERE locktype = 'advisory' AND granted AND pid <> pg_catalog.pg_backend_pid()
+       AND classid = {LOCK >> 32} AND objid = {LOCK & 0xFFFFFFFF} AND objsubid = 1
+"""
+_TABLES: Final = """
+    SELECT pg_catalog.format('%I.%I', space.nspname, relname)
+      FROM pg_catalog.pg_class
+      JOIN pg_catalog.pg_namespace AS space ON space.oid = relnamespace
+     WHERE relkind IN ('r', 'p', 'm') AND NOT relispartition AND relpersistence <> 't'
+       AND relowner = (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user)
 """
 _END_S: Final = 5.0
 
@@ -78,11 +90,12 @@ def find_own(connection: Connection) -> FoundDatabase | None:
     return FoundDatabase(is_own=True)
 
 
-def drop_own(connection: Connection, *, ends_sessions: bool) -> bool:
+def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: bool) -> bool:
     """Drop our database where there is one; return whether there was.
 
     Args:
         connection: of the role whose it is, which holds the lock.
+        address: by which that was made.
         ends_sessions: sessions of this role in it are those of a run of this campaign, and are ended first;
             else they may be those of another machine that measures, and it is refused.
 
@@ -107,11 +120,28 @@ def drop_own(connection: Connection, *, ends_sessions: bool) -> bool:
                 "Wait for the end of that; sessions that a machine left which is gone end by themselves."
             )
             raise RefusedError(message.format(name=OWN_DATABASE), hint=hint)
+        _make_room(address)
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))
     except psycopg.Error as error:
         message = tr("The database {name} could not be dropped: {reason}")
         raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
     return True
+
+
+def _make_room(address: ServerAddress) -> None:
+    """Drop the tables of our database, whose room is free at once; may raise psycopg.errors.DiskFull.
+
+    DROP DATABASE begins with a checkpoint, and a server whose disk is full goes down over that (PANIC, seen
+    with 15), with all that others do there.
+    """
+    try:
+        with address.connect(OWN_DATABASE) as connection:
+            for (name,) in connection.execute(_TABLES.encode()).fetchall():
+                connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE".encode())
+    except psycopg.errors.DiskFull:
+        raise
+    except psycopg.Error:  # such as of one whose drop was cut short: it takes no connection, and is dropped
+        return
 
 
 def _end_sessions(connection: Connection) -> None:
@@ -139,19 +169,29 @@ class ServerLock:
         self._connection = connection
 
     def take(self) -> None:
-        """Take it.
+        """Take it; where it cannot be taken, nothing of it stays.
+
+        Campaigns that name different databases of the server each get theirs, and then see the other's: two
+        that take it at the same time may both be refused, and never both get it.
 
         Raises:
-            RefusedError: another campaign measures there.
+            RefusedError: another campaign measures there, whichever database its connection names.
             ServerError: the server cannot be asked.
         """
         try:
-            row = self._connection.execute(b"SELECT pg_catalog.pg_try_advisory_lock(%s)", (LOCK,)).fetchone()
+            is_taken = self._answer(f"SELECT pg_catalog.pg_try_advisory_lock({LOCK})")
+            is_alone = is_taken and not self._answer(_LOCK_OF_OTHERS)
         except psycopg.Error as error:
+            self._connection.close()
             raise self._silent(error) from error
-        if row is None or not row[0]:
+        if not is_alone:
+            self._connection.close()  # and with it the lock: `hold` begins anew
             message = tr("Another campaign of pgFooting measures {name} now. Nothing was done there.")
             raise RefusedError(message.format(name=self._address.name))
+
+    def _answer(self, statement: str) -> object:
+        row = self._connection.execute(statement.encode()).fetchone()
+        return row and row[0]
 
     def hold(self) -> None:
         """Return where it is still held, or could be taken again: nobody else measures there.

@@ -16,6 +16,7 @@ from app.probes.base.fact_tree import Fact, Facts, attempt, parse_value, selecte
 from app.probes.base.mounts import MEMORY_FILESYSTEMS, NETWORK_FILESYSTEMS
 from app.probes.facts.machine import hashed_machine_id
 from app.probes.remote.clocks import ClockOffset
+from app.probes.remote.filesystems import mount_of, mounts_of_mnttab, told_of_filesystem
 from app.probes.remote.lines import LineKind, RemoteLine
 from app.probes.sources.block_devices import SECTOR_BYTES
 
@@ -76,7 +77,9 @@ class RemoteFacts:
                 "options": _split(self.named.get("mount.options", "")),
                 "super_options": _split(self.named.get("mount.super_options", "")),
             }
-        return _mount_of_tables(self.output.get("mount", ()), self.named.get("place.found", ""))
+        place = self.named.get("place.found", "")
+        table = mounts_of_mnttab(self.output.get("mnttab", ()))
+        return _mount_of(table, place) or _mount_of(map(_mounted, self.output.get("mount", ())), place)
 
 
 def sort_facts(lines: Iterable[RemoteLine]) -> RemoteFacts:
@@ -207,8 +210,12 @@ def _storage(told: RemoteFacts) -> Facts:
             **({"parameters": {"zfs_arc_max": parse_value(limit)}} if limit else {}),
             "dataset": {name: parse_value(value) for name, value in dataset.items()},
         }
-    elif told.output.get("hammer2-info"):
-        facts["filesystem"] = {"volumes": list(told.output["hammer2-info"])}
+    else:
+        filesystem_facts = told_of_filesystem(told.output)
+        if volumes := told.output.get("hammer2-info"):
+            filesystem_facts["volumes"] = list(volumes)
+        if filesystem_facts:
+            facts["filesystem"] = filesystem_facts
     if told.properties.get("pool"):
         facts["pool"] = {name: parse_value(value) for name, value in told.properties["pool"].items()}
         facts["pool_layout"] = list(told.output.get("zpool-status", ()))
@@ -281,15 +288,10 @@ def _split(text: str) -> list[Fact]:
     return [word for word in text.split(",") if word]
 
 
-def _mount_of_tables(lines: Iterable[str], place: str) -> Facts:
-    """Return the mount of a folder from what mount(8) of BSDs and illumos prints; nothing where none fits.
-
-    ``SOURCE on POINT (TYPE, OPTION, ...)`` (FreeBSD, DragonFly), ``SOURCE on POINT type TYPE (OPTION, ...)``
-    (NetBSD, OpenBSD) and ``POINT on SOURCE OPTION/OPTION/... on DATE`` (illumos).
-    """
+def _mount_of(mounts: Iterable[Facts], place: str) -> Facts:
+    """Return the mount that a folder is in; nothing where none fits."""
     best: Facts = {}
-    for line in lines:
-        found = _mounted(line)
+    for found in mounts:
         point = str(found.get("mount_point") or "")
         inside = f"{place}/".startswith(f"{point.rstrip('/')}/")
         if found and inside and len(point) >= len(str(best.get("mount_point") or "")):
@@ -298,18 +300,17 @@ def _mount_of_tables(lines: Iterable[str], place: str) -> Facts:
 
 
 def _mounted(line: str) -> Facts:
+    """Return a mount from what mount(8) of BSDs and illumos prints; nothing where it does not fit.
+
+    ``SOURCE on POINT (TYPE, OPTION, ...)`` (FreeBSD, DragonFly), ``SOURCE on POINT type TYPE (OPTION, ...)``
+    (NetBSD, OpenBSD) and ``POINT on SOURCE OPTION/OPTION/... on DATE`` (illumos, without the type).
+    """
     if line.startswith("/") and (illumos := re.fullmatch(r"(/\S*) on (\S+) (\S+/\S+) on .*", line)):
-        options: list[Fact] = [*illumos[3].split("/")]
         kind = "zfs" if not illumos[2].startswith("/dev/") else ""
-        return {"source": illumos[2], "mount_point": illumos[1], "filesystem": kind, "options": options}
+        return mount_of(illumos[2], illumos[1], kind, illumos[3].split("/"))
     matched = _MOUNTED.fullmatch(line.strip())
     if matched is None:
         return {}
     words = [word.strip() for word in matched["rest"].split(",") if word.strip()]
     kind = matched["type"] or (words.pop(0) if words else "")
-    return {
-        "source": matched["source"],
-        "mount_point": matched["point"],
-        "filesystem": kind,
-        "options": [*words],
-    }
+    return mount_of(matched["source"], matched["point"], kind, words)

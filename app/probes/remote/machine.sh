@@ -33,12 +33,12 @@ first_line() {
   { IFS= read -r found <"$1"; } 2>/dev/null || [ -n "$found" ]
 }
 
-# NAME COMMAND...: what a program prints, line by line; nothing where it is missing.
+# NAME COMMAND...: what a program prints, line by line, tabs as blanks; nothing where it is missing.
 output() {
   name=$1
   shift
   command -v "$1" >/dev/null 2>&1 || return 0
-  "$@" 2>/dev/null </dev/null | head -n 400 | while IFS= read -r text; do
+  "$@" 2>/dev/null </dev/null | head -n 400 | tr "$tab" ' ' | while IFS= read -r text; do
     printf 'pgfooting %s O\t%s\t%.1000s\n' "$token" "$name" "$text"
   done
 }
@@ -223,7 +223,16 @@ facts_of_others() {
   output uptime uptime
   [ -z "$place" ] || output df df -k "$place"
   output mount mount
+  [ "$system" != SunOS ] || output mnttab cat /etc/mnttab
   case $source in *@* | *HAMMER2* | *hammer2*) output hammer2-info hammer2 info ;; esac
+  # Each of these only reads, and prints nothing here where the place is on another filesystem.
+  case $system in
+    DragonFly)
+      [ -z "$place" ] || output hammer2-stat hammer2 stat "$place"
+      [ -z "$place" ] || output hammer-info hammer info "$place"
+      ;;
+    FreeBSD | OpenBSD) case $source in /dev/*) output dumpfs dumpfs -m "$source" ;; esac ;;
+  esac
 }
 
 tell_facts() {

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from app.domain.storage_plan.plan import FURTHER_ROLES
@@ -23,6 +23,15 @@ MOST_CHARACTERS_OF_NAME: Final = 40
 """Of what is one word."""
 
 _LONGEST_S: Final = 1e10
+
+TOLD: Final = ("made_with", "format_version", "compression", "check")
+"""What tools of other systems tell of a filesystem; see `app.probes.remote.filesystems`."""
+
+_OWNERS_SOURCES: Final = frozenset({"configuration file", "command line", "environment variable", "global"})
+"""Of pg_settings.source: where the owner of a server sets something (guc.h)."""
+
+DATA_CHECKSUMS: Final = "data_checksums"
+_OF_THE_CLUSTER: Final = frozenset({DATA_CHECKSUMS})
 
 MOST_NAMED: Final = 4
 """Devices that are named where there is little room."""
@@ -80,8 +89,8 @@ class ReachedFacts:
     reason: str = ""
 
     @property
-    def words(self) -> str:
-        """All of that in a few words; empty where there is nothing to say."""
+    def way(self) -> str:
+        """How it was asked, in a few words, which are the same each time; empty where there is nothing."""
         if not self.over:
             return ""
         if self.reason:
@@ -89,8 +98,15 @@ class ReachedFacts:
         parts = [self.over, self.system]
         if not self.is_tried:
             parts.append(tr("reading it was not tried on a real system"))
+        return ", ".join(filter(None, parts))
+
+    @property
+    def words(self) -> str:
+        """The same, with what its clock said where that is worth it."""
+        parts = [self.way]
         offset, bound = self.clock_offset_s, self.clock_bound_s
-        if offset is not None and bound is not None and abs(offset) > max(bound, 1.0):
+        is_asked = bool(self.over) and not self.reason
+        if is_asked and offset is not None and bound is not None and abs(offset) > max(bound, 1.0):
             ahead, behind = tr("its clock is {time} ahead"), tr("its clock is {time} behind")
             time = format_duration(abs(offset))
             parts.append((ahead if offset > 0 else behind).format(time=time))
@@ -126,6 +142,9 @@ class EnvironmentFacts:
         arc_max_bytes: largest size of ZFS's cache (zfs_arc_max), 0 where ZFS decides; None where data and
             WAL lie on something else, or unknown.
         reached: how it was asked.
+        told: by the tools of a filesystem that pgFooting does not make: by the words of `TOLD`.
+        server_version: what the server says of its version and its build.
+        server_settings: that are not as they come, by name; empty values and those of sessions left out.
     """
 
     filesystem: str
@@ -148,6 +167,9 @@ class EnvironmentFacts:
     machine_id: str = ""
     arc_max_bytes: int | None = None
     reached: ReachedFacts = _HERE
+    told: Mapping[str, str] = field(default_factory=dict)
+    server_version: str = ""
+    server_settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def _dict(value: Fact | None) -> Mapping[str, Fact]:
@@ -203,7 +225,26 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         machine_id=_text(_dict(facts.get("identity")).get("machine_id")),
         arc_max_bytes=_arc_max_bytes(*storages),
         reached=_reached(_dict(facts.get("reached"))),
+        told=_told(_dict(storage.get("filesystem"))),
+        server_version=_text(_dict(facts.get("server")).get("version")),
+        server_settings=_set_by_its_owner(settings),
     )
+
+
+def _set_by_its_owner(settings: Mapping[str, Fact]) -> Mapping[str, str]:
+    """Return the settings that somebody gave a server, and what its cluster was made with."""
+    given = {name: _dict(told) for name, told in settings.items()}
+    found = {
+        name: _text(told.get("value"))
+        for name, told in given.items()
+        if name in _OF_THE_CLUSTER or _text(told.get("source")) in _OWNERS_SOURCES
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _told(facts: Mapping[str, Fact]) -> Mapping[str, str]:
+    found = {name: _text(facts.get(name)) for name in TOLD}
+    return {name: text for name, text in found.items() if text}
 
 
 def _reached(facts: Mapping[str, Fact]) -> ReachedFacts:
@@ -301,7 +342,9 @@ def machine_rows(facts: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
         (tr("Machine"), machine_label(facts) or unknown),
         (tr("System"), ", ".join(each for each in (facts.distribution, facts.kernel) if each) or unknown),
         (tr("Virtual machine"), facts.virtual_machine),
-        (tr("Filesystem"), " ".join(each for each in (facts.filesystem, options) if each) or unknown),
+        (tr("Filesystem"), " ".join(filter(None, (facts.filesystem, options))) or unknown),
+        (tr("It was made with"), facts.told.get("made_with", "")),
+        (tr("It compresses with"), facts.told.get("compression", "")),
         (tr("Disks"), disks or unknown),
         (tr("Asked over"), facts.reached.words),
     )

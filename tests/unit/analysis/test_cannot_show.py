@@ -181,3 +181,17 @@ def test_of_a_server_elsewhere_no_figure_of_this_machine_is_told() -> None:
     assert Limit.MEMORY not in told
     assert "the machine of the server" in told[Limit.VIRTUAL]
     assert "kvm" not in told[Limit.VIRTUAL]
+
+
+def test_of_a_server_elsewhere_whose_machine_was_asked_that_machine_is_told() -> None:
+    there = RunMetadata(target=TargetMetadata(kind="server"), data_bytes=GIB, workload=MADE.workload)
+    asked: dict[str, Json] = {
+        "reached": {"over": "ssh", "system": "Linux"},
+        "memory": {"info": {"MemTotal": 8 * GIB}},
+        "virtualisation": {"machine": "kvm"},
+    }
+    told = unshown(there, asked, shape(600))
+    assert Limit.MEMORY in told
+    assert "kvm" in told[Limit.VIRTUAL]
+    in_vain: dict[str, Json] = {**asked, "reached": {"over": "ssh", "unreadable": "it refused"}}
+    assert "the machine of the server" in unshown(there, in_vain, shape(600))[Limit.VIRTUAL]

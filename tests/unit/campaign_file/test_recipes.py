@@ -13,7 +13,7 @@ from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.reader import load_campaign, parse_campaign
 from app.campaign_file.recipes.find import DEFAULT_RECIPE, RECIPES, list_recipes
-from app.campaign_file.recipes.head import QUICK_FIELDS, RECIPE_FIELDS
+from app.campaign_file.recipes.head import QUICK_FIELDS, RECIPE_FIELDS, SERVER_FIELDS
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     FolderTarget,
@@ -32,6 +32,7 @@ EVERY_FIELD = [
     *(((section,), field) for section, fields in SECTIONS.items() for field in fields),
     *((("recipe",), field) for field in RECIPE_FIELDS),
     *((("recipe", "quick"), field) for field in QUICK_FIELDS),
+    *((("recipe", "server"), field) for field in SERVER_FIELDS),
 ]
 IDS = [".".join((*table, field.name)).lstrip(".") for table, field in EVERY_FIELD]
 

@@ -37,6 +37,15 @@ def test_one_recipe_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in told
 
 
+def test_what_is_prepared_on_a_server_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["recipes", "lentfer-2009"]) == ExitStatus.DONE
+    told = " ".join(capsys.readouterr().out.split())
+    assert "On a server that already runs (--server), step by step 1. Give a disk" in told
+    assert "10. Two campaigns are ranked only by a common reference" in told
+    assert main(["recipes", "durability"]) == ExitStatus.DONE
+    assert "--server" not in capsys.readouterr().out
+
+
 def test_recipes_are_objects_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "--json"]) == ExitStatus.DONE
     listed = json.loads(capsys.readouterr().out)
@@ -45,6 +54,11 @@ def test_recipes_are_objects_for_programs(capsys: pytest.CaptureFixture[str]) ->
     one = json.loads(capsys.readouterr().out)
     assert (one["question"], one["disks"]) == ("What do barriers cost?", 1)
     assert "ext4, no barrier" in one["configurations"]
+    assert (one["server"], one["server_steps"]) == (None, [])
+    assert main(["recipes", "ufs-zfs-2008", "--json"]) == ExitStatus.DONE
+    one = json.loads(capsys.readouterr().out)
+    assert one["server"]["scale"] == 1600
+    assert "zpool create" in one["server_steps"][1]
 
 
 @pytest.mark.parametrize("command", [["recipes", "durabilty"], ["run", "durabilty"]])
@@ -87,6 +101,33 @@ def test_a_recipe_on_disks_without_disks_is_refused_with_what_is_wanted(
     told = capsys.readouterr().err
     assert "Spare disks wanted: 4 to 6, each once; given: 0." in told
     assert "--disks SERIAL,SERIAL" in told
+
+
+def test_disks_and_a_server_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "lentfer-2009", "--disks", "A", "--server", "host=db user=x"]
+    assert main(command) == ExitStatus.USAGE
+    assert "exclude each other" in capsys.readouterr().err
+
+
+def test_a_recipe_or_file_that_is_for_no_server_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "checksums", "--server", "host=db user=x"]) == ExitStatus.USAGE
+    assert "has no variant for a server that already runs" in capsys.readouterr().err
+    path = tmp_path / "mine.toml"
+    path.write_text(CAMPAIGN)
+    assert main(["run", str(path), "--server", "host=db user=x"]) == ExitStatus.USAGE
+    assert "is no recipe" in capsys.readouterr().err
+
+
+def test_of_a_recipe_on_a_server_it_is_told_what_would_be_done(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("psycopg")
+    command = ["run", "lentfer-2009", "--dry-run", "--server", "host=db user=x", "--as", "HAMMER2"]
+    assert main(command) == ExitStatus.DONE
+    told = capsys.readouterr().out
+    assert "HAMMER2" in told
+    assert "5 runs" in told
+    assert "copied" not in told, "nothing is copied to a server of others"
 
 
 def test_a_recipe_in_a_folder_takes_no_disks(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,14 +15,18 @@ from app.domain.errors import RefusedError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.execution.resume.begun import BegunRuns
-from app.execution.resume.changed import Before, check_changes, machine_now, read_before
+from app.execution.resume.changed import Before, check_changes, machine_now, read_before, server_changes
+from app.postgres.existing.look import ServerLook
 from app.probes.base.fact_tree import Fact, Facts
 from app.probes.base.mounts import mount_of
 from app.probes.facts.machine import identity_facts
 from app.recording.events import RunResult
+from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import InstallationMetadata, RunMetadata, TargetMetadata
+from app.runfile.metadata.server_metadata import ServerMetadata
 from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
+from tests.unit.postgres.test_existing import LOOK
 
 NOW = 1.9e9
 DISK = DiskIdentity("S1", "wwn-1", "Fast", 10**12, "8:0", 7)
@@ -176,3 +180,63 @@ def test_the_identity_of_this_machine_is_a_hash_and_never_the_id_itself(tmp_path
         path.write_text(text)
         assert isinstance(identity_facts(path)["machine_id"], dict)
     assert set(machine_now()) == {"kernel", "processor", "memory", "identity"}
+
+
+# --- servers of others
+
+SERVER = ServerMetadata(host_name="db:5432", version="17.1", system_identifier="7123")
+
+
+def on_server(facts: Facts | None = None, **changes: str) -> Before:
+    target = TargetMetadata(kind="server", server=replace(SERVER, **changes))  # type: ignore[arg-type]
+    return Before("a", told(target=target), machine() if facts is None else facts)
+
+
+def there(**changes: str) -> ServerLook:
+    return replace(LOOK, **{"version": "17.1", "system_identifier": "7123", **changes})  # type: ignore[arg-type]
+
+
+def test_of_the_same_server_nothing_is_said_also_where_the_role_may_not_ask_which_one_it_is() -> None:
+    assert server_changes(on_server(), there(), None) == ()
+    assert server_changes(on_server(system_identifier=""), there(), None) == ()
+    assert server_changes(on_server(), there(system_identifier=""), None) == ()
+    assert server_changes(Before("a", told(), machine()), there(system_identifier="9"), None) == ()
+
+
+def test_another_server_under_the_same_name_is_refused_and_another_version_of_it_is_said() -> None:
+    with pytest.raises(RefusedError, match="identifier 7123 then, 9 now") as refused:
+        server_changes(on_server(), there(system_identifier="9"), None)
+    assert "--resume" in refused.value.hint
+    (sentence,) = server_changes(on_server(), there(version="17.2"), None)
+    assert "PostgreSQL 17.1 measured before, PostgreSQL 17.2 goes on" in sentence
+
+
+def elsewhere(machine_id: str = "bb", filesystem: str = "zfs", release: str = "14.1") -> Facts:
+    """The machine of a server, as ssh tells it."""
+    return machine(
+        kernel={"release": release},
+        identity={"machine_id": machine_id},
+        reached={"over": "ssh"},
+        storage={"mount": {"filesystem": filesystem, "mount_point": "/tank"}},
+    )
+
+
+def test_the_machine_of_a_server_is_compared_with_itself_and_never_with_this_one() -> None:
+    before = on_server(elsewhere())
+    assert changes(before, here(path="", version="15.18")) == ()
+    same = read_environment_facts(elsewhere(release="14.2"))
+    (sentence,) = server_changes(before, there(), same)
+    assert "14.1 then, 14.2 now" in sentence
+    for other, words in (
+        (elsewhere(machine_id="cc"), "on another machine"),
+        (elsewhere(filesystem="ufs"), "another filesystem than when the campaign began: zfs then, ufs now"),
+    ):
+        with pytest.raises(RefusedError, match=words):
+            server_changes(before, there(), read_environment_facts(other))
+    not_asked = read_environment_facts({"reached": {"over": "ssh", "unreadable": "no key"}})
+    assert server_changes(before, there(), not_asked) == ()
+
+
+def test_a_server_whose_machine_is_not_asked_is_measured_from_this_machine_alone() -> None:
+    with pytest.raises(RefusedError, match="another machine"):
+        changes(on_server(machine(identity={"machine_id": "bb"})), here(path=""))

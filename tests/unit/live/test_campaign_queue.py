@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.reader import parse_campaign
-from app.domain.campaign.configuration import Campaign, Configuration, MemoryTarget
+from app.domain.campaign.configuration import Campaign, Configuration, MemoryTarget, ServerTarget
 from app.domain.errors import ExitStatus, UsageError
 from app.hosts.folders.own_folders import create_state_folder
 from app.library.campaign_end import CampaignEnd
@@ -144,6 +144,17 @@ def test_the_list_survives_and_what_a_person_confirmed_does_not() -> None:
     path = create_state_folder() / FILE_NAME
     assert path.stat().st_mode & 0o777 == 0o600
     assert "confirm" not in path.read_text()
+
+
+@pytest.mark.usefixtures("_own_state_folder")
+def test_the_servers_that_a_person_agreed_to_load_are_known_to_the_list_and_never_kept() -> None:
+    campaign = Campaign("a", (Configuration("a", ServerTarget("host=db")),))
+    begins = QueuedCampaign.of(campaign, None, ("db:5432",))
+    goes_on = QueuedCampaign.going_on(Path("/library/x"), ("db:5432",))
+    keep_queue(queue_text([begins, goes_on]))
+    assert begins.load == goes_on.load == ("db:5432",)
+    assert "5432" not in (create_state_folder() / FILE_NAME).read_text()
+    assert [each.load for each in read_kept_queue()] == [(), ()]
 
 
 @pytest.mark.usefixtures("_own_state_folder")

@@ -100,6 +100,26 @@ def test_only_the_tiers_that_were_asked_for_run_and_the_others_are_told(scripts:
     assert "lint      left out: not one of --only=unit" in told_of
 
 
+def test_the_virtual_machine_runs_beside_the_tests_of_postgresql_and_devices_beside_nothing(
+    scripts: Scripts,
+) -> None:
+    program = (PROJECT / "packaging" / "test").read_text()
+    run_tiers = re.search(r"^run_tiers\(\) \{.*?^\}\n", program, re.MULTILINE | re.DOTALL)
+    assert run_tiers is not None
+    pretend = """run_lint() { :; }; leave_out() { :; }; plays_covering_matrix() { true; }
+run_tier() { echo "$1${BESIDE:+ beside $BESIDE}"; }; run_matrix() { run_tier matrix; }
+run_device_tier() { run_tier $1; }
+begin_beside() { BESIDE=$1; }; end_beside() { echo "end of $1"; BESIDE=""; }
+"""
+    told = {}
+    for machine in ("short", ""):
+        settings = f"ONLY= BOUNDS= ROOT= MACHINE={machine}\n"
+        told[machine] = scripts.call(f"{settings}{run_tiers[0]}{pretend}run_tiers").stdout.splitlines()
+    first = ["unit beside gui", "end of gui", "bus", "disks", "matrix"]
+    assert told["short"] == [*first, "machine beside postgres", "end of postgres"]
+    assert told[""] == [*first, "postgres", "machine"]
+
+
 @pytest.mark.parametrize(
     "arguments", [["--only=nonsense"], ["--only=unit", "--bench"], ["--only=unit", "tests/unit"]]
 )

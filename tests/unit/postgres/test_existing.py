@@ -8,7 +8,7 @@ import pytest
 
 from app.domain.errors import RefusedError, TargetError
 from app.domain.units import GIB
-from app.postgres.existing.address import ServerAddress, connection_problem, open_address
+from app.postgres.existing.address import ServerAddress, connection_problem, named_server, open_address
 from app.postgres.existing.look import OtherDatabase, OthersLoad, RoundTrip, ServerLook, ServerRole
 from app.postgres.existing.refusals import ServerNeeds, check_server
 from app.postgres.existing.words import look_rows, made_sentence, not_known
@@ -61,6 +61,8 @@ def test_what_libpq_takes_without_a_secret_is_taken(text: str) -> None:
         ("host=db sslpassword=sesame", "holds a secret"),
         ("host=db options='-c sesame=1'", "says “options”"),
         ("host=sesame,two", "names several servers"),
+        ("service=bench host=sesame", "names a service and a host"),
+        ("service=bench hostaddr=10.0.0.1", "names a service and a host"),
         ("host=" + "x" * 3000, "must be a libpq connection string"),
     ],
 )
@@ -68,6 +70,39 @@ def test_a_connection_string_that_is_refused_is_never_repeated(text: str, words:
     problem = connection_problem(text)
     assert words in problem
     assert "sesame" not in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("host=db user=bench", "db:5432"),
+        ("postgresql://bench@db.example:5433/", "db.example:5433"),
+        ("host=/run/postgresql", "/run/postgresql:5432"),
+        ("hostaddr=10.0.0.1", "10.0.0.1:5432"),
+        ("host=db hostaddr=10.0.0.1 port=6000", "db/10.0.0.1:6000"),
+        ("service=bench", ""),
+        ("user=bench", ""),
+    ],
+)
+def test_a_server_that_a_connection_string_says_has_its_name_before_it_is_reached(
+    text: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for word in ("PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE"):
+        monkeypatch.delenv(word, raising=False)
+    assert named_server(text) == name
+
+
+def test_what_the_environment_adds_is_in_the_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOST", "db.example")
+    monkeypatch.setenv("PGPORT", "6000")
+    assert named_server("user=bench") == ""
+    assert named_server("hostaddr=10.0.0.1") == "db.example/10.0.0.1:6000"
+
+
+def test_an_address_beside_the_host_is_part_of_the_name_that_is_agreed_to() -> None:
+    address = replace(ADDRESS, parameters={**ADDRESS.parameters, "hostaddr": "10.0.0.1"})
+    assert (ADDRESS.name, address.name) == ("db:5432", "db/10.0.0.1:5432")
+    assert address.name == named_server(address.bare("x"))
 
 
 def test_the_secret_is_in_no_argument_and_in_no_representation() -> None:

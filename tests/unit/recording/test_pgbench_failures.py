@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Script
-from app.execution.failures import failure_of_pgbench
+from app.execution.failures import KEPT, failure_of_pgbench, full_disk
 from app.recording.pgbench_failures import crash_reason, failure_reason, says_aborted
 
 OWN = Script(builtin=None, path="/home/jo/orders of may.sql", text="SELECT 1")
@@ -102,3 +102,43 @@ def test_a_signal_from_elsewhere_is_told_apart_from_our_own() -> None:
     assert "signal 9, not by pgFooting" in failure_of_pgbench(-9, "", was_killed=True).message
     assert failure_of_pgbench(-2, "bad", was_killed=False).message == "pgbench failed: bad"
     assert "status 3" in failure_of_pgbench(3, "", was_killed=True).message
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        (
+            """ERROR:  could not extend file "base/5/16422": No space left on device
+HINT:  Check free disk space.
+CONTEXT:  COPY pgbench_accounts, line 754000
+pgbench: error: PQendcopy failed
+""",
+            'could not extend file "base/5/16422": No space left on device',
+        ),
+        (
+            'ERROR:  could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2\n',
+            'could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2',
+        ),
+        (
+            'PANIC:  could not write to file "pg_wal/xlogtemp.1": No space left on device\n',
+            'could not write to file "pg_wal/xlogtemp.1": No space left on device',
+        ),
+    ],
+)
+def test_a_server_without_room_is_told_in_its_words(stderr: str, reason: str) -> None:
+    error = full_disk(stderr)
+    assert error is not None
+    assert error.message == f"The disk of the server is full: {reason}."
+    assert error.hint.endswith(KEPT)
+
+
+@pytest.mark.parametrize(
+    "stderr",
+    [
+        "",
+        "pgbench: error: PQendcopy failed\n",
+        "pgbench: error: log: No space left on device\n",
+    ],
+)
+def test_what_is_not_the_servers_disk_is_not_called_that(stderr: str) -> None:
+    assert full_disk(stderr) is None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
     from app.live.replay import ReplaySource
     from ui.compare.result import CampaignResult
     from ui.live.page import LivePage
+    from ui.window.campaigns.load_dialog import Agreed, LoadConsent
     from ui.wizard.wizard import Wizard
 
 
@@ -45,6 +46,7 @@ class CampaignPages(QObject):
         wizard: while it is open.
         live_page: of the running or last campaign; None before there was one.
         replay_page: of the last replay; None before there was one.
+        load_consent: asks whether servers of others are loaded; None before that was needed.
 
     Signals:
         page_made: a page for the window's stack.
@@ -89,6 +91,7 @@ class CampaignPages(QObject):
         self.starter.asking.connect(self.told)
         self.starter.failed.connect(self._on_failed)
         self.starter.run_failed.connect(self._on_run_failed)
+        self.load_consent: LoadConsent | None = None
         self.queue = QueueRunner(self.starter, library, self)
         self.queue.told.connect(self.told)
         self.queue.opened.connect(self._open_queued)
@@ -193,34 +196,57 @@ class CampaignPages(QObject):
 
     # A campaign
 
-    def start(self, campaign: Campaign, about_s: float | None = None) -> None:
-        """Start the runner of a campaign; where another is measured, this one waits for its turn."""
+    def start(self, campaign: Campaign, about_s: float | None = None, load: tuple[str, ...] = ()) -> None:
+        """Start the runner of a campaign; where another is measured, this one waits for its turn.
+
+        Args:
+            campaign: what is measured.
+            about_s: how long it takes; None where nobody knows.
+            load: names of the servers of others that a person agreed to load.
+        """
         if self.queue.is_busy:
             self._forget_confirmations()
             self._forget_kept()
-            self.queue.add(queued(campaign, about_s))
+            self.queue.add(queued(campaign, about_s, load))
             return
         self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
-        self.starter.start(campaign)
+        self.starter.start(campaign, load)
         self.queue.note_start(campaign.name)
 
     def go_on(self, folder: Path) -> None:
-        """Measure what is missing of a campaign that was begun."""
-        if self.queue.is_busy:
-            self.queue.add(queued_going_on(folder))
-            return
-        self.told.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
-        self.starter.go_on(folder)
-        self.queue.note_start(folder.name)
+        """Measure what is missing of a campaign that was begun; servers of others where that is agreed to."""
+
+        def begin(load: tuple[str, ...]) -> None:
+            if self.queue.is_busy:
+                self.queue.add(queued_going_on(folder, load))
+                return
+            self.told.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
+            self.starter.go_on(folder, load)
+            self.queue.note_start(folder.name)
+
+        self._agree(folder, begin)
 
     def again(self, folder: Path) -> None:
-        """Measure a campaign that was begun once again, in a new folder."""
-        if self.queue.is_busy:
-            self._read(folder, self.start)
-            return
-        self.told.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
-        self.starter.again(folder)
-        self.queue.note_start(folder.name)
+        """Measure a campaign that was begun once again, in a new folder; servers of others as above."""
+
+        def begin(load: tuple[str, ...]) -> None:
+            if self.queue.is_busy:
+                self._read(folder, lambda campaign: self.start(campaign, None, load))
+                return
+            self.told.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
+            self.starter.again(folder, load)
+            self.queue.note_start(folder.name)
+
+        self._agree(folder, begin)
+
+    def _agree(self, folder: Path, begin: Agreed) -> None:
+        """Begin what was begun once where nobody has to be asked, or once somebody has agreed."""
+        from ui.window.campaigns.load_dialog import LoadConsent  # noqa: PLC0415 - not needed to show the window
+
+        if self.load_consent is None:
+            self.load_consent = LoadConsent(self._window, self._theme)
+            self.load_consent.failed.connect(self.told)
+        self.load_consent.ask(folder, begin)
 
     def _open_queued(self, key: str, campaign: Campaign) -> None:
         """Open the wizard with a campaign that was kept; it leaves the list when it is started."""
@@ -232,9 +258,10 @@ class CampaignPages(QObject):
 
     def _on_accepted(self, campaign: Campaign) -> None:
         resolved = None if self._draft is None else self._draft.resolved()
+        load = () if self._draft is None else self._draft.agreed_servers()
         if self._queued_key:
             self.queue.remove(self._queued_key)
-        self.start(campaign, planned_length(resolved))
+        self.start(campaign, planned_length(resolved), load)
 
     def _show_queue(self) -> None:
         if self.live_page is not None:
@@ -266,13 +293,11 @@ class CampaignPages(QObject):
         self.show_live(folder)
 
     def _forget_confirmations(self) -> None:
-        """Want serial numbers typed anew for the next campaign; after one that was refused they may stay."""
-        from app.draft.disks.confirmation import forget_confirmations  # noqa: PLC0415 - not needed to show the window
-
+        """Want what was typed to agree anew for the next campaign; after one that was refused it may stay."""
         if self.wizard is not None:
             self.wizard.forget_confirmations()
         elif self._draft is not None:
-            forget_confirmations(self._draft.parts.disks)
+            self._draft.forget_confirmations()
 
     def _on_failed(self, message: str, hint: str) -> None:
         self.told.emit(" ".join(part for part in (message, hint) if part))
@@ -374,6 +399,8 @@ class CampaignPages(QObject):
             self.result.stop()
         if self._keeping.isActive():
             self.keep_draft()
+        if self.load_consent is not None:
+            self.load_consent.stop()
         self.queue.stop()
         self.starter.stop()
         for page in (self.live_page, self.replay_page):

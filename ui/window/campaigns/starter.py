@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -57,19 +57,19 @@ class CampaignStarter(QObject):
         """Whether a runner that this object started lives, or is being started."""
         return self._is_launching or self._launched is not None
 
-    def start(self, campaign: Campaign) -> None:
-        """Start a runner."""
+    def start(self, campaign: Campaign, load: Sequence[str]) -> None:
+        """Start a runner; it may load the servers of others that are named."""
         library = self._library
-        self.launch(lambda: launch(campaign, library))
+        self.launch(lambda: launch(campaign, library, load))
 
-    def again(self, folder: Path) -> None:
+    def again(self, folder: Path, load: Sequence[str]) -> None:
         """Start a runner that measures the campaign of a folder anew."""
         library = self._library
-        self.launch(lambda: launch_again(folder, library))
+        self.launch(lambda: launch_again(folder, library, load))
 
-    def go_on(self, folder: Path) -> None:
+    def go_on(self, folder: Path, load: Sequence[str]) -> None:
         """Start a runner that measures what is missing of the campaign of a folder."""
-        self.launch(lambda: launch_going_on(folder))
+        self.launch(lambda: launch_going_on(folder, load))
 
     def launch(self, start: Callable[[], LaunchedCampaign]) -> None:
         """Start a runner."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from app.domain.campaign.configuration import Campaign
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from app.execution.launch import LaunchedCampaign
     from app.execution.resolve import ResolvedCampaign
     from app.execution.resume.unfinished import UnfinishedCampaign
+    from app.execution.servers import OpenServer
     from app.hosts.recovery.cleanup import SweepEvent
     from app.live.queue import QueuedCampaign
     from app.live.replay import ReplaySource
@@ -56,41 +58,59 @@ def find_live_folders() -> tuple[Path, ...]:
         return ()
 
 
-def launch(campaign: Campaign, library: Path) -> LaunchedCampaign:
-    """Start the runner of a campaign that a person put together: disks and servers were confirmed there."""
+def launch(campaign: Campaign, library: Path, load: Sequence[str]) -> LaunchedCampaign:
+    """Start the runner of a campaign that a person put together, whose disks were confirmed there.
+
+    Args:
+        campaign: what is measured.
+        library: folder that gets the campaign's folder.
+        load: names of the servers of others, as a person typed them to agree.
+    """
     from app.execution.launch import start_campaign
     from app.execution.resume.unfinished import disks_of
-    from app.execution.servers import names_of
 
-    return start_campaign(campaign, library, disks_of(campaign), names_of(campaign))
+    return start_campaign(campaign, library, disks_of(campaign), load)
 
 
-def launch_again(folder: Path, library: Path) -> LaunchedCampaign:
+def launch_again(folder: Path, library: Path, load: Sequence[str]) -> LaunchedCampaign:
     """Start the runner of a campaign that was begun once, from its first run on and in a new order."""
-    return launch(read_begun(folder), library)
+    return launch(read_begun(folder), library, load)
 
 
-def launch_going_on(folder: Path) -> LaunchedCampaign:
+def launch_going_on(folder: Path, load: Sequence[str]) -> LaunchedCampaign:
     """Start a runner that goes on with a campaign; its disks were confirmed when it was begun.
 
-    Root decides anew whether each of them is spare, and an administrator is asked by their names.
+    Root decides anew whether each of them is spare, and an administrator is asked by their names. That
+    servers are loaded is agreed to each time.
     """
     from app.execution.launch import resume_campaign
     from app.execution.resume.begun import begun_campaign
     from app.execution.resume.unfinished import disks_of
-    from app.execution.servers import names_of
 
-    campaign = begun_campaign(folder)
-    return resume_campaign(folder, disks_of(campaign), names_of(campaign))
+    return resume_campaign(folder, disks_of(begun_campaign(folder)), load)
+
+
+def servers_of_begun(folder: Path) -> Mapping[str, str]:
+    """Return the servers of others that the campaign of a folder loads: connection, and how ssh names it."""
+    from app.execution.servers import servers_of
+
+    return servers_of(read_begun(folder))
+
+
+def look_at_servers(servers: Mapping[str, str]) -> tuple[tuple[str, OpenServer], ...]:
+    """Return what servers of others are, and what others do there: ten seconds for each."""
+    from app.execution.servers import look_there
+
+    return tuple((connection, look_there(connection, ssh)) for connection, ssh in servers.items())
 
 
 def launch_queued(item: QueuedCampaign, library: Path) -> LaunchedCampaign:
-    """Start the runner of a campaign whose turn it is: its disks were confirmed when it was put there."""
+    """Start the runner of a campaign whose turn it is: all was agreed to when it was put there."""
     from pathlib import Path
 
     if item.folder:
-        return launch_going_on(Path(item.folder))
-    return launch(read_queued(item), library)
+        return launch_going_on(Path(item.folder), item.load)
+    return launch(read_queued(item), library, item.load)
 
 
 def read_queued(item: QueuedCampaign) -> Campaign:
@@ -104,11 +124,11 @@ def read_queued(item: QueuedCampaign) -> Campaign:
     return parse_campaign(item.text, base_directory="/", source_name=item.name)
 
 
-def queued(campaign: Campaign, about_s: float | None) -> QueuedCampaign:
+def queued(campaign: Campaign, about_s: float | None, load: tuple[str, ...]) -> QueuedCampaign:
     """Return a campaign that waits for its turn."""
     from app.live.queue import QueuedCampaign
 
-    return QueuedCampaign.of(campaign, about_s)
+    return QueuedCampaign.of(campaign, about_s, load)
 
 
 def planned_length(resolved: ResolvedCampaign | None) -> float | None:
@@ -118,11 +138,11 @@ def planned_length(resolved: ResolvedCampaign | None) -> float | None:
     return None if resolved is None else estimated_seconds(resolved)
 
 
-def queued_going_on(folder: Path) -> QueuedCampaign:
+def queued_going_on(folder: Path, load: tuple[str, ...]) -> QueuedCampaign:
     """Return a campaign that waits for its turn to go on."""
     from app.live.queue import QueuedCampaign
 
-    return QueuedCampaign.going_on(folder)
+    return QueuedCampaign.going_on(folder, load)
 
 
 def keep_waiting(waiting: tuple[QueuedCampaign, ...]) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 
-from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.facts import RunFacts, kept_run_facts
 from app.domain.errors import FootingError
 from app.library.scan import ListedRun
-from app.runfile.series import RunData, load_run_data
+from app.runfile.series import RunData, kept_run_data
 from ui.background import BackgroundOp
 from ui.charts.data.curves import needed
 from ui.charts.data.registry import CHARTS
@@ -38,7 +38,7 @@ def load_run(listed: ListedRun, charts: Iterable[str], shown: int) -> LoadedRun:
     path = Path(listed.entry.path)
     try:
         series = needed((CHARTS[chart] for chart in charts if chart in CHARTS), shown)
-        return LoadedRun(listed, load_run_data(path).load(*series), read_run_facts(path))
+        return LoadedRun(listed, kept_run_data(path).load(*series), kept_run_facts(path))
     except FootingError as error:
         return LoadedRun(listed, None, None, error.message)
 

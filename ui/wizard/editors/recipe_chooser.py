@@ -12,7 +12,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import serving_account
-from app.draft.recipe_choice import RecipeChoice, draft_of_recipe, ticked_disks
+from app.draft.recipe_choice import RecipeChoice, draft_of_recipe, recipe_choice
 from ui.background import BackgroundOp
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.fields import Field, combo_box, describe_button, push_button
@@ -27,6 +27,7 @@ class RecipeChooser(QWidget):
         quick: whether the quick variant is wanted.
         use: fills the pages.
         told: what the recipe is, why it cannot be taken, what was left out.
+        steps: what is prepared on a server for it; the page puts it below the server.
 
     Signals:
         loaded: a `CampaignDraft` with the fields of a recipe.
@@ -48,6 +49,7 @@ class RecipeChooser(QWidget):
         beside = (self.quick, self.use)
         field = Field(theme, tr("&Question:"), self.questions, "recipe.question", beside=beside)
         self.told = Text(theme, role="muted")
+        self.steps = Text(theme, role="muted")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, SMALL)
         layout.setSpacing(TINY)
@@ -64,9 +66,7 @@ class RecipeChooser(QWidget):
         place = self.questions.currentIndex() - 1
         if not 0 <= place < len(self._recipes):
             return None
-        recipe = self._recipes[place]
-        quick = self.quick.isChecked() and recipe.head.quick is not None
-        return RecipeChoice(recipe, quick, ticked_disks(self._draft.parts))
+        return recipe_choice(self._draft, self._recipes[place], quick=self.quick.isChecked())
 
     def refresh(self) -> None:
         """Show what is chosen, with the disks that are ticked now."""
@@ -85,6 +85,10 @@ class RecipeChooser(QWidget):
         text = " ".join(filter(None, (*sentences, *self._left_out)))
         self.told.setText(text)
         self.told.setVisible(bool(text))
+        steps = choice.steps if choice is not None else ()
+        numbered = [tr("{number}. {step}").format(number=at, step=step) for at, step in enumerate(steps, 1)]
+        self.steps.setText("\n".join([tr("What its owner prepares there for this recipe:"), *numbered]))
+        self.steps.setVisible(bool(steps))
         self.use.setAccessibleDescription(choice.obstacle if choice is not None else "")
 
     def _on_chosen(self) -> None:

@@ -82,7 +82,8 @@ class WherePage(Page):
         )
         self.recipes = RecipeChooser(draft, theme)
         hint = Text(theme, tr("What is ticked is compared."), role="muted")
-        for widget in (self.recipes, hint, self._folder, self._memory, self._disks, self._server):
+        places = (self._folder, self._memory, self._disks, self._server)
+        for widget in (self.recipes, hint, *places, self.recipes.steps):
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
         self._connect()

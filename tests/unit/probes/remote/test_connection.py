@@ -19,7 +19,9 @@ from app.probes.base.ssh import RemoteMachine, SshDestination
 from app.probes.remote import connection as connection_module
 from app.probes.remote.connection import PROGRAM, Launch, RemoteConnection
 from app.probes.remote.environment import FactReading
+from app.probes.remote.facts import remote_fact_tree
 from app.probes.remote.lines import LineKind
+from app.probes.remote.machine import ask_facts
 from app.probes.remote.probe import RemoteMachineProbe
 from app.probes.sampling.probe_slot import ProbeSlot, SourceState
 from app.probes.sampling.registry import make_probes
@@ -174,6 +176,39 @@ def test_what_programs_of_another_system_print_arrives_and_they_end_with_it(tmp_
     pids = [int(line) for line in (tmp_path / "pids").read_text().split()]
     probe.close()
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+@pytest.mark.parametrize(
+    ("system", "kind", "program", "sample", "told"),
+    [
+        ("DragonFly", "hammer2", "hammer2", "dragonfly-hammer2-stat.txt", "compression"),
+        ("DragonFly", "hammer", "hammer", "dragonfly-hammer-info.txt", "format_version"),
+        ("FreeBSD", "ufs", "dumpfs", "freebsd-dumpfs-m.txt", "made_with"),
+        ("OpenBSD", "ffs", "dumpfs", "freebsd-dumpfs-m.txt", "made_with"),
+    ],
+)
+def test_filesystems_of_other_systems_are_told_by_their_own_tools(
+    system: str, kind: str, program: str, sample: str, told: str, tmp_path: Path
+) -> None:
+    """As far as stand-ins for their programs make such a system."""
+    data = Path(__file__).parents[3] / "data/probes/remote"
+    for name, text in {
+        "uname": f"case $1 in -s) echo {system} ;; *) echo made-up ;; esac",
+        "mount": f"echo '/dev/da1s1a on / ({kind}, local, noatime)'",
+        "df": "echo Filesystem; echo '/dev/da1s1a 100 10 90 10% /'",
+        program: f"case $1 in stat | info | -m) cat {data}/{sample} ;; esac",
+        "zfs": "exit 1",
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    asked = RemoteConnection(HERE, started("sh", path=str(tmp_path)))
+    asked.open()
+    found = read_environment_facts(remote_fact_tree(ask_facts(asked, RemoteMachine(HERE, "/")), None))
+    asked.close()
+    assert found.filesystem == kind
+    assert found.mount_options == ("local", "noatime")
+    assert found.told[told]
+    assert found.reached.way == f"ssh, {system}, reading it was not tried on a real system"
 
 
 # --- a far side that is not as it should be

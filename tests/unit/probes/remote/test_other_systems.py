@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.analysis.compression import compression_in_effect
+from app.analysis.properties import properties_of
 from app.domain.metrics import METRICS, Sample
 from app.probes.base.fact_tree import Facts
 from app.probes.remote.clocks import ClockOffset
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 from app.probes.remote.lines import LineKind, RemoteLine
 from app.probes.remote.tables import DEVICE_READERS, ColumnReader, TableSamples, disk_of
-from app.runfile.metadata.environment import machine_rows, read_environment_facts
+from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata
 
 DATA = Path(__file__).parents[3] / "data/probes/remote"
 
@@ -188,7 +191,7 @@ def test_mount_tables_of_all_systems_are_read() -> None:
         ("ROOT on / (hammer2, local)", ("ROOT", "hammer2", ["local"])),
         (
             "/ on rpool/ROOT/omnios read/write/setuid/devices/dev=4410002 on Mon Jan  8 03:02:40 2018",
-            ("rpool/ROOT/omnios", "zfs", ["read", "write", "setuid", "devices", "dev=4410002"]),
+            ("rpool/ROOT/omnios", "zfs", ["read", "write", "setuid", "devices"]),
         ),
     ):
         tree = _told(("place.found", "/var/db"), mount=[line])
@@ -214,6 +217,50 @@ def test_what_a_machine_does_not_tell_is_not_there() -> None:
     assert told.memory_bytes is None
     assert told.filesystem == ""
     assert told.devices == ()
+
+
+def _facts_of(path: str, **output: list[str]) -> EnvironmentFacts:
+    return read_environment_facts(_told(("place.found", path), **output))
+
+
+def test_mnttab_of_illumos_tells_the_type_of_ufs_and_its_options() -> None:
+    told = _facts_of("/pg/data", mnttab=lines("illumos-mnttab.txt"))
+    assert told.filesystem == "ufs"
+    assert "forcedirectio" in told.mount_options
+    assert not any(option.startswith("dev=") for option in told.mount_options), "a number, no option"
+    assert _facts_of("/", mnttab=lines("illumos-mnttab.txt")).filesystem == "zfs"
+
+
+def test_dumpfs_tells_how_a_ufs_was_made_without_its_size_and_device() -> None:
+    told = _facts_of("/", dumpfs=lines("freebsd-dumpfs-m.txt"), mount=["/dev/da0p2 on / (ufs, local)"])
+    assert told.told["made_with"].startswith("newfs -O 2 -U -a 4 -b 32768 -d 32768")
+    assert told.told["made_with"].endswith("-m 8 -o time")
+    rows = dict(machine_rows(told))
+    assert rows["It was made with"] == told.told["made_with"]
+    assert _facts_of("/", dumpfs=["newfs"]).told == {}
+    assert _facts_of("/", dumpfs=["dumpfs: /dev/da0p2: could not read superblock"]).told == {}
+
+
+def test_hammer2_tells_how_it_compresses_and_checks_and_that_is_told_where_runs_are_compared() -> None:
+    told = _facts_of("/pg/data", **{"hammer2-stat": lines("dragonfly-hammer2-stat.txt")})
+    assert told.told == {"compression": "lz4:default", "check": "xxhash64"}
+    assert compression_in_effect(told) == "compression=lz4:default"
+    named = {each.name: each.value for each in properties_of(RunMetadata(), told)}
+    assert named["filesystem compresses with"] == "lz4:default"
+    assert named["filesystem checks with"] == "xxhash64"
+    heading, row = lines("dragonfly-hammer2-stat.txt")
+    for comp in ("none:default", "autozero:default"):
+        other = _facts_of("/pg", **{"hammer2-stat": [heading, row.replace("lz4:default", comp)]})
+        assert compression_in_effect(other) == ""
+    quota = _facts_of("/pg", **{"hammer2-stat": [heading, f"{row} 10.0GB/500"]})
+    assert quota.told == told.told
+    for broken in ([heading], [heading, ""], [heading, "/pg 1 2"], ["PATH ncp", row], [row]):
+        assert _facts_of("/pg", **{"hammer2-stat": broken}).told == {}
+
+
+def test_hammer_tells_the_version_of_its_format() -> None:
+    told = _facts_of("/pg", **{"hammer-info": lines("dragonfly-hammer-info.txt")})
+    assert told.told == {"format_version": "6"}
 
 
 def test_volumes_of_hammer2_are_kept_as_its_program_tells_them() -> None:

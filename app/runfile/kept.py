@@ -1,0 +1,61 @@
+"""What was read of run files, kept as long as these stay as they are: pages ask for the same runs in turn."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Generic, TypeVar
+from weakref import WeakValueDictionary
+
+Signature = tuple[tuple[int, int, int], ...]
+"""What changes when a file is written."""
+
+Value = TypeVar("Value")
+
+
+def signature_of(path: Path) -> Signature:
+    """Return what changes when a file or its journal is written; empty where there is no file."""
+    name = os.fspath(path)
+    found = []
+    with suppress(OSError):
+        if os.path.islink(name):  # noqa: PTH114 - a thousand Paths would cost more than what they are asked
+            name = os.path.realpath(name)
+        for each in (name, name + "-wal"):
+            known = os.stat(each)  # noqa: PTH116
+            found.append((known.st_mtime_ns, known.st_size, known.st_ino))
+    return tuple(found)
+
+
+class KeptByFile(Generic[Value]):
+    """Reads files, each once as long as it stays as it is. May be called in any thread.
+
+    Attributes:
+        most: so many values stay although nobody holds them any more; the others as long as somebody does.
+    """
+
+    def __init__(self, read: Callable[[Path], Value], most: int) -> None:
+        self.most = most
+        self._read = read
+        self._lock = threading.Lock()
+        self._held: WeakValueDictionary[tuple[str, Signature], Value] = WeakValueDictionary()
+        self._newest: OrderedDict[tuple[str, Signature], Value] = OrderedDict()
+
+    def __call__(self, path: Path) -> Value:
+        """Return what the file says; raises what reading it raises, which is not kept."""
+        key = os.fspath(path), signature_of(path)
+        with self._lock:
+            value = self._held.get(key)
+        if value is None:
+            value = self._read(path)
+        if key[1]:
+            with self._lock:
+                self._held[key] = value
+                self._newest[key] = value
+                self._newest.move_to_end(key)
+                while len(self._newest) > self.most:
+                    self._newest.popitem(last=False)
+        return value

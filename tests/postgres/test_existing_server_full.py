@@ -1,0 +1,161 @@
+"""The disk of a server that already runs fills: the run says so, and our database makes room again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from app.postgres.existing.own_database import OWN_DATABASE
+from app.postgres.installations.installation import Installation
+from app.process.starter import Account
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import RunFile
+from app.runfile.writer import RunState
+from tests.fix_campaign import CampaignBench
+from tests.fix_existing import PASSWORD, Elsewhere
+from tests.postgres.test_existing_server import Telling, campaign, open_there
+
+pytestmark = pytest.mark.postgres
+
+FULL = "The disk of the server is full: "
+
+
+@pytest.fixture
+def small_place(open_folder: Path) -> Iterator[Path]:
+    """A folder on a filesystem of its own that is soon full."""
+    place = open_folder / "small"
+    place.mkdir()
+    mounted = os.geteuid() == 0 and shutil.which("mount") is not None
+    if mounted:
+        command = ("mount", "-t", "tmpfs", "-o", "size=128m,mode=0755", "none", str(place))
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    if not mounted:
+        pytest.skip("needs root that may mount a tmpfs")
+    yield place
+    subprocess.run(("umount", "--lazy", str(place)), check=True)
+
+
+@pytest.fixture
+def small_elsewhere(
+    small_place: Path,
+    data_template: Path,
+    installation: Installation,
+    database_account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Elsewhere]:
+    """A server whose data directory lies there; not yet started."""
+    data = small_place / "data"
+    subprocess.run(["cp", "-a", str(data_template), str(data)], check=True)
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    found = Elsewhere(installation, database_account, data)
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def with_room_for_wal(small_elsewhere: Elsewhere, open_folder: Path) -> Elsewhere:
+    """The same, started, with its WAL on a larger filesystem: it outlives that its data has no room."""
+    wal, linked = open_folder / "wal", small_elsewhere.data / "pg_wal"
+    subprocess.run(["cp", "-a", str(linked), str(wal)], check=True)
+    shutil.rmtree(linked)
+    linked.symlink_to(wal)
+    small_elsewhere.start()
+    return small_elsewhere
+
+
+def fill(server: Elsewhere) -> Path:
+    """Take what is free there, as somebody else does."""
+    filler = server.data.parent / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as written:
+        while True:
+            written.write(bytes(4096))
+    return filler
+
+
+def the_error(path: Path) -> str:
+    """Return why a run failed."""
+    with RunFile(path) as run:
+        assert run.state is RunState.FAILED
+        error = or_none(run.metadata.error)
+        assert error is not None
+        assert error.code == "target-lost"
+        return error.message
+
+
+def test_a_disk_that_fills_there_while_loading_fails_the_run_and_the_others_follow(
+    with_room_for_wal: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    server = with_room_for_wal
+    connection = server.role("bench")
+    server.ask("CREATE DATABASE shop")
+    before, started = server.databases(), server.ask("SELECT pg_postmaster_start_time()")
+    two = '[[configuration]]\nname = "large"\nworkload.scale = 20\n[[configuration]]\nname = "small"\n'
+    text = campaign(connection, extra=two).replace("repeats = 1", "repeats = 2")
+    ended = campaign_bench.run(text, "--load", server.name)
+    assert ended.returncode == 1
+    told = " ".join(ended.stdout.split())
+    assert f"large: {FULL}could not extend file" in told, told
+    assert "Make room there" in told
+    files = campaign_bench.run_files()
+    (large,) = (path for path in files if "large" in path.name)  # what fails before measuring fails again
+    assert the_error(large).startswith(FULL)
+    states = []
+    for path in files:
+        with RunFile(path) as run:
+            states.append(run.state)
+    assert sorted(states) == sorted([RunState.FAILED, RunState.DONE, RunState.DONE])
+    assert server.databases() == before
+    assert server.ask("SELECT pg_postmaster_start_time()") == started
+
+
+def test_a_disk_that_fills_there_while_measuring_fails_the_run_and_the_server_outlives_the_way_back(
+    with_room_for_wal: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    server = with_room_for_wal
+    connection = server.role("bench")
+    before, started = server.databases(), server.ask("SELECT pg_postmaster_start_time()")
+    running = campaign_bench.start(campaign(connection).replace('"3s"', '"120s"'), "--load", server.name)
+    running.until_second(1)
+    filler = fill(server)
+    assert running.end() == 1
+    (path,) = campaign_bench.run_files()
+    assert the_error(path).startswith(FULL)
+    with RunFile(path) as run:
+        assert run.samples("pgbench.tps")[1].size, "what was measured is kept"
+        assert "database-left" not in dict(run.marks())
+    # A checkpoint on a full disk ends the server, and DROP DATABASE begins with one.
+    assert server.ask("SELECT pg_postmaster_start_time()") == started
+    assert server.databases() == before
+    assert filler.stat().st_size > 0
+
+
+def test_a_server_that_goes_down_because_its_wal_has_no_room_is_told_and_our_database_dropped_later(
+    small_elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    server = small_elsewhere
+    server.start()
+    connection = server.role("bench")
+    before = server.databases()
+    running = campaign_bench.start(campaign(connection).replace('"3s"', '"120s"'), "--load", server.name)
+    running.until_second(1)
+    filler = fill(server)
+    assert running.end() == 1
+    (path,) = campaign_bench.run_files()
+    assert the_error(path).startswith(FULL)
+    filler.unlink()
+    server.stop()
+    server.start()
+    if OWN_DATABASE in server.databases():  # the server was gone, or went on with what others left it
+        with RunFile(path) as run:
+            assert "The next campaign there drops it." in dict(run.marks())["database-left"]
+        listener = Telling()
+        with ExitStack() as stack:
+            open_there(stack, connection, server.account, listener)
+        assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
+    assert server.databases() == before

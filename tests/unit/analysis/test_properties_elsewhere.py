@@ -1,0 +1,89 @@
+"""What a server that was not started here is: as it says, and told wherever runs are compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.analysis.properties import POSTGRESQL, SETTING, TARGET, Property, properties_of
+from app.comparison.differences import compare_properties
+from app.domain.campaign.configuration import ServerTarget
+from app.probes.base.fact_tree import Fact, Facts
+from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.run_metadata import InstallationMetadata, RunMetadata, TargetMetadata
+from app.runfile.metadata.server_metadata import ServerMetadata
+
+SETTINGS: dict[str, tuple[str, str]] = {
+    "shared_buffers": ("128MB", "configuration file"),
+    "max_wal_size": ("1GB", "command line"),
+    "work_mem": ("4MB", "default"),
+    "data_checksums": ("on", "default"),
+    "block_size": ("8192", "default"),
+    "port": ("5432", "command line"),
+    "lc_messages": ("C", "configuration file"),
+    "config_file": ("/pg/postgresql.conf", "override"),
+    "ssl_key_file": ("/pg/key", "configuration file"),
+    "application_name": ("pgfooting", "client"),
+}
+
+
+def told(
+    *, identifier: str = "73", trip: float = 0.05, filesystem: str = "ufs", **settings: tuple[str, str]
+) -> list[Property]:
+    """Return the properties of a run on a server elsewhere."""
+    server = ServerMetadata(host_name="db:5432", system_identifier=identifier, round_trip_ms=trip)
+    metadata = RunMetadata(
+        target=TargetMetadata(kind=ServerTarget.kind, server=server),
+        installation=InstallationMetadata(version="16.4"),
+        settings=(),
+    )
+    given: dict[str, Fact] = {
+        name: {"value": value, "source": source} for name, (value, source) in (SETTINGS | settings).items()
+    }
+    facts: Facts = {
+        "reached": {"over": "ssh", "system": "FreeBSD", "tried": False, "clock_offset_s": trip * 1000},
+        "storage": {"mount": {"filesystem": filesystem, "options": ["noatime"]}},
+        "server": {"version": "PostgreSQL 16.4 on amd64-portbld-freebsd14.0", "settings": given},
+    }
+    return list(properties_of(metadata, read_environment_facts(facts)))
+
+
+def values(properties: list[Property], topic: str) -> dict[str, str]:
+    return {each.name: each.value for each in properties if each.topic == topic and each.is_known}
+
+
+def test_a_server_of_others_tells_its_build_its_pages_and_what_its_owner_set() -> None:
+    found = told()
+    of_server = values(found, POSTGRESQL)
+    assert of_server["version"] == "16.4"
+    assert of_server["build"] == "PostgreSQL 16.4 on amd64-portbld-freebsd14.0"
+    assert (of_server["block size"], of_server["checksums"]) == ("8 KiB", "yes")
+    assert values(found, SETTING) == {"shared_buffers": "128MB", "max_wal_size": "1GB"}
+    assert values(found, TARGET)["filesystem"] == "ufs"
+    unknown = {each.name for each in found if not each.is_known and each.topic == POSTGRESQL}
+    assert "installation" not in unknown, "nobody chose where its programs are"
+
+
+def test_one_server_measured_twice_is_the_same_although_network_and_clock_never_are() -> None:
+    found = compare_properties([told(), told(trip=0.09)])
+    assert found.differences == ()
+
+
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        (told(shared_buffers=("512MB", "configuration file")), "shared_buffers"),
+        (told(wal_level=("minimal", "configuration file")), "wal_level"),
+        (told(data_checksums=("off", "default")), "checksums"),
+        (told(identifier="74"), "system identifier"),
+        (told(filesystem="zfs"), "filesystem"),
+        (told(trip=5.0), "round trip of the network"),
+    ],
+)
+def test_what_its_owner_changed_in_between_is_a_difference(other: list[Property], name: str) -> None:
+    assert [each.name for each in compare_properties([told(), other]).differences] == [name]
+
+
+def test_whose_identifier_is_not_told_is_not_known_to_be_the_same() -> None:
+    found = compare_properties([told(identifier=""), told(identifier="")])
+    assert "system identifier" in {each.name for each in found.not_known}
+    assert not found.are_repeats

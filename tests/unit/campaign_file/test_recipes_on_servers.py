@@ -1,0 +1,141 @@
+"""Recipes on servers that already run: the workload is left, and what their owner prepares is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.campaign_file.reader import parse_campaign, read_campaign_file
+from app.campaign_file.recipes.adapt import quick_variant
+from app.campaign_file.recipes.find import EXAMPLE, Recipe, find_recipe, list_recipes
+from app.campaign_file.recipes.head import RecipeHead, ServerVariant
+from app.campaign_file.recipes.on_servers import MOST_SERVERS, named_servers, on_servers, server_steps
+from app.campaign_file.writer import format_campaign
+from app.domain.campaign.configuration import Campaign, DataSet, PostgresChoice, ServerTarget
+from app.domain.errors import UsageError
+from app.domain.units import GIB
+from app.statistics.sample_size import RUNS_FOR_A_REFERENCE
+
+FOR_SERVERS = [
+    pytest.param(each, id=each.name)
+    for each in list_recipes()
+    if each.head.server is not None and not each.name.startswith(EXAMPLE)
+]
+HERE = "host=db.example user=bench"
+THERE = "host=db.example port=5433 user=bench"
+
+
+def campaign_of(recipe: Recipe) -> Campaign:
+    return read_campaign_file(recipe.path).campaign
+
+
+def test_the_recipes_of_2008_and_2009_are_for_servers_that_already_run() -> None:
+    assert {each.id for each in FOR_SERVERS} >= {"ufs-zfs-2008", "lentfer-2009"}
+
+
+def test_where_a_recipe_has_several_workloads_each_is_measured_on_each_server() -> None:
+    campaign = campaign_of(find_recipe("clients"))
+    head = RecipeHead(question="Why?", server=ServerVariant(prepare=("Nothing.",)))
+    found = on_servers(campaign, head, named_servers([HERE, THERE], ["a", "b"]))
+    assert [each.name for each in found.configurations][:3] == ["a, 1 client", "b, 1 client", "a, 4 clients"]
+    assert len(found.configurations) == 2 * len(campaign.configurations)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("recipe", FOR_SERVERS)
+def test_on_a_server_the_workload_of_a_recipe_is_left_and_can_be_written(
+    recipe: Recipe, *, quick: bool
+) -> None:
+    whole = campaign_of(recipe)
+    campaign = quick_variant(whole, recipe.head) if quick else whole
+    found = on_servers(campaign, recipe.head, named_servers([HERE, THERE], ["UFS"], ["db"], "20GiB"))
+    again = parse_campaign(format_campaign(found), base_directory="/", source_name="again")
+    assert again == found
+    assert found.name == f"{campaign.name}, UFS, server 2"
+    beside = named_servers([HERE, THERE], ["UFS", "reference"])
+    assert on_servers(campaign, recipe.head, beside).name == f"{campaign.name}, UFS"
+    assert on_servers(campaign, recipe.head, named_servers([HERE])).name == campaign.name
+    assert on_servers(campaign, recipe.head, named_servers([HERE], ["x" * 80])).name == campaign.name
+    assert [each.name for each in found.configurations] == ["UFS", "server 2"]
+    assert found.repeats >= RUNS_FOR_A_REFERENCE
+    for each, connection in zip(found.configurations, (HERE, THERE), strict=True):
+        assert each.target == ServerTarget(connection, 20 * GIB, "db")
+        assert each.postgresql == PostgresChoice()
+        assert each.workload.scale is not None
+        assert each.workload.data_set is DataSet.LOADED
+        wanted = campaign.configurations[0].workload
+        assert (each.workload.phases, each.workload.clients) == (wanted.phases, wanted.clients)
+
+
+def test_what_a_recipe_sets_is_told_as_the_owners_to_set() -> None:
+    recipe = find_recipe("lentfer-2009")
+    found = on_servers(campaign_of(recipe), recipe.head, named_servers([HERE]))
+    (remark,) = found.remarks
+    assert "as its owner set it up" in remark
+    assert "shared_buffers = 512MB" in remark
+    assert [each.name for each in found.configurations] == ["server"]
+
+
+@pytest.mark.parametrize("recipe", FOR_SERVERS)
+def test_the_steps_go_from_the_filesystem_over_the_role_to_the_reference(recipe: Recipe) -> None:
+    steps = server_steps(recipe.name, campaign_of(recipe), recipe.head)
+    told = "\n".join(steps)
+    for words in (
+        "initdb -D /pg/data",
+        "CREATE ROLE pgfooting LOGIN CREATEDB",
+        "pg_hba.conf",
+        "~/.pgpass",
+        f"run {recipe.name} --server",
+        "Between two campaigns",
+        "--as reference",
+        "were not tried on a real",
+    ):
+        assert words in told
+    assert ("shared_buffers = 512MB" in told) == (recipe.name == "lentfer-2009")
+
+
+def test_the_steps_of_2009_and_2008_make_their_filesystems() -> None:
+    for name, words in {
+        "lentfer-2009": ("newfs_hammer ", "newfs_hammer2 ", "newfs -b 8192", "nohistory,noatime"),
+        "ufs-zfs-2008": ("newfs /dev/rdsk", "zfs create -o recordsize=8k", "--waldir=", "forcedirectio"),
+    }.items():
+        recipe = find_recipe(name)
+        told = "\n".join(server_steps(name, campaign_of(recipe), recipe.head))
+        assert all(each in told for each in words)
+
+
+def test_a_recipe_that_is_for_no_server_is_refused_and_has_no_steps() -> None:
+    recipe = find_recipe("durability")
+    with pytest.raises(UsageError, match="has no variant for a server") as caught:
+        on_servers(campaign_of(recipe), recipe.head, named_servers([HERE]))
+    assert "[target.server]" in caught.value.hint
+    assert server_steps("durability", campaign_of(recipe), RecipeHead(question="Why?")) == ()
+
+
+@pytest.mark.parametrize(
+    ("connections", "names", "ssh", "room", "words"),
+    [
+        ([HERE, HERE], [], [], "", "a connection \\(--server\\) of its own"),
+        ([HERE, THERE], ["a", "a"], [], "", "a name \\(--as\\)"),
+        ([HERE, THERE], ["server 2"], [], "", "a name \\(--as\\)"),
+        ([HERE], ["a", "b"], [], "", "in the order of --server"),
+        ([], ["a"], [], "", "in the order of --server"),
+        ([HERE], [], ["x", "y"], "", "once for all or for each"),
+        ([HERE], [], ["-oProxyCommand=x"], "", "^--ssh: "),
+        ([HERE], ["a\nb"], [], "", "^--as: "),
+        ([HERE], [], [], "much", "^--room: "),
+        (["host=db password=sesame"], [], [], "", "^--server: holds a secret"),
+        ([f"host=db{at}" for at in range(MOST_SERVERS + 1)], [], [], "", "at most 8"),
+    ],
+)
+def test_servers_that_are_typed_wrongly_are_refused_with_the_option(
+    connections: list[str], names: list[str], ssh: list[str], room: str, words: str
+) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        named_servers(connections, names, ssh, room)
+    assert "sesame" not in caught.value.message
+
+
+def test_ssh_and_room_without_a_server_are_refused() -> None:
+    for ssh, room in ((["db"], ""), ([], "1GiB")):
+        with pytest.raises(UsageError, match="go with --server"):
+            named_servers([], [], ssh, room)

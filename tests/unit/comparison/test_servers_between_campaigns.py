@@ -1,0 +1,149 @@
+"""Servers that already run, in several campaigns: what was made anew is not ranked, but for a reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.analysis.facts import RunFacts
+from app.analysis.properties import IDENTIFIER, ROUND_TRIP, TARGET, Property
+from app.comparison.comparison import compare_runs
+from app.comparison.differences import what_differs
+from app.comparison.warnings import comparison_warnings
+from app.runfile.metadata.server_metadata import KIND
+from app.statistics.verdict import Verdict
+from tests.unit.comparison.test_anchor import campaign, put, recorded, slower, verdict_of  # noqa: F401
+
+HAMMER = (10.0, 10.2, 9.9, 10.1, 10.0)
+UFS = (40.0, 40.5, 39.8, 40.2, 40.1)
+REFERENCE = (30.0, 30.2, 29.9, 30.1, 30.0)
+ONE, OTHER, THIRD = "7300000000000000001", "7300000000000000002", "7300000000000000003"
+
+
+def on_server(run: RunFacts, *items: Property) -> RunFacts:
+    """Return a run as one on a server that already ran."""
+    found = replace(run, marks=((KIND, ""),))
+    for item in items:
+        found = put(found, item)
+    return found
+
+
+def measured(key: str, runs: list[RunFacts], filesystem: str, identifier: str) -> list[RunFacts]:
+    """Return runs of a campaign, of which the one called server lies on a filesystem of that campaign."""
+    trip = 0.05 if key == "one" else 0.09
+    return [
+        on_server(
+            run,
+            Property(TARGET, "filesystem", filesystem if run.configuration == "server" else "ffs"),
+            Property(TARGET, IDENTIFIER, identifier if run.configuration == "server" else ONE),
+            Property(TARGET, ROUND_TRIP, f"{trip:.2f} ms", measured=trip),
+        )
+        for run in runs
+    ]
+
+
+@pytest.fixture
+def first(recorded: RunFacts) -> list[RunFacts]:  # noqa: F811 - a fixture of the other file
+    """A server on HAMMER, and beside it the one that stays as it is."""
+    return measured("one", campaign(recorded, "one", server=HAMMER, reference=REFERENCE), "hammer", OTHER)
+
+
+@pytest.fixture
+def second(recorded: RunFacts) -> list[RunFacts]:  # noqa: F811
+    """The same machine, a tenth slower by then, its disk made anew as UFS."""
+    runs = campaign(recorded, "two", server=slower(UFS), reference=slower(REFERENCE))
+    return measured("two", runs, "ufs", THIRD)
+
+
+def without_reference(runs: list[RunFacts]) -> list[RunFacts]:
+    return [run for run in runs if run.configuration != "reference"]
+
+
+def test_a_server_whose_disk_was_made_anew_is_not_ranked_and_it_is_told_what_would_allow_it(
+    first: list[RunFacts], second: list[RunFacts]
+) -> None:
+    found = compare_runs(without_reference([*first, *second]))
+    assert verdict_of(found, "server (two)") not in {Verdict.HIGHER, Verdict.LOWER}
+    warnings = comparison_warnings(found)
+    (told,) = (each for each in warnings if "were not interleaved" in each)
+    assert "A configuration that ran unchanged in both, at least 3 times in each, allows one." in told
+    assert "it is a second server on that machine, whose storage stays as it is" in told
+    assert "recipes lentfer-2009” tells how" in told
+    assert (
+        "“server” is in both campaigns, but no reference: it differs in Target: filesystem, "
+        "Target: system identifier." in warnings
+    )
+    assert any("different clusters of PostgreSQL, or one that was made anew" in each for each in warnings)
+
+
+def test_a_second_server_that_stayed_as_it_is_ranks_the_two_campaigns(
+    first: list[RunFacts], second: list[RunFacts]
+) -> None:
+    found = compare_runs([*first, *second])
+    assert verdict_of(found, "server (two)") is Verdict.HIGHER
+    comparison = {row.name: row.comparison for row in found.rows}["server (two)"]
+    assert comparison is not None
+    assert comparison.ratio == pytest.approx(40.12 / 10.04, rel=1e-3), "the tenth is taken out"
+    warnings = comparison_warnings(found)
+    told = "reference (two) is reference (one), unchanged, and 10.0 % slower"
+    assert any(told in each for each in warnings)
+    assert not any("no reference:" in each for each in warnings)
+
+
+def test_a_reference_whose_filesystem_nobody_knows_is_none_and_that_is_told(
+    first: list[RunFacts], second: list[RunFacts]
+) -> None:
+    unknown = Property(TARGET, "filesystem", "", is_shown=False, is_known=False)
+    runs = [put(run, unknown) if run.configuration == "reference" else run for run in (*first, *second)]
+    found = compare_runs(runs)
+    assert verdict_of(found, "server (two)") not in {Verdict.HIGHER, Verdict.LOWER}
+    assert (
+        "“reference” is in both campaigns, but no reference: nobody knows whether it stayed as it was in "
+        "Target: filesystem." in comparison_warnings(found)
+    )
+
+
+def test_another_server_under_the_name_of_the_reference_is_none(
+    first: list[RunFacts], second: list[RunFacts]
+) -> None:
+    other = Property(TARGET, IDENTIFIER, THIRD)
+    found = compare_runs(
+        [*first, *(put(run, other) if run.configuration == "reference" else run for run in second)]
+    )
+    assert verdict_of(found, "server (two)") not in {Verdict.HIGHER, Verdict.LOWER}
+    assert any(
+        each.startswith("“reference” is in both campaigns, but no reference: it differs in Target: system id")
+        for each in comparison_warnings(found)
+    )
+
+
+def test_a_reference_that_ran_too_seldom_is_none(first: list[RunFacts], second: list[RunFacts]) -> None:
+    seldom = [run for run in second if run.configuration != "reference" or run.repeat < 2]
+    told = comparison_warnings(compare_runs([*first, *seldom]))
+    sentence = "“reference” is in both campaigns, but no reference: in one of them it has fewer than 3 runs."
+    assert sentence in told
+
+
+def test_two_servers_in_one_campaign_are_compared_as_configurations_of_it(first: list[RunFacts]) -> None:
+    found = compare_runs(first)
+    assert verdict_of(found, "reference") is Verdict.HIGHER
+    assert not any("campaign" in each for each in comparison_warnings(found))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [(0.05, 0.14, False), (20.0, 39.0, False), (0.1, 0.3, True), (5.0, 50.0, True)],
+)
+def test_a_round_trip_differs_where_it_is_another_network_and_not_by_chance(
+    recorded: RunFacts,  # noqa: F811
+    one: float,
+    other: float,
+    *,
+    differ: bool,
+) -> None:
+    runs = [
+        put(recorded, Property(TARGET, ROUND_TRIP, f"{trip:.2f} ms", measured=trip)) for trip in (one, other)
+    ]
+    assert bool(what_differs(runs).differences) is differ
+    assert bool(what_differs([runs[0], recorded]).differences), "one of them has none"

@@ -1,0 +1,78 @@
+"""What was read of a run file is kept as long as the file stays as it is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.runfile.kept import KeptByFile
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Read:
+    text: str
+
+
+@dataclass
+class Reader:
+    """Counts how often it reads."""
+
+    count: int = 0
+
+    def __call__(self, path: Path) -> Read:
+        self.count += 1
+        return Read(path.read_text())
+
+
+def test_a_file_is_read_once_until_it_or_its_journal_is_written(tmp_path: Path) -> None:
+    path, reader = tmp_path / "a.footing", Reader()
+    kept = KeptByFile(reader, most=5)
+    path.write_text("one")
+    first = kept(path)
+    assert kept(path) is first
+    assert reader.count == 1
+    path.write_text("another")
+    assert kept(path) == Read("another")
+    (tmp_path / "a.footing-wal").write_text("edited")
+    kept(path)
+    assert reader.count == 3
+    replaced = tmp_path / "b.footing"
+    replaced.write_text("samelen")
+    os.utime(replaced, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    replaced.rename(path)
+    assert kept(path) == Read("samelen"), "another file of the same length and time"
+
+
+def test_a_file_that_is_gone_or_cannot_be_read_is_asked_each_time(tmp_path: Path) -> None:
+    path, reader = tmp_path / "a.footing", Reader()
+    kept = KeptByFile(reader, most=5)
+    path.write_text("one")
+    held = kept(path)
+    path.unlink()
+    for _ in range(2):
+        with pytest.raises(FileNotFoundError):
+            kept(path)
+    assert reader.count == 3
+    path.write_text("two")
+    assert kept(path) == Read("two")
+    assert held == Read("one")
+
+
+def test_only_the_newest_stay_and_those_that_somebody_holds(tmp_path: Path) -> None:
+    reader = Reader()
+    kept = KeptByFile(reader, most=2)
+    paths = [tmp_path / f"{number}.footing" for number in range(4)]
+    for path in paths:
+        path.write_text(path.name)
+    held = kept(paths[0])
+    for path in paths[1:]:
+        kept(path)
+    assert reader.count == 4
+    assert kept(paths[0]) is held
+    kept(paths[3])
+    assert reader.count == 4
+    kept(paths[1])
+    assert reader.count == 5, "nobody held it, and three newer ones came"
