@@ -31,7 +31,7 @@ from app.postgres.existing.own_database import (
 )
 from app.postgres.existing.watch import ServerWatch
 from app.postgres.existing.words import not_known
-from app.postgres.facts import ServerFacts, facts_of
+from app.postgres.facts import ServerFacts, facts_of, without_secrets
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine
@@ -228,10 +228,10 @@ class ExistingServer:
         raise ProbeUnavailable(self.sources.reason)
 
     def facts(self) -> ServerFacts:
-        """Ask it in our database, whose settings are those of pgbench's sessions."""
+        """Ask it in our database, whose settings are those of pgbench's sessions; secrets are left out."""
         try:
             with self.reached.connect(OWN_DATABASE) as connection:
-                return facts_of(connection)
+                return without_secrets(facts_of(connection))
         except psycopg.Error as error:
             raise self._silent(error) from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -56,6 +57,7 @@ _SETTINGS_QUERY: Final = """
      WHERE name = ANY (%s) OR source NOT IN ('default', 'client', 'session', 'interactive', 'test')
      ORDER BY name
 """
+_MAY_HOLD_SECRETS: Final = re.compile(r"conninfo|command|passphrase|password|secret|token|\.", re.IGNORECASE)
 _MOST_SETTINGS: Final = 2000
 _LONGEST: Final = 4000
 _CONFIGURE_QUERY: Final = "SELECT setting FROM pg_catalog.pg_config WHERE name = 'CONFIGURE'"
@@ -118,6 +120,20 @@ def facts_of(connection: psycopg.Connection[tuple[object, ...]]) -> ServerFacts:
         configure=_short(configure[0]).strip() if configure else "",
         settings=tuple(SettingInEffect(*map(_short, row)) for row in settings[:_MOST_SETTINGS]),
     )
+
+
+def without_secrets(facts: ServerFacts) -> ServerFacts:
+    """Return facts without values in which the owner of a server may have written a secret.
+
+    A role with pg_monitor sees them: passwords of connections to other servers, commands, parameters of
+    extensions, of which nobody here knows what they hold.
+    """
+    hidden = tr("(not kept)")
+    settings = tuple(
+        replace(each, value=hidden) if each.value and _MAY_HOLD_SECRETS.search(each.name) else each
+        for each in facts.settings
+    )
+    return replace(facts, settings=settings)
 
 
 def _short(value: object) -> str:
