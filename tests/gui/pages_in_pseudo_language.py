@@ -12,8 +12,6 @@ from PySide6.QtWidgets import QApplication, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.domain.text import tr
-from app.library.entries import read_entry
-from app.library.scan import ListedRun
 from app.live.campaign_follower import SingleRun
 from app.live.replay import load_replay
 from app.report.report import read_report
@@ -23,10 +21,11 @@ from tests.fix_report import write_cases
 from tests.fix_runs import Shape, write_run
 from tests.fix_window import write_bad_files, write_campaign
 from tests.gui.live_bench import LiveBench
+from tests.gui.shown_pages import SIZE, runs_of, wizard_pages
 from tests.gui.shown_texts import cut_texts, english_in, untranslated
 from tests.gui.test_report_pdf import cases_of
 from tests.gui.test_report_web_page import told
-from tests.gui.test_wizard_disks import Machinery, draft_on_disks
+from tests.gui.test_wizard_disks import draft_on_disks
 from ui.background import finish_background
 from ui.charts.figures.figure import FigureView
 from ui.charts.stack.canvas import Canvas
@@ -50,11 +49,9 @@ from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails
 from ui.window.library.panel import RunList
 from ui.window.main_window import MainWindow
-from ui.wizard.wizard import Wizard
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 OpenWindow = Callable[..., MainWindow]
-SIZE = (1280, 800)
 IS_LARGE = "PAGES_LARGE" in os.environ
 """In the language of the texts and the style of the program; type twice as large where it is 1."""
 SCHEME = Scheme(os.environ.get("PAGES_SCHEME", Scheme.LIGHT.value))
@@ -165,10 +162,6 @@ def test_start_page_library_and_dialogs(
         box.close()
 
 
-def runs_of(library: Path) -> list[ListedRun]:
-    return [ListedRun(read_entry(path), ()) for path in sorted(library.rglob("0*.footing"))]
-
-
 def test_the_start_page_of_an_empty_library(looks: Looks, open_window: OpenWindow, tmp_path: Path) -> None:
     window = open_window(tmp_path / "library")
     looks.at("first start", window)
@@ -193,18 +186,9 @@ def test_the_live_page(qtbot: QtBot, looks: Looks, light: Theme, tmp_path: Path)
 
 
 def test_every_page_of_the_wizard(qtbot: QtBot, looks: Looks, light: Theme, tmp_path: Path) -> None:
-    settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
-    wizard = Wizard(light, draft_on_disks(2), settings=settings, make_watch=Machinery())
-    qtbot.addWidget(wizard)
-    wizard.resize(*SIZE)
-    wizard.show()
-    for step in wizard.flow.steps:
-        wizard.flow.step = wizard.flow.furthest = step
-        wizard._open_page()
+    for name, wizard in wizard_pages(qtbot, light, draft_on_disks(2), tmp_path):
         qtbot.wait(100)
-        looks.at(f"wizard {step.name}", wizard)
-    wizard.asking.stop()
-    wizard.close()
+        looks.at(f"wizard {name}", wizard)
 
 
 def test_report_and_its_dialog(qtbot: QtBot, looks: Looks, tmp_path: Path) -> None:

@@ -32,15 +32,14 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.library.entries import read_entry
-from app.library.scan import ListedRun
 from tests.fix_main_window import open_comparison, until_read
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape, write_run
 from tests.fix_window import write_campaign
 from tests.gui.live_bench import LiveBench
+from tests.gui.shown_pages import SIZE, runs_of, wizard_pages
 from tests.gui.shown_texts import describe
-from tests.gui.test_wizard_disks import Machinery, draft_on_disks
+from tests.gui.test_wizard_disks import draft_on_disks
 from ui.background import finish_background
 from ui.live.page import LivePage
 from ui.live.stop_dialog import StopDialog
@@ -56,12 +55,10 @@ from ui.window.commands.preferences_dialog import PreferencesDialog
 from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails
 from ui.window.main_window import MainWindow
-from ui.wizard.wizard import Wizard
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
 OpenWindow = Callable[..., MainWindow]
-SIZE: Final = (1280, 800)
 MOST_STEPS: Final = 600
 TAKES_INPUT: Final = (
     QAbstractButton,
@@ -347,19 +344,8 @@ def test_the_live_page(qtbot: QtBot, looks: Looks, light: Theme, own_state: Path
 
 
 def test_the_pages_of_the_wizard(qtbot: QtBot, looks: Looks, light: Theme, tmp_path: Path) -> None:
-    settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
-    wizard = Wizard(light, draft_on_disks(2, wal=2), settings=settings, make_watch=Machinery())
-    show(qtbot, wizard)
-    for step in wizard.flow.steps:
-        wizard.flow.step = wizard.flow.furthest = step
-        wizard._open_page()
-        looks.at(step.name, wizard)
-    wizard.asking.stop()
-    wizard.close()
-
-
-def runs_of(library: Path) -> list[ListedRun]:
-    return [ListedRun(read_entry(path), ()) for path in sorted(library.rglob("0*.footing"))]
+    for name, wizard in wizard_pages(qtbot, light, draft_on_disks(2, wal=2), tmp_path):
+        looks.at(name, wizard)
 
 
 def test_the_dialogs(qtbot: QtBot, looks: Looks, light: Theme, own_state: Path, tmp_path: Path) -> None:

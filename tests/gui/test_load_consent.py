@@ -115,7 +115,7 @@ def test_it_begins_only_once_the_name_of_each_server_was_typed(
     assert started.looked_at == [{CONNECTION: "", OTHER: "machine"}]
     assert not dialog.connect_.isVisible()
     told = "\n".join(text.text() for text in dialog.servers.told)
-    assert "Server: db:5432" in told
+    assert "Server\ndb:5432" in told
     assert "<b>bold</b> [2J" in told, "of a hostile name no markup and no sequence is left"
     assert not dialog.load.isEnabled()
     QTest.keyClicks(dialog.servers.fields[CONNECTION], "db:5432")

@@ -68,7 +68,7 @@ def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
     assert isinstance(page, ReviewPage)
     servers = page._loaded.servers
     told = "\n".join(text.text() for text in servers.told)
-    for words in ("Server: db:5432", "shop (3 GiB)", "<b>bold</b> [2J", "pgfooting_bench"):
+    for words in ("Server\ndb:5432", "shop (3 GiB)", "<b>bold</b> [2J", "pgfooting_bench"):
         assert words in told
     assert not wizard.next.isEnabled()
     assert "Type the name of the server, db:5432" in wizard.reason.text()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.analysis.labels import one_line
 from app.domain.text import tr
 from app.draft.servers import FIELD, ServerConfirmation
-from ui.theme import TINY, Theme
+from ui.theme import MEDIUM, TINY, Theme
 from ui.widgets.fields import Field, Section, line_edit
+from ui.widgets.plain_label import plain_label
 from ui.widgets.texts import Text
 
 
@@ -29,7 +30,7 @@ class ConfirmServers(QWidget):
         self._theme = theme
         self._shown: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
         self.fields: dict[str, QLineEdit] = {}
-        self.told: list[Text] = []
+        self.told: list[QLabel] = []
         self._signs: dict[str, Text] = {}
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -61,9 +62,19 @@ class ConfirmServers(QWidget):
             self._add(each)
 
     def _add(self, each: ServerConfirmation) -> None:
-        lines = [tr("{what}: {value}").format(what=what, value=one_line(value)) for what, value in each.rows]
-        rows = Text(self._theme, "\n".join(lines))
-        rows.setTextFormat(Qt.TextFormat.PlainText)
+        rows = QWidget()
+        grid = QGridLayout(rows)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(MEDIUM)
+        grid.setVerticalSpacing(TINY)
+        grid.setColumnStretch(1, 1)
+        for place, (what, value) in enumerate(each.rows):
+            cells = plain_label(what), Text(self._theme, one_line(value))
+            cells[1].setTextFormat(Qt.TextFormat.PlainText)
+            for column, cell in enumerate(cells):
+                grid.addWidget(cell, place, column)
+            cells[1].setAccessibleName(tr("{what}: {value}").format(what=what, value=one_line(value)))
+            self.told += cells
         told = Text(self._theme, "\n".join(each.sentences), role="muted")
         told.setTextFormat(Qt.TextFormat.PlainText)
         typed = line_edit(each.name)
@@ -73,7 +84,7 @@ class ConfirmServers(QWidget):
         sign = Text(self._theme, role="good")
         for widget in (rows, told, field, sign):
             self._layout.addWidget(widget)
-        self.told += [rows, told]
+        self.told.append(told)
         self.fields[each.connection], self._signs[each.connection] = typed, sign
 
 
