@@ -49,6 +49,12 @@ class Started:
     looked_at: list[Mapping[str, str]] = field(default_factory=list)
 
 
+@pytest.fixture(autouse=True)
+def _state_of_root(own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root's state lies elsewhere, where later tests would find the list; here it is the test's as well."""
+    monkeypatch.setenv("PGFOOTING_TEMP", str(tmp_path))
+
+
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     """Servers are found without a network, and no runner is started."""

@@ -188,10 +188,25 @@ def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
                 words,
             )
             seen.append(page.tabs.tabText(index))
-    assert seen == ["Result", "Over time", "Side by side", "Latencies", "Latencies", "Bars", "Scatter"]
+    assert seen == ["Result", "Over time", "Side by side", "Bars", "Scatter"]
     window.show_runs()
     (stack,) = [each for each in telling(window.runs_page) if isinstance(each, ChartStack)]
     assert "xfs: newest 1," in described(stack)
+
+
+def test_the_latencies_of_a_comparison_tell_their_data(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    paths = write_cases(
+        library, [Case(name, repeat, Shape(20, 5000)) for repeat in (0, 1) for name in ("ext4", "xfs")]
+    )
+    _, page = open_comparison(qtbot, open_window, library, paths)
+    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    page.choose_view("distribution")
+    qtbot.waitUntil(lambda: len(telling(page)) == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: all("xfs" in described(each) for each in telling(page)), timeout=30_000)
 
 
 def test_a_sweep_and_a_heat_map_tell_their_places(

@@ -258,7 +258,7 @@ def test_a_run_from_elsewhere_only_leaves_the_list(qtbot: QtBot, window: MainWin
 def test_examples_are_not_offered_to_be_copied(qtbot: QtBot, window: MainWindow) -> None:
     window.commands["example"].trigger()
     qtbot.waitUntil(lambda: bool(window.runs_page.model.chosen), timeout=PATIENCE_MS)
-    assert window.notice.isHidden()
+    assert window.notice.isHidden(), window.notice.words.text()
     assert isinstance(window.notice.action, QPushButton)
 
 
