@@ -110,8 +110,7 @@ class RemoteConnection:
         Raises:
             ProbeUnavailable: that is not possible; says why.
         """
-        if self._interrupted.is_set():
-            raise ProbeUnavailable(tr("It was called off."))
+        self._refuse_interrupted()
         try:
             self._process = process = self._launch(self._destination)
         except ProgramError as err:
@@ -120,6 +119,7 @@ class RemoteConnection:
             if pipe is not None:
                 os.set_blocking(pipe.fileno(), False)
         try:
+            self._refuse_interrupted()  # by one who came before there was a process to end
             self._send(f"token={self._token}\n".encode() + PROGRAM.read_bytes())
             hello = self._read_until(lambda line: line.kind is LineKind.HELLO, _HELLO_TIMEOUT_S)[-1]
         except BaseException:
@@ -131,6 +131,10 @@ class RemoteConnection:
             found = hello.fields[0][:20]
             raise ProbeUnavailable(told.format(host=self._destination.host, found=found, known=FORMAT))
         self.system = hello.fields[1][:40]
+
+    def _refuse_interrupted(self) -> None:
+        if self._interrupted.is_set():
+            raise ProbeUnavailable(tr("It was called off."))
 
     def ask(
         self, request: str, until: LineKind, argument: str, timeout_s: float = ANSWER_TIMEOUT_S

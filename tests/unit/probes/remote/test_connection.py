@@ -436,6 +436,19 @@ def test_a_machine_that_cannot_be_asked_is_never_taken_for_this_one() -> None:
     assert told.kernel == ""
 
 
+def test_who_calls_it_off_while_it_begins_is_not_kept_waiting_for_an_answer() -> None:
+    launch = hostile(AS_OURS + "exec sleep 600")
+
+    def launch_and_call_off(destination: SshDestination) -> subprocess.Popen[bytes]:
+        process = launch(destination)
+        asked.interrupt()  # there is nothing to end yet, as far as it knows
+        return process
+
+    asked = RemoteConnection(HERE, launch_and_call_off)
+    with pytest.raises(ProbeUnavailable, match="called off"):
+        asked.open()
+
+
 def test_facts_that_are_awaited_can_be_called_off() -> None:
     silent = hostile(AS_OURS + "exec sleep 600")
     sources = ServerSources(elsewhere=RemoteMachine(HERE, "/"))
