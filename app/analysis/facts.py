@@ -39,7 +39,7 @@ from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.summary import figures_of, summarise
-from app.runfile.writer import Json
+from app.runfile.writer import Json, RunState
 
 _ROOT: Final = "root"
 
@@ -208,7 +208,9 @@ def read_run_facts(path: Path) -> RunFacts:
         )
 
 
-kept_run_facts: Final = KeptByFile(read_run_facts, most=400)
+kept_run_facts: Final = KeptByFile(
+    read_run_facts, most=400, is_final=lambda run: run.state != RunState.RUNNING.value
+)
 """The same for pages that ask again, with the figures that were computed of them."""
 
 

@@ -35,11 +35,14 @@ class KeptByFile(Generic[Value]):
 
     Attributes:
         most: so many values stay although nobody holds them any more; the others as long as somebody does.
+
+    What is not final is read each time: what a run that lasts is, its runner decides and not its file alone.
     """
 
-    def __init__(self, read: Callable[[Path], Value], most: int) -> None:
+    def __init__(self, read: Callable[[Path], Value], most: int, is_final: Callable[[Value], bool]) -> None:
         self.most = most
         self._read = read
+        self._is_final = is_final
         self._lock = threading.Lock()
         self._held: WeakValueDictionary[tuple[str, Signature], Value] = WeakValueDictionary()
         self._newest: OrderedDict[tuple[str, Signature], Value] = OrderedDict()
@@ -51,7 +54,7 @@ class KeptByFile(Generic[Value]):
             value = self._held.get(key)
         if value is None:
             value = self._read(path)
-        if key[1]:
+        if key[1] and self._is_final(value):
             with self._lock:
                 self._held[key] = value
                 self._newest[key] = value

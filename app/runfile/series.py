@@ -284,7 +284,9 @@ def load_run_data(path: Path) -> RunData:
         return view_of(run, run.events(), last_ms, FileSource(path))
 
 
-kept_run_data: Final = KeptByFile(load_run_data, most=0)
+kept_run_data: Final = KeptByFile(
+    load_run_data, most=0, is_final=lambda run: run.state is not RunState.RUNNING
+)
 """The same where it is shown already, with the series that were read for that."""
 
 

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from app.runfile.kept import KeptByFile
+from app.analysis.facts import kept_run_facts
+from app.library.entries import CampaignLock
+from app.runfile.kept import KeptByFile, signature_of
+from app.runfile.writer import RunState
+from tests.fix_window import Trial, begin_trial
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -27,9 +31,36 @@ class Reader:
         return Read(path.read_text())
 
 
+def is_final(value: Read) -> bool:
+    return value.text != "running"
+
+
+def test_a_run_that_lasts_is_read_each_time_also_where_its_file_stays_as_it_is(tmp_path: Path) -> None:
+    path, reader = tmp_path / "a.footing", Reader()
+    kept = KeptByFile(reader, most=5, is_final=is_final)
+    path.write_text("running")
+    held = kept(path)
+    assert kept(path) == held
+    assert reader.count == 2
+
+
+def test_a_run_whose_runner_was_killed_is_told_as_that_although_its_file_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.footing"
+    begin_trial(path, Trial(state=RunState.RUNNING)).close()
+    lock = CampaignLock(tmp_path)
+    for _ in range(2):  # reading makes the files of a journal
+        assert kept_run_facts(path).state == RunState.RUNNING.value
+        before = signature_of(path)
+    lock.release()
+    assert signature_of(path) == before
+    assert kept_run_facts(path).state == RunState.INCOMPLETE.value
+
+
 def test_a_file_is_read_once_until_it_or_its_journal_is_written(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
-    kept = KeptByFile(reader, most=5)
+    kept = KeptByFile(reader, most=5, is_final=is_final)
     path.write_text("one")
     first = kept(path)
     assert kept(path) is first
@@ -48,7 +79,7 @@ def test_a_file_is_read_once_until_it_or_its_journal_is_written(tmp_path: Path) 
 
 def test_a_file_that_is_gone_or_cannot_be_read_is_asked_each_time(tmp_path: Path) -> None:
     path, reader = tmp_path / "a.footing", Reader()
-    kept = KeptByFile(reader, most=5)
+    kept = KeptByFile(reader, most=5, is_final=is_final)
     path.write_text("one")
     held = kept(path)
     path.unlink()
@@ -63,7 +94,7 @@ def test_a_file_that_is_gone_or_cannot_be_read_is_asked_each_time(tmp_path: Path
 
 def test_only_the_newest_stay_and_those_that_somebody_holds(tmp_path: Path) -> None:
     reader = Reader()
-    kept = KeptByFile(reader, most=2)
+    kept = KeptByFile(reader, most=2, is_final=is_final)
     paths = [tmp_path / f"{number}.footing" for number in range(4)]
     for path in paths:
         path.write_text(path.name)
