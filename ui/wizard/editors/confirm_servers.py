@@ -70,6 +70,7 @@ class ConfirmServers(QWidget):
         grid.setColumnStretch(1, 1)
         for place, (what, value) in enumerate(each.rows):
             cells = plain_label(what), Text(self._theme, one_line(value))
+            cells[0].setAlignment(Qt.AlignmentFlag.AlignTop)  # beside the first line of a long value
             cells[1].setTextFormat(Qt.TextFormat.PlainText)
             for column, cell in enumerate(cells):
                 grid.addWidget(cell, place, column)
