@@ -190,6 +190,9 @@ class ReviewPage(Page):
         self._templates: TemplatesFound | None = None
         self._templates_op: BackgroundOp[TemplatesFound | None] | None = None
         self._shown_words: object = None
+        self._connect()
+
+    def _connect(self) -> None:
         self.configuration.currentIndexChanged.connect(self._show_commands)
         self.confirm.typed.connect(self._on_confirmed)
         self._loaded.servers.typed.connect(self._on_load_typed)
