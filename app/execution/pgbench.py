@@ -16,9 +16,8 @@ from app.domain.campaign.configuration import PlannedRun, Script, Workload
 from app.domain.campaign.phases import script_files
 from app.domain.errors import FootingError, PgbenchError, ServerError
 from app.domain.text import tr
-from app.execution.children import end_child, outcome_of
+from app.execution.children import LOADED_AT_LEAST, PgbenchBounds, end_child, outcome_of
 from app.execution.failures import failure_of_pgbench, full_disk
-from app.execution.pgbench_bounds import LOADED_AT_LEAST, PgbenchBounds
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.stop import Cancellable
 from app.hosts.folders.private_folder import write_private

@@ -15,7 +15,7 @@ import pytest
 
 from app.domain.errors import ServerError
 from app.domain.units import MIB
-from app.execution.pgbench_bounds import PgbenchBounds
+from app.execution.children import PgbenchBounds
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace

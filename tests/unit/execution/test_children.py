@@ -10,8 +10,8 @@ import pytest
 
 from app.domain.errors import ServerError
 from app.domain.units import GIB
-from app.execution import pgbench_bounds
-from app.execution.pgbench_bounds import PgbenchBounds
+from app.execution import children
+from app.execution.children import PgbenchBounds
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace
@@ -52,7 +52,7 @@ def test_one_that_writes_messages_without_an_end_is_ended(
     found = bounds(folder, due_s=None)
     found.words.write_bytes(bytes(2000))
     found.check(os.getpid())
-    monkeypatch.setattr(pgbench_bounds, "MOST_WORDS_BYTES", 1000)
+    monkeypatch.setattr(children, "MOST_WORDS_BYTES", 1000)
     with pytest.raises(ServerError, match="messages without an end"):
         found.check(os.getpid())
 
