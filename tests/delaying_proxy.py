@@ -1,4 +1,4 @@
-"""A TCP proxy on the loopback interface that delays what passes, and can be cut and mended."""
+"""A TCP proxy on the loopback interface that delays what passes, can be cut and mended, and can lie."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Final
+
+from tests.false_server import Answer, welcome
+
+_PGBENCH: Final = b"application_name\0pgbench\0"
 
 
 @dataclass(slots=True)
@@ -26,6 +31,8 @@ class DelayingProxy:
     _made: list[socket.socket] = field(default_factory=list, init=False)
     _threads: list[threading.Thread] = field(default_factory=list, init=False)
     _is_cut: threading.Event = field(default_factory=threading.Event, init=False)
+    _pgbenches: list[socket.socket] = field(default_factory=list, init=False)
+    _lie: Answer | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Listen on a port of its own."""
@@ -47,6 +54,13 @@ class DelayingProxy:
     def mend(self) -> None:
         """Let connections pass again."""
         self._is_cut.clear()
+
+    def lie(self, answer: Answer) -> None:
+        """Answer what pgbench asks from now on so; others get the server's own answers.
+
+        A pgbench that comes later is let in, and gets this for its first statement.
+        """
+        self._lie = answer
 
     def close(self) -> None:
         """End everything."""
@@ -87,7 +101,7 @@ class DelayingProxy:
                     part = source.recv(65536)
                 except OSError:
                     part = b""
-                waiting.put((time.monotonic() + self.round_trip_s / 2, part))
+                waiting.put((time.monotonic() + self.round_trip_s / 2, self._truth(source, part)))
 
         def write() -> None:
             while True:
@@ -105,6 +119,20 @@ class DelayingProxy:
 
         for work in (read, write):
             self._start(work)
+
+    def _truth(self, source: socket.socket, part: bytes) -> bytes:
+        """Return what passes of a part; where it is of a pgbench that is lied to, that is done here."""
+        is_new = _PGBENCH in part
+        if is_new:
+            self._pgbenches.append(source)
+        if self._lie is None or source not in self._pgbenches:
+            return part
+        with suppress(OSError):
+            if is_new:
+                welcome(source)
+                source.recv(65536)
+            self._lie(source)
+        return b""
 
     def _start(self, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, daemon=True)

@@ -68,6 +68,14 @@ def endless_rows(client: socket.socket) -> None:
         client.sendall(row)
 
 
+def endless_short_rows(client: socket.socket) -> None:
+    """Answer a statement with rows without a column that do not end."""
+    client.sendall(message(b"T", struct.pack("!H", 0)))
+    rows = message(b"D", struct.pack("!H", 0)) * 100_000
+    while True:
+        client.sendall(rows)
+
+
 def one_huge_row(client: socket.socket) -> None:
     """Answer a statement with a row of a gigabyte."""
     client.sendall(a_column() + _row(1024 * MIB, 0))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from app.analysis.burst_credit import bursting
 from app.analysis.labels import one_line
 from app.analysis.stability import RunStability, read_shape
 from app.domain.campaign.configuration import Caches, ServerTarget
@@ -42,6 +43,7 @@ class Limit(StrEnum):
     FRESH_FILESYSTEM = "fresh-filesystem"
     FRESH_SSD = "fresh-ssd"
     VIRTUAL = "virtual"
+    BURST_CREDIT = "burst-credit"
     CLOSED_LOOP = "closed-loop"
     SHORT = "short"
     ONE_WORKLOAD = "one-workload"
@@ -84,6 +86,7 @@ def find_unshown(
             (Limit.FRESH_FILESYSTEM, _fresh_filesystem(told)),
             (Limit.FRESH_SSD, _fresh_ssd(told, facts)),
             (Limit.VIRTUAL, _elsewhere(told, environment) or _virtual(environment)),
+            (Limit.BURST_CREDIT, _burst_credit(told, environment)),
             (Limit.CLOSED_LOOP, _closed_loop(told)),
             (Limit.SHORT, _short(shape)),
             (Limit.ONE_WORKLOAD, _one_workload(told)),
@@ -229,6 +232,16 @@ def _virtual(environment: EnvironmentFacts) -> str:
     if not played:
         return ""
     return tr("the hardware below {what}").format(what=", ".join(played))
+
+
+def _burst_credit(told: RunMetadata, environment: EnvironmentFacts) -> str:
+    server = or_none(told.target.server)
+    service = server.managed_service if server is not None else ""
+    what = bursting(environment, service)
+    if not what:
+        return ""
+    words = tr("what {what} gives once a burst credit is used up (whether it has one is not told)")
+    return words.format(what=what)
 
 
 def _closed_loop(told: RunMetadata) -> str:

@@ -272,6 +272,7 @@ def _server(server: ServerMetadata) -> Iterator[Property]:
     rows = (
         (tr("server"), server.host_name),
         (tr("cluster name"), server.cluster_name),
+        (tr("managed service"), server.managed_service),
         (IDENTIFIER, server.system_identifier),
         (tr("role"), server.user_name),
         (tr("TLS"), server.tls or tr("none")),

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import Property
+from app.analysis.properties import MACHINE, PGBENCH_MACHINE, Property
 from app.domain.text import tr
 
+_MACHINES: Final = frozenset({MACHINE, PGBENCH_MACHINE})
 _MOST_NAMED: Final = 8
 """Of what is not known, in a sentence."""
 
@@ -115,6 +116,8 @@ def _is_measured_alike(having: Sequence[Property]) -> bool:
 def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: Property) -> str | None:
     """Return the value that a run has; None where it does not tell."""
     item = table.get(key)
+    if item is None and other.topic in _MACHINES and not any(topic == other.topic for topic, _ in table):
+        return None  # each run had a machine, and nobody asked this one
     if item is None:
         whole = table.get((other.topic, other.part)) if other.part else None
         return tr("none") if whole is None else None

@@ -3,15 +3,25 @@
 What such a device does is only half of the truth: behind it requests are merged, cached and flushed once
 more. A virtual machine may as well be given a real disk, which then shows its own maker.
 
+Of the volumes of clouds some have burst credit: they are faster until it is used up, and as fast as they were
+paid for afterwards, so that a short run is not what one gets later. No device tells which kind it is.
+
 Sources: drivers/block/virtio_blk.c, xen-blkfront.c, nbd.c and rbd.c of Linux (names); hw/scsi, hw/ide and
 hw/nvme of QEMU; VirtualBox, VMware and Hyper-V as lsblk shows their disks; docs.aws.amazon.com/ebs ("Amazon
-Elastic Block Store" is the model of an EBS volume), docs.cloud.google.com/compute (PersistentDisk,
-nvme_card-pd).
+Elastic Block Store" is the model of an EBS volume; gp2, st1 and sc1 burst, gp3 does not) and /AWSEC2 ("Amazon
+EC2 NVMe Instance Storage"; smaller instances burst for 30 minutes a day); docs.cloud.google.com/compute
+(PersistentDisk, nvme_card-pd; EphemeralDisk and nvme_card are Local SSD); learn.microsoft.com/azure/
+virtual-machines ("Managed disk bursting": Premium SSD up to 512 GiB and Standard SSD by credit, virtual
+machines too; "Msft Virtual Disk", "MSFT NVMe Accelerator" and, for its own disks, "Microsoft NVMe Direct
+Disk"); docs.digitalocean.com/products/volumes ("DO Volume", which bursts for 60 seconds);
+www.alibabacloud.com/help/ecs ("Alibaba Cloud Elastic Block Storage"; ESSD AutoPL bursts); docs.oracle.com
+("ORACLE BlockVolume"); docs.hetzner.com ("HC Volume").
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 _NAMES: Final = (
@@ -21,15 +31,45 @@ _NAMES: Final = (
     (re.compile(r"rbd\d+"), "Ceph"),
 )
 
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Attributes: sign: what stands in maker and model; name: who it is; bursts: it may have burst credit."""
+
+    sign: str
+    name: str
+    bursts: bool = False
+
+
 _MAKERS: Final = (
-    ("qemu", "QEMU"),
-    ("vbox", "VirtualBox"),
-    ("vmware", "VMware"),
-    ("msft", "Hyper-V"),
-    ("amazon elastic block store", "Amazon EBS"),
-    ("persistentdisk", "Google"),
-    ("nvme_card-pd", "Google"),
+    _Maker("amazon elastic block store", "Amazon EBS", bursts=True),
+    _Maker("amazon ec2 nvme instance storage", "Amazon EC2 instance storage"),
+    _Maker("persistentdisk", "Google Persistent Disk"),
+    _Maker("nvme_card-pd", "Google Persistent Disk"),
+    _Maker("ephemeraldisk", "Google Local SSD"),
+    _Maker("nvme_card", "Google Local SSD"),
+    _Maker("msft nvme accelerator", "Azure managed disk", bursts=True),
+    _Maker("microsoft nvme direct disk", "Azure local disk"),
+    _Maker("do volume", "DigitalOcean Volume", bursts=True),
+    _Maker("alibaba cloud elastic block storage", "Alibaba Cloud EBS", bursts=True),
+    _Maker("oracle blockvolume", "Oracle Block Volume"),
+    _Maker("hc volume", "Hetzner Cloud Volume"),
+    _Maker("qemu", "QEMU"),
+    _Maker("vbox", "VirtualBox"),
+    _Maker("vmware", "VMware"),
+    _Maker("msft", "Hyper-V", bursts=True),  # on Azure, of which the disk itself says no more
 )
+
+_CLOUDS: Final = (
+    ("amazon", "Amazon EC2"),
+    ("google", "Google Cloud"),
+    ("alibaba", "Alibaba Cloud"),
+    ("digitalocean", "DigitalOcean"),
+    ("hetzner", "Hetzner Cloud"),
+    ("oraclecloud", "Oracle Cloud"),
+    ("openstack", "OpenStack"),
+)
+"""Of whose machines the firmware says so (DMI: sys_vendor, product_name)."""
 
 
 def played_by(name: str, vendor: str, model: str) -> str:
@@ -40,8 +80,32 @@ def played_by(name: str, vendor: str, model: str) -> str:
         vendor: as sysfs has it; empty where unknown.
         model: likewise.
     """
-    for pattern, maker in _NAMES:
+    maker = _maker(vendor, model)
+    if maker is not None and maker.sign != "qemu":
+        return maker.name
+    for pattern, driver in _NAMES:
         if pattern.fullmatch(name):
-            return maker
-    text = f"{vendor} {model}".lower()
-    return next((maker for sign, maker in _MAKERS if sign in text), "")
+            return driver
+    return maker.name if maker is not None else ""
+
+
+def may_have_burst_credit(name: str, vendor: str, model: str, cloud: str) -> bool:
+    """Return whether a disk may be one that is faster for a while; `cloud` as `cloud_of` tells it.
+
+    A disk of a cloud that names only the driver may be any of its volumes.
+    """
+    maker = _maker(vendor, model)
+    if maker is not None and maker.sign != "qemu":
+        return maker.bursts
+    return bool(cloud) and bool(played_by(name, vendor, model))
+
+
+def cloud_of(vendor: str, product: str) -> str:
+    """Return whose virtual machine this is, by what its firmware says; empty for no cloud that is known."""
+    text = f"{vendor} {product}".lower()
+    return next((cloud for sign, cloud in _CLOUDS if sign in text), "")
+
+
+def _maker(vendor: str, model: str) -> _Maker | None:
+    text = " ".join(f"{vendor} {model}".lower().split())
+    return next((maker for maker in _MAKERS if maker.sign in text), None)

@@ -40,11 +40,18 @@ from app.draft.machine_answers import (
     MachineQuestion,
     PostgresAnswer,
     ScriptsQuestion,
+    ServerQuestion,
     SupportQuestion,
     TrustQuestion,
 )
 from app.draft.machine_questions import Inquiry, describe_question, server_questions
-from app.draft.servers import ServerConfirmation, agreed_names, load_problems, server_confirmations
+from app.draft.servers import (
+    ServerConfirmation,
+    agreed_names,
+    contact_problems,
+    load_problems,
+    server_confirmations,
+)
 from app.draft.trust import Agreement, agreement_problems
 from app.execution.resolve import ResolvedCampaign
 from app.execution.run_description import describe_configuration
@@ -266,9 +273,29 @@ class CampaignDraft:
         problem = next(iter((*built.problems, *self.blockers(Step.REVIEW))))
         raise CampaignError(problem.message, field=problem.path, hint=problem.hint)
 
+    def servers_to_contact(self) -> Mapping[str, str]:
+        """Return the servers of others that nobody has said yet may be connected to, with their machines."""
+        found = ((each.connection, each.ssh) for each in server_questions(self.built.campaign))
+        return {connection: ssh for connection, ssh in found if (connection, ssh) not in self.parts.contacted}
+
+    def allow_contact(self) -> None:
+        """Have those servers looked at: a person was told which they are, and said so."""
+        wanted = tuple(self.servers_to_contact().items())
+        self._answers = {
+            question: known
+            for question, known in self._answers.items()
+            if not (isinstance(question, ServerQuestion) and (question.connection, question.ssh) in wanted)
+        }
+        self.parts.contacted += wanted
+
     def server_confirmations(self) -> tuple[ServerConfirmation, ...]:
         """Return the servers of others that were looked at, with what was typed for each."""
-        answers = ((each.connection, self._result(each)) for each in server_questions(self.built.campaign))
+        waiting = self.servers_to_contact()
+        answers = (
+            (each.connection, self._result(each))
+            for each in server_questions(self.built.campaign)
+            if each.connection not in waiting
+        )
         found = ((name, cast("OpenServer", result)) for name, result in answers if result is not None)
         return server_confirmations(self.parts.loaded, found)
 
@@ -277,8 +304,9 @@ class CampaignDraft:
         return agreed_names(self.server_confirmations())
 
     def forget_confirmations(self) -> None:
-        """Want serial numbers and names of servers typed anew: what they confirmed has begun."""
+        """Want serial numbers and names of servers anew: what they confirmed has begun."""
         forget_confirmations(self.parts.disks)
+        self.parts.contacted = ()
         self.parts.loaded.clear()
 
     # --- the list of configurations
@@ -369,6 +397,7 @@ class CampaignDraft:
         if step is Step.REVIEW:
             problems += confirmation_problems(self.parts, self.storage)
             problems += agreement_problems(self.agreement(), self.parts.agreed)
+            problems += contact_problems(self.servers_to_contact())
             problems += load_problems(self.server_confirmations())
         once: dict[tuple[str, str], Problem] = {}
         for each in problems:

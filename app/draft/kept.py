@@ -25,7 +25,7 @@ from app.hosts.folders.own_folders import create_state_folder
 FILE_NAME: Final = "draft.json"
 _FORMAT: Final = 1
 _LONGEST_BYTES: Final = 4 << 20
-_NEVER: Final = frozenset({"confirmed", "agreed", "loaded"})
+_NEVER: Final = frozenset({"confirmed", "agreed", "contacted", "loaded"})
 """Fields that hold what a person confirmed."""
 
 

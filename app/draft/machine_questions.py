@@ -176,7 +176,9 @@ class Inquiry:
         question = describe_question(self.resolved)
         if question is not None:
             yield question
-        yield from server_questions(self.built.campaign)
+        for each in server_questions(self.built.campaign):
+            if (each.connection, each.ssh) in self.parts.contacted:
+                yield each
 
     def _alone(self, configuration: Configuration) -> CampaignQuestion:
         """Return the question about one configuration, so that a no is one about that."""

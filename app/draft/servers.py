@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.analysis.labels import one_line
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.execution.servers import OpenServer
@@ -57,6 +58,33 @@ def server_confirmations(
         )
         for connection, server in found
     )
+
+
+def contact_words(servers: Mapping[str, str]) -> str:
+    """Return where is connected to, a line each; what a campaign file says is foreign.
+
+    Args:
+        servers: connection strings, and how ssh names each machine.
+    """
+    lines = [tr("This campaign connects to:")]
+    for connection, ssh in servers.items():
+        lines.append(one_line(connection))
+        if ssh:
+            lines.append(tr("and asks its machine over ssh: {host}").format(host=one_line(ssh)))
+    lines.append(
+        tr(
+            "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
+            "those of ~/.pgpass by host."
+        )
+    )
+    return "\n".join(lines)
+
+
+def contact_problems(servers: Mapping[str, str]) -> tuple[Problem, ...]:
+    """Return why nothing was looked at yet; `servers` as in `contact_words`."""
+    if not servers:
+        return ()
+    return (Problem(FIELD, tr("Say that the server may be looked at; nothing was connected to yet.")),)
 
 
 def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem, ...]:

@@ -18,6 +18,7 @@ from app.domain.errors import FootingError, PgbenchError, ServerError
 from app.domain.text import tr
 from app.execution.children import end_child, outcome_of
 from app.execution.failures import failure_of_pgbench, full_disk
+from app.execution.pgbench_bounds import LOADED_AT_LEAST, PgbenchBounds
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.stop import Cancellable
 from app.hosts.folders.private_folder import write_private
@@ -124,7 +125,9 @@ class PgbenchRuns:
         child = self._spawn(argv, name, Phase.LOAD.value)
         started_s = time.monotonic()
         try:
-            self._watch(child)
+            self._watch(
+                child, self._bounds(name, started_s, self.resolved.scale.data_bytes / LOADED_AT_LEAST)
+            )
         except BaseException as error:
             end_child(child)
             stderr = ""
@@ -172,7 +175,7 @@ class PgbenchRuns:
         started_s = time.monotonic()
         try:
             self._follow(turn, child, started_s, log)
-            self._watch(child, turn.look)
+            self._watch(child, self._bounds(name.stem, started_s, turn.workload.duration_s), turn.look)
         except BaseException as error:
             end_child(child)
             stderr = ""
@@ -268,12 +271,18 @@ class PgbenchRuns:
             memory_bytes=self.place.memory_bytes,
         )
 
-    def _watch(self, child: subprocess.Popen[bytes], look: Callable[[], object] = bool) -> None:
+    def _bounds(self, name: str, started_s: float, duration_s: float | None) -> PgbenchBounds:
+        due_s = None if duration_s is None else started_s + duration_s
+        return PgbenchBounds(self.place, Path(self.place.folder.path) / f"{name}.stderr", due_s)
+
+    def _watch(
+        self, child: subprocess.Popen[bytes], bounds: PgbenchBounds, look: Callable[[], object] = bool
+    ) -> None:
         """Write a row a second until the child has ended, or is ended because a client of it gave up.
 
         Raises:
             StopRequestedError: a person stops.
-            ServerError: the server ended.
+            ServerError: the server ended, or sends more than its answers have.
             TargetLostError: the target vanished or filled up.
             RunFileError: the run file cannot be written.
         """
@@ -283,6 +292,7 @@ class PgbenchRuns:
                 self.switch.wait(self.recorder.next_flush_s, ended)
                 self.breathe()
                 look()
+                bounds.check(child.pid)
                 if self.recorder.client_aborted:  # the others would go on for hours, for nothing
                     end_child(child)
                     return

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.analysis.burst_credit import BURST_CREDIT, burst_sentence, bursting
 from app.analysis.cold_caches import STILL_CACHED, still_cached
 from app.analysis.compression import (
     COMPRESSED_NOTHING,
@@ -171,7 +172,9 @@ class Runner:
             self._in_background(reading.read, look=self._keep_writing, cancel=reading.interrupt)
             facts = reading.facts
             self.recorder.facts("before", facts)
-            self._compression = compression_in_effect(read_environment_facts(facts))
+            environment = read_environment_facts(facts)
+            self._compression = compression_in_effect(environment)
+            self._mark_burst_credit(bursting(environment))
             self._record_health("before")
         with self._phase(Phase.INITDB):
             data = RunDataSet(server, self.resolved, self.recorder.command, self.data_sets)
@@ -214,6 +217,10 @@ class Runner:
             self._in_background(reading.read_changing, look=self._keep_writing, cancel=reading.interrupt)
             self.recorder.facts("after", reading.facts)
             self._record_health("after")
+
+    def _mark_burst_credit(self, what: str) -> None:
+        if what:
+            self.recorder.mark(BURST_CREDIT, burst_sentence(what))
 
     def _make_pgbench(self, place: PgbenchPlace) -> PgbenchRuns:
         for note in place.notes:

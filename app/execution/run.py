@@ -27,7 +27,7 @@ from app.execution.measured_phases import LogSampling
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_run, marks_after, marks_before
-from app.execution.servers import Servers, server_of, with_server
+from app.execution.servers import Servers, marks_of_server, server_of, with_server
 from app.execution.stop import Cancellable
 from app.hosts.disk_session import DiskSession
 from app.hosts.existing_server import ExistingServer
@@ -345,7 +345,8 @@ def _introduce(
         sha256 = fingerprint(setup.installation)
         told = replace(told, installation=replace(told.installation, sha256=sha256))
     recorder.set_run(told)
-    for kind, reason in marks_before(resolved):
+    of_server = marks_of_server(existing) if existing is not None else []
+    for kind, reason in (*marks_before(resolved), *of_server):
         recorder.mark(kind, reason)
     findings: Json = [
         {**cast("dict[str, Json]", asdict(finding)), "severity": finding.severity.value}

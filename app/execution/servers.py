@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import psycopg
 
+from app.analysis.burst_credit import BURST_CREDIT, burst_sentence
 from app.domain.campaign.configuration import Campaign, PlannedRun, ServerTarget
 from app.domain.campaign.phases import most_clients
 from app.domain.errors import RefusedError
@@ -259,6 +260,13 @@ def server_of(servers: Servers, resolved: ResolvedConfiguration) -> OpenServer |
     return servers[target.connection] if isinstance(target, ServerTarget) else None
 
 
+def marks_of_server(server: OpenServer) -> list[tuple[str, str]]:
+    """Return the (kind, reason) labels of a run on a server of others that its own words give."""
+    service = server.look.managed_service
+    what = tr("the volume of {name}").format(name=service)
+    return [(BURST_CREDIT, burst_sentence(what))] if service else []
+
+
 def with_server(told: RunMetadata, server: OpenServer, resolved: ResolvedConfiguration) -> RunMetadata:
     """Return what a run file says of a run on a server of others."""
     look, target = server.look, resolved.configuration.target
@@ -276,6 +284,7 @@ def with_server(told: RunMetadata, server: OpenServer, resolved: ResolvedConfigu
         round_trip_ms=round(look.round_trip.median_ms, 3),
         round_trip_least_ms=round(look.round_trip.least_ms, 3),
         round_trip_most_ms=round(look.round_trip.most_ms, 3),
+        managed_service=look.managed_service,
         room_bytes=target.room_bytes if isinstance(target, ServerTarget) else None,
     )
     return replace(

@@ -50,6 +50,8 @@ _PGBENCH_BYTES: Final = GIB
 """More than pgbench needs with thousands of clients, each some 100 KB; libpq takes what a server sends."""
 _THREAD_BYTES: Final = 16 * MIB
 """A stack and what belongs to it; there are no more threads than CPUs."""
+_LATE_S: Final = 600.0
+"""How long a server may take for the transactions under way when the time of a phase is over."""
 
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
@@ -121,6 +123,7 @@ class ExistingServer:
             notes=(*not_known(self.look, is_asked=self.is_asked), *notes),
             environment=self.reached.environment,
             memory_bytes=_PGBENCH_BYTES + _THREAD_BYTES * (os.cpu_count() or 1),
+            late_s=_LATE_S,
         )
 
     def _check_identity(self, connection: ServerConnection) -> None:

@@ -55,6 +55,7 @@ class PgbenchPlace:
         notes: sentences about what is not as it should be, for the run file.
         environment: what pgbench needs of it beside its arguments, such as a password; never told.
         memory_bytes: that pgbench may have; None for no limit.
+        late_s: how long pgbench may go on after its time, for its last transactions; None for no limit.
     """
 
     folder: PrivateFolder
@@ -62,6 +63,7 @@ class PgbenchPlace:
     notes: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     memory_bytes: int | None = None
+    late_s: float | None = None
 
 
 class ServerUnderTest(Protocol):

@@ -16,7 +16,7 @@ from app.execution.servers import OpenServer
 from app.library.entries import CAMPAIGN_NAME
 from app.live.campaign_status import CampaignStatus
 from tests.fix_main_window import until_read
-from tests.gui.test_wizard_server import CONNECTION, EVIL, on_server
+from tests.gui.test_wizard_server import CONNECTION, EVIL, OTHER, on_server
 from tests.unit.postgres.test_existing import ADDRESS
 from ui.window.campaigns import load_dialog, starter
 from ui.window.campaigns.campaign_pages import CampaignPages
@@ -26,7 +26,6 @@ from ui.window.main_window import MainWindow
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
 PATIENCE_MS = 60_000
-OTHER = "host=other user=bench"
 CAMPAIGN = """
 name = "There"
 [[configuration]]

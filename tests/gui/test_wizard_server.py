@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from ui.wizard.pages.target_page import WherePage
 __all__ = ["make_wizard"]
 
 CONNECTION = "host=db user=bench"
+OTHER = "host=other user=bench"
 EVIL = replace(LOOK, cluster_name="<b>bold</b>\x1b[2J")
 
 
@@ -53,6 +55,12 @@ def found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "answer", answer)
 
 
+def look_there(qtbot: QtBot, page: ReviewPage) -> None:
+    """Say that the servers may be looked at, and wait for what is found."""
+    page._loaded.look.click()
+    qtbot.waitUntil(lambda: bool(page._loaded.servers.fields))
+
+
 @pytest.mark.usefixtures("found")
 def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path
@@ -67,6 +75,8 @@ def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
     page = wizard.pages[Step.REVIEW]
     assert isinstance(page, ReviewPage)
     servers = page._loaded.servers
+    assert not servers.fields
+    look_there(qtbot, page)
     told = "\n".join(text.text() for text in servers.told)
     for words in ("Server\ndb:5432", "shop (3 GiB)", "<b>bold</b> [2J", "pgfooting_bench"):
         assert words in told
@@ -82,6 +92,49 @@ def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
     assert "db:5432" not in draft_text(wizard.draft.parts), "what was typed to agree is never kept"
     (made,) = wizard.draft.to_campaign().configurations
     assert made.target == ServerTarget(CONNECTION)
+
+
+def test_no_server_is_connected_to_before_a_person_has_said_so_on_the_last_page(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[ServerQuestion] = []
+
+    def answer(question: MachineQuestion, _environment: DraftEnvironment) -> MachineAnswer:
+        if not isinstance(question, ServerQuestion):
+            return MachineAnswer(question)
+        asked.append(question)
+        return MachineAnswer(question, OpenServer(ADDRESS, LOOK))
+
+    monkeypatch.setattr(asking, "answer", answer)
+    wizard = make_wizard(on_server())
+    wizard.draft.parts.values["target.server.ssh"] = "machine"
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE, Step.REVIEW)
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    qtbot.waitUntil(lambda: not wizard.asking._running)
+    assert asked == []
+    assert not wizard.next.isEnabled()
+    assert "nothing was connected to yet" in wizard.reason.text()
+    told = page._loaded.contact.text()
+    assert told.splitlines()[1:3] == [CONNECTION, "and asks its machine over ssh: machine"]
+    assert "PGPASSWORD" in told
+    look_there(qtbot, page)
+    assert asked == [ServerQuestion(CONNECTION, "machine")]
+    assert not page._loaded.look.isVisible()
+    assert not page._loaded.contact.isVisible()
+    assert "machine" not in str(json.loads(draft_text(wizard.draft.parts))["parts"].get("contacted"))
+    wizard.draft.parts.values["target.server.connection"] = OTHER
+    page.tell()
+    assert page._loaded.look.isVisible(), "what was said of one server holds for no other"
+    assert OTHER in page._loaded.contact.text()
+    assert not page._loaded.servers.fields
+    wizard.draft.parts.values["target.server.connection"] = CONNECTION
+    page.tell()
+    assert not page._loaded.look.isVisible()
+    wizard.draft.forget_confirmations()
+    page.tell()
+    look_there(qtbot, page)
+    assert asked == [ServerQuestion(CONNECTION, "machine")] * 2, "after a campaign began it is looked at anew"
 
 
 def test_a_password_in_the_connection_is_told_and_not_repeated(make_wizard: MakeWizard) -> None:

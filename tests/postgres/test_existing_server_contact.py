@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import struct
+import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,10 +13,22 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.errors import ServerError
 from app.domain.units import MIB
+from app.execution.pgbench_bounds import PgbenchBounds
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.server_under_test import PgbenchPlace
 from app.postgres.installations.installation import Installation
 from app.process.starter import Account, spawn
-from tests.false_server import false_server, one_huge_row, welcome
+from tests.false_server import (
+    Answer,
+    endless_rows,
+    endless_short_rows,
+    false_server,
+    one_huge_row,
+    welcome,
+)
 from tests.fix_campaign import PATIENCE_S, CampaignBench
 from tests.postgres.test_existing_server import campaign
 
@@ -104,3 +117,32 @@ def test_pgbench_is_refused_the_memory_that_an_answer_without_measure_takes(
             child.kill()
             child.wait()
     assert "memory" in errors.read_text()
+
+
+def until_ended(child: subprocess.Popen[bytes], bounds: PgbenchBounds) -> None:
+    """Look at pgbench as often as can be."""
+    while child.poll() is None:
+        bounds.check(child.pid)
+
+
+@pytest.mark.parametrize("answer", [endless_rows, endless_short_rows])
+def test_a_pgbench_whose_answer_does_not_end_is_found_out(
+    installation: Installation, database_account: Account, open_folder: Path, answer: Answer
+) -> None:
+    place = PgbenchPlace(
+        PrivateFolder(str(open_folder), FileIdentity(0, 0, 0), database_account), memory_bytes=256 * MIB
+    )
+    bounds = PgbenchBounds(place, open_folder / "stderr")
+    with false_server(welcome, answer) as server:
+        child = spawn(
+            (installation.program("pgbench"), "--no-vacuum", "--transactions=1", server.conninfo),
+            account=database_account,
+            death_signal=signal.SIGKILL,
+            memory_bytes=place.memory_bytes,
+        )
+        try:
+            with pytest.raises(ServerError, match="answers without an end"):
+                until_ended(child, bounds)
+        finally:
+            child.kill()
+            child.wait()

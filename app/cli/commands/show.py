@@ -398,4 +398,5 @@ def _existing_server(run: RunMetadata) -> str:
         return ""
     trip = "?" if server.round_trip_ms is None else number_text(server.round_trip_ms, ".2f")
     words = tr("{name} as {role}, TLS {tls}, round trip {trip} ms")
-    return words.format(name=server.host_name, role=server.user_name, tls=server.tls or tr("none"), trip=trip)
+    told = words.format(name=server.host_name, role=server.user_name, tls=server.tls or tr("none"), trip=trip)
+    return ", ".join(filter(None, (told, server.managed_service)))

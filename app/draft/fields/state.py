@@ -199,6 +199,7 @@ class DraftParts:
         dimensions: what is tried with several values, in every combination.
         left_out: combinations that are not measured: names of values by name of their dimension.
         agreed: digest of the campaign of which a person ticked that it may do what is listed.
+        contacted: servers that a person said may be connected to: connection, and its machine for ssh.
         loaded: what a person typed to agree that a server is loaded, by its connection.
     """
 
@@ -215,6 +216,7 @@ class DraftParts:
     dimensions: list[MatrixDimension] = field(default_factory=list)
     left_out: list[dict[str, list[str]]] = field(default_factory=list)
     agreed: str = ""
+    contacted: tuple[tuple[str, str], ...] = ()
     loaded: dict[str, str] = field(default_factory=dict)
 
     def chosen(self) -> list[ConfigurationDraft]:

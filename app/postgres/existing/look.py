@@ -16,6 +16,7 @@ import psycopg
 from app.domain.errors import TargetError
 from app.domain.text import tr
 from app.postgres.existing.address import ServerAddress, said
+from app.postgres.existing.managed import SERVICES, managed_service
 from app.postgres.pgbench.argv import OLDEST_MAJOR
 
 LOOK_S: Final = 10.0
@@ -71,6 +72,10 @@ _TRANSACTIONS: Final = "SELECT pg_catalog.sum(xact_commit + xact_rollback) FROM 
 _IDENTIFIER: Final = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()"
 _DATA_DIRECTORY: Final = "SELECT pg_catalog.current_setting('data_directory')"
 _LONGEST_PATH: Final = 4096
+_WORDS: Final = """
+    SELECT pg_catalog.array_agg(DISTINCT pg_catalog.split_part(name, '.', 1)) FROM pg_catalog.pg_settings
+     WHERE pg_catalog.split_part(name, '.', 1) = ANY (%s) AND pg_catalog.strpos(name, '.') > 0
+"""
 _TLS: Final = f"""
     SELECT pg_catalog.left(version || ' ' || cipher, {_LONGEST}) FROM pg_catalog.pg_stat_ssl
      WHERE pid = pg_catalog.pg_backend_pid() AND ssl
@@ -160,6 +165,7 @@ class ServerLook:
         others: what others do.
         round_trip: of the network.
         data_folder: on its machine; empty where the role may not ask.
+        managed_service: that runs it; empty for none that is known.
     """
 
     version: str
@@ -179,6 +185,7 @@ class ServerLook:
     others: OthersLoad
     round_trip: RoundTrip
     data_folder: str = ""
+    managed_service: str = ""
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -264,6 +271,7 @@ def _look(
         database_count=int(databases[0][2]) if databases else 0,
         others=others,
         round_trip=measure_round_trip(connection),
+        managed_service=managed_service(_row(connection, _WORDS, (list(SERVICES),))[0] or ()),
         data_folder=_unless_refused(connection, _DATA_DIRECTORY, _LONGEST_PATH),
     )
 

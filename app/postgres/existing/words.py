@@ -28,6 +28,7 @@ def look_rows(look: ServerLook, address: ServerAddress) -> tuple[tuple[str, str]
         (tr("Server"), address.name),
         (tr("Version"), look.version_text),
         (tr("Cluster"), _cluster(look)),
+        *([(tr("Managed service"), look.managed_service)] if look.managed_service else []),
         (tr("TLS"), tr("none, it is a socket of this machine") if address.is_socket else tls),
         (tr("Role"), address.user),
         (tr("Databases"), _databases(look)),
@@ -83,8 +84,20 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
             "The server was not started here: its disks, filesystem, caches, memory and CPUs are not known. "
             "CPU, memory and pressure are of the machine that pgbench ran on."
         ),
-        tr("Whether its volume has burst credit, or is a virtual disk of a cloud, no SQL tells: look there."),
     ]
+    if look.managed_service:
+        words = tr(
+            "{name} runs it: its volume may have burst credit, and a short run be faster than what one gets "
+            "once that is used up. No SQL tells: look there."
+        )
+        told.append(words.format(name=look.managed_service))
+    elif not is_asked:
+        told.append(
+            tr(
+                "Whether its volume has burst credit, or is a virtual disk of a cloud, no SQL tells: look "
+                "there."
+            )
+        )
     if not look.role.has_monitor:
         told.append(
             tr("Without pg_monitor nothing is seen of what sessions of others do, and of some settings.")

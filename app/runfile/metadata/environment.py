@@ -12,7 +12,7 @@ from typing import Final
 from app.domain.storage_plan.plan import FURTHER_ROLES
 from app.domain.text import tr, trn
 from app.domain.units import format_duration, format_size
-from app.domain.virtual_disks import played_by
+from app.domain.virtual_disks import cloud_of, may_have_burst_credit, played_by
 from app.probes.base.backing_devices import LOOP
 from app.probes.base.fact_tree import Fact
 
@@ -47,6 +47,7 @@ class DeviceFacts:
         kind: see `app.probes.base.backing_devices.BackingDevice`; empty where unknown.
         played_by: who plays it, see `app.domain.virtual_disks`; empty for hardware.
         is_counted: whether its requests are among those of the series ``storage.*``.
+        may_burst: whether it may have burst credit, which no device tells.
     """
 
     name: str
@@ -54,6 +55,7 @@ class DeviceFacts:
     kind: str
     played_by: str
     is_counted: bool
+    may_burst: bool = False
 
     @property
     def is_played(self) -> bool:
@@ -66,6 +68,11 @@ class DeviceFacts:
         if self.kind == LOOP:
             return tr("{name} (loop device)").format(name=self.name)
         return tr("{name} (virtual disk)").format(name=self.name) if self.played_by else self.name
+
+    @property
+    def played_words(self) -> str:
+        """Its name, and who plays it."""
+        return f"{self.name} ({self.played_by})" if self.played_by else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +216,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         in_memory=bool(mount.get("in_memory")),
         mount_options=tuple(dict.fromkeys(options)),
         dataset=_dict(_dict(storage.get("filesystem")).get("dataset")),
-        devices=_devices(*storages),
+        devices=_devices(_cloud(facts), *storages),
         name=_text(machine.get("name")),
         storage=_text(machine.get("storage")),
         processor=_text(_dict(processor.get("info")).get("model_name")),
@@ -276,34 +283,43 @@ def _cpus(value: Fact | None) -> str:
     return _text(value) if number is None else f"{number:g}"
 
 
-def _devices(*storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ...]:
+def _devices(cloud: str, *storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ...]:
     """Return the devices of data and of what has disks of its own, each once."""
     found: dict[str, DeviceFacts] = {}
     for storage in storages:
         for name, facts in _dict(storage.get("devices")).items():
             if not isinstance(facts, Mapping):  # why there are none
                 continue
-            device = _device(name[:MOST_CHARACTERS], facts)
+            device = _device(name[:MOST_CHARACTERS], facts, cloud)
             if name not in found or device.is_counted:
                 found[name] = device
     return tuple(found.values())
 
 
-def _device(name: str, facts: Mapping[str, Fact]) -> DeviceFacts:
+def _cloud(facts: Mapping[str, Fact]) -> str:
+    product = _dict(_dict(facts.get("virtualisation")).get("product"))
+    return cloud_of(_text(product.get("sys_vendor")), _text(product.get("product_name")))
+
+
+def _device(name: str, facts: Mapping[str, Fact], cloud: str) -> DeviceFacts:
     identity, size = _dict(facts.get("identity")), _number(facts.get("size_bytes"))
     cache, kind = _text(_dict(facts.get("queue")).get("write_cache")), _text(facts.get("kind"))
     model = _text(identity.get("model")).strip()
-    maker = played_by(name, _text(identity.get("vendor")), model)
+    vendor = _text(identity.get("vendor"))
+    maker = played_by(name, vendor, model)
+    bursts = may_have_burst_credit(name, vendor, model, cloud)
     parts = (
         tr("virtual disk ({maker})").format(maker=maker) if maker else kind,
         model,
         "" if size is None else format_size(size),
         _text(facts.get("scheduler")),
         tr("cache {mode}").format(mode=cache) if cache else "",
+        tr("may have burst credit") if bursts else "",
     )
     # A file without a word of what was counted: it was what nothing lay below.
     counted = facts.get("is_counted", facts.get("is_leaf"))
-    return DeviceFacts(name, ", ".join(part for part in parts if part), kind, maker, counted is True)
+    words = ", ".join(part for part in parts if part)
+    return DeviceFacts(name, words, kind, maker, counted is True, bursts)
 
 
 def counted_devices(facts: EnvironmentFacts) -> str:

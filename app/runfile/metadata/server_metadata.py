@@ -27,6 +27,7 @@ class ServerMetadata:
         round_trip_ms: median of the time that an empty statement takes, there and back.
         round_trip_least_ms: the shortest.
         round_trip_most_ms: the longest.
+        managed_service: that runs it, see `app.postgres.existing.managed`; empty for none that is known.
         room_bytes: what pgFooting's database could take; None where nobody said.
     """
 
@@ -43,4 +44,5 @@ class ServerMetadata:
     round_trip_ms: float | None = None
     round_trip_least_ms: float | None = None
     round_trip_most_ms: float | None = None
+    managed_service: str = ""
     room_bytes: int | None = None

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.analysis.properties import POSTGRESQL, SETTING, TARGET, Property, properties_of
+from app.analysis.properties import (
+    MACHINE,
+    PGBENCH_MACHINE,
+    POSTGRESQL,
+    SETTING,
+    TARGET,
+    Property,
+    properties_of,
+)
 from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import ServerTarget
 from app.probes.base.fact_tree import Fact, Facts
@@ -87,3 +95,21 @@ def test_whose_identifier_is_not_told_is_not_known_to_be_the_same() -> None:
     found = compare_properties([told(identifier=""), told(identifier="")])
     assert "system identifier" in {each.name for each in found.not_known}
     assert not found.are_repeats
+
+
+def on_machine(processor: str, *, asked: bool = True) -> list[Property]:
+    """Return the properties of a run on a server whose machine was asked over ssh, or was not."""
+    metadata = RunMetadata(target=TargetMetadata(kind=ServerTarget.kind, server=ServerMetadata()))
+    facts: Facts = {"processor": {"info": {"model_name": processor}}, "kernel": {"release": "6.1"}}
+    if asked:
+        facts["reached"] = {"over": "ssh", "system": "Linux"}
+    return list(properties_of(metadata, read_environment_facts(facts)))
+
+
+def test_a_machine_that_was_not_asked_is_not_known_and_never_none() -> None:
+    found = compare_properties([on_machine("EPYC"), on_machine("Xeon", asked=False)])
+    assert not [each for each in found.differences if each.topic in {MACHINE, PGBENCH_MACHINE}]
+    assert {"processor", "kernel"} <= {each.name for each in found.not_known if each.topic == MACHINE}
+    three = [on_machine("EPYC"), on_machine("Xeon", asked=False), on_machine("Xeon")]
+    (processor,) = (each for each in compare_properties(three).differences if each.topic == MACHINE)
+    assert [variant.value for variant in processor.variants] == ["EPYC", "not known", "Xeon"]

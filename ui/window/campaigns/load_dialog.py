@@ -17,10 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.draft.servers import agreed_names, server_confirmations
+from app.draft.servers import agreed_names, contact_words, server_confirmations
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.tab_order import go_as_read
@@ -62,7 +61,7 @@ class LoadDialog(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._servers = servers
-        self.told = Text(theme, _contact_words(servers))
+        self.told = Text(theme, contact_words(servers))
         self.told.setTextFormat(Qt.TextFormat.PlainText)
         self.servers = ConfirmServers(theme)
         self.servers.typed.connect(self._on_typed)
@@ -124,22 +123,6 @@ class LoadDialog(QDialog):
     def _on_accepted(self) -> None:
         self.agreed.emit(agreed_names(server_confirmations(self._typed, self._found)))
         self.accept()
-
-
-def _contact_words(servers: Mapping[str, str]) -> str:
-    """Return where is connected to, a line each; what a campaign file says is foreign."""
-    lines = [tr("This campaign connects to:")]
-    for connection, ssh in servers.items():
-        lines.append(one_line(connection))
-        if ssh:
-            lines.append(tr("and asks its machine over ssh: {host}").format(host=one_line(ssh)))
-    lines.append(
-        tr(
-            "libpq offers a server the password that it finds: that of PGPASSWORD whichever server it is, "
-            "those of ~/.pgpass by host."
-        )
-    )
-    return "\n".join(lines)
 
 
 class LoadConsent(QObject):

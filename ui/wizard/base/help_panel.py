@@ -98,6 +98,12 @@ HELP_TEXTS: Final = {
             "machine (disks, filesystem, caches) is said to be not known."
         )
     ),
+    "contact": Help(
+        tr(
+            "Connects, asks what the server is, and watches for ten seconds what others do there; nothing is "
+            "made or changed. Before this nothing was sent to it."
+        )
+    ),
     "load": Help(
         tr(
             "Host and port of the server, as shown above. Nothing is made there before this, and a server on "

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app.analysis.labels import one_line
 from app.domain.text import tr
-from app.draft.servers import FIELD, ServerConfirmation
+from app.draft.servers import FIELD, ServerConfirmation, contact_words
 from ui.theme import MEDIUM, TINY, Theme
-from ui.widgets.fields import Field, Section, line_edit
+from ui.widgets.fields import Field, Section, describe_button, line_edit
 from ui.widgets.plain_label import plain_label
 from ui.widgets.texts import Text
 
@@ -90,14 +91,39 @@ class ConfirmServers(QWidget):
 
 
 class LoadedServers(Section):
-    """The section of the review about servers that will be loaded; not there where there are none."""
+    """The section of the review about servers that will be loaded; not there where there are none.
+
+    Attributes:
+        contact: where is connected to once `look` was pressed.
+        look: lets the servers be looked at; shown while nobody has said so of one.
+        servers: those that were looked at.
+    """
 
     def __init__(self, theme: Theme) -> None:
         servers = ConfirmServers(theme)
-        super().__init__(theme, tr("Servers that will be loaded"), [servers])
-        self.servers = servers
+        contact = Text(theme)
+        contact.setTextFormat(Qt.TextFormat.PlainText)
+        look = QPushButton(tr("&Look there"))
+        describe_button(look, "contact")
+        row = QWidget()
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(look)
+        layout.addStretch(1)
+        super().__init__(theme, tr("Servers that will be loaded"), [contact, row, servers])
+        self.servers, self.contact, self.look = servers, contact, look
 
-    def show_servers(self, found: tuple[ServerConfirmation, ...]) -> None:
-        """Show what was found there, and what was typed."""
-        self.setVisible(bool(found))
+    def show_servers(self, waiting: Mapping[str, str], found: tuple[ServerConfirmation, ...]) -> None:
+        """Show what was found there, and what was typed; of those that wait only where they are.
+
+        Args:
+            waiting: connection strings, and how ssh names each machine; nothing was connected to yet.
+            found: those that were looked at.
+        """
+        self.setVisible(bool(waiting or found))
+        for widget in (self.contact, self.look):
+            widget.setVisible(bool(waiting))
+        if waiting:
+            self.contact.setText(contact_words(waiting))
+            self.look.setAccessibleDescription(self.contact.text())
         self.servers.show_servers(found)

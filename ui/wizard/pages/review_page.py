@@ -190,9 +190,13 @@ class ReviewPage(Page):
         self._templates: TemplatesFound | None = None
         self._templates_op: BackgroundOp[TemplatesFound | None] | None = None
         self._shown_words: object = None
+        self._connect()
+
+    def _connect(self) -> None:
         self.configuration.currentIndexChanged.connect(self._show_commands)
         self.confirm.typed.connect(self._on_confirmed)
         self._loaded.servers.typed.connect(self._on_load_typed)
+        self._loaded.look.clicked.connect(self._on_look)
         self.trust.clicked.connect(self._on_trust)
         self.baseline.clicked.connect(self._on_baseline)
 
@@ -323,7 +327,11 @@ class ReviewPage(Page):
 
     def _show_servers(self) -> None:
         """Show the servers of others that will be loaded, and what was found there."""
-        self._loaded.show_servers(self.draft.server_confirmations())
+        self._loaded.show_servers(self.draft.servers_to_contact(), self.draft.server_confirmations())
+
+    def _on_look(self) -> None:
+        self.draft.allow_contact()
+        self.tell()
 
     def _on_load_typed(self, connection: str, typed: str) -> None:
         self.draft.parts.loaded[connection] = typed

@@ -1,0 +1,54 @@
+"""A server that sends pgbench what does not end is not waited for until a person stops."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import RunFile
+from app.runfile.writer import RunState
+from tests.delaying_proxy import delaying_proxy
+from tests.false_server import endless_notices, endless_rows
+from tests.fix_campaign import CampaignBench
+from tests.fix_existing import Elsewhere
+from tests.postgres.test_existing_server import campaign
+
+pytestmark = pytest.mark.postgres
+
+
+def why(bench: CampaignBench) -> str:
+    """Return why the only run failed."""
+    (path,) = bench.run_files()
+    with RunFile(path) as run:
+        assert run.state is RunState.FAILED
+        error = or_none(run.metadata.error)
+        assert error is not None
+        assert error.code == "server"
+        return error.message
+
+
+def test_messages_that_do_not_end_while_measuring_fail_the_run(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    elsewhere.role("bench")
+    with delaying_proxy(elsewhere.port) as proxy:
+        text = campaign(f"host=127.0.0.1 port={proxy.port} user=bench").replace('"3s"', '"1h"')
+        running = campaign_bench.start(text, "--load", f"127.0.0.1:{proxy.port}")
+        running.until_second(1)
+        proxy.lie(endless_notices)
+        assert running.end() == 1
+    assert why(campaign_bench).startswith("The server sends messages without an end: ")
+    assert not elsewhere.has_ours()
+
+
+def test_rows_that_do_not_end_while_loading_fail_the_run(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    elsewhere.role("bench")
+    with delaying_proxy(elsewhere.port) as proxy:
+        proxy.lie(endless_rows)
+        text = campaign(f"host=127.0.0.1 port={proxy.port} user=bench")
+        ended = campaign_bench.run(text, "--load", f"127.0.0.1:{proxy.port}")
+    assert ended.returncode == 1
+    assert why(campaign_bench).startswith("The server sends answers without an end: ")
+    assert not elsewhere.has_ours()

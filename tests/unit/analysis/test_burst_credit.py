@@ -1,0 +1,129 @@
+"""Volumes of clouds that may have burst credit are told wherever the facts of a run are shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from app.analysis.burst_credit import BURST_CREDIT, burst_sentence, bursting
+from app.analysis.cannot_show import Limit, find_unshown
+from app.analysis.labels import mark_words
+from app.analysis.properties import properties_of
+from app.analysis.stability import RunStability
+from app.domain.virtual_disks import cloud_of, may_have_burst_credit
+from app.execution.servers import OpenServer, marks_of_server
+from app.postgres.existing.managed import SERVICES, managed_service
+from app.postgres.existing.words import look_rows, not_known
+from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
+from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
+from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.writer import Json
+from tests.unit.postgres.test_existing import ADDRESS, LOOK
+
+
+def machine(name: str, model: str, vendor: str = "", maker: str = "", product: str = "") -> EnvironmentFacts:
+    """Return the facts of a machine with one disk."""
+    disk: dict[str, Json] = {
+        "kind": "disk",
+        "is_counted": True,
+        "identity": {"model": model, "vendor": vendor},
+    }
+    facts: dict[str, Json] = {
+        "storage": {"devices": {name: disk}},
+        "virtualisation": {"product": {"sys_vendor": maker, "product_name": product}},
+    }
+    return read_environment_facts(facts)
+
+
+EBS = machine("nvme1n1", "Amazon Elastic Block Store")
+
+
+@pytest.mark.parametrize(
+    ("name", "vendor", "model", "cloud", "bursts"),
+    [
+        ("nvme1n1", "", "Amazon Elastic Block Store", "", True),
+        ("nvme1n1", "", "Amazon EC2 NVMe Instance Storage", "Amazon EC2", False),
+        ("nvme0n1", "", "nvme_card-pd", "Google Cloud", False),
+        ("nvme0n1", "", "MSFT NVMe Accelerator v1.0", "", True),
+        ("sda", "Msft", "Virtual Disk", "", True),
+        ("sda", "DO", "Volume", "", True),
+        ("vda", "0x1af4", "", "", False),
+        ("vda", "0x1af4", "", "Alibaba Cloud", True),
+        ("xvdf", "", "", "Amazon EC2", True),
+        ("sda", "QEMU", "QEMU HARDDISK", "Hetzner Cloud", True),
+        ("sda", "QEMU", "QEMU HARDDISK", "", False),
+        ("nvme0n1", "", "Samsung SSD 990 PRO 2TB", "Amazon EC2", False),
+    ],
+)
+def test_a_disk_may_have_burst_credit_where_its_model_or_its_cloud_has_such_volumes(
+    name: str, vendor: str, model: str, cloud: str, *, bursts: bool
+) -> None:
+    assert may_have_burst_credit(name, vendor, model, cloud) is bursts
+
+
+@pytest.mark.parametrize(
+    ("vendor", "product", "cloud"),
+    [
+        ("Amazon EC2", "m7i.large", "Amazon EC2"),
+        ("Google", "Google Compute Engine", "Google Cloud"),
+        ("Alibaba Cloud", "Alibaba Cloud ECS", "Alibaba Cloud"),
+        ("DigitalOcean", "Droplet", "DigitalOcean"),
+        ("Hetzner", "vServer", "Hetzner Cloud"),
+        ("OpenStack Foundation", "OpenStack Nova", "OpenStack"),
+        ("QEMU", "Standard PC (Q35 + ICH9, 2009)", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_cloud_is_known_by_what_the_firmware_says(vendor: str, product: str, cloud: str) -> None:
+    assert cloud_of(vendor, product) == cloud
+
+
+def test_facts_name_the_volume_and_that_it_may_burst() -> None:
+    assert bursting(EBS) == "nvme1n1 (Amazon EBS)"
+    assert bursting(machine("vda", "", "0x1af4", "Alibaba Cloud")) == "vda (virtio)"
+    assert bursting(machine("vda", "", "0x1af4", "QEMU")) == ""
+    (device,) = EBS.devices
+    assert "virtual disk (Amazon EBS)" in device.words
+    assert device.words.endswith("may have burst credit")
+    told = {each.name: each.value for each in properties_of(RunMetadata(), EBS)}
+    assert told["device nvme1n1"] == device.words, "in the window, the comparison and the report"
+    assert any("may have burst credit" in value for _, value in machine_rows(EBS)), "before load starts"
+
+
+def test_figures_cannot_show_what_comes_after_the_credit() -> None:
+    shape = RunStability(np.array([]), np.array([]), 30.0, ())
+    clauses = {each.limit: each.words for each in find_unshown(RunMetadata(), EBS, {}, shape)}
+    assert clauses[Limit.BURST_CREDIT].startswith(
+        "what nvme1n1 (Amazon EBS) gives once a burst credit is used"
+    )
+    here = machine("sda", "ST4000VN008-2DR1", "ATA")
+    assert Limit.BURST_CREDIT not in {each.limit for each in find_unshown(RunMetadata(), here, {}, shape)}
+    told = RunMetadata(target=TargetMetadata(server=ServerMetadata(managed_service="Neon")))
+    clauses = {each.limit: each.words for each in find_unshown(told, here, {}, shape)}
+    assert "the volume of Neon" in clauses[Limit.BURST_CREDIT]
+
+
+def test_a_managed_service_is_known_by_parameters_that_only_its_servers_have() -> None:
+    assert managed_service(()) == ""
+    assert managed_service({"plpgsql", "pg_stat_statements"}) == ""
+    assert managed_service({"cloudsql", "alloydb"}) == "Google AlloyDB"
+    for word, name in SERVICES.items():
+        assert managed_service({word}) == name
+
+
+def test_a_managed_service_is_told_before_load_in_the_mark_and_in_the_facts() -> None:
+    look = replace(LOOK, managed_service="Amazon RDS or Aurora")
+    assert ("Managed service", "Amazon RDS or Aurora") in look_rows(look, ADDRESS)
+    assert "Managed service" not in dict(look_rows(LOOK, ADDRESS))
+    (told,) = (each for each in not_known(look) if "burst credit" in each)
+    assert told.startswith("Amazon RDS or Aurora runs it")
+    ((kind, reason),) = marks_of_server(OpenServer(ADDRESS, look))
+    assert kind == BURST_CREDIT
+    assert reason == burst_sentence("the volume of Amazon RDS or Aurora")
+    assert mark_words(kind) == "may have burst credit"
+    assert marks_of_server(OpenServer(ADDRESS, LOOK)) == []
+    target = TargetMetadata(server=ServerMetadata(managed_service=look.managed_service))
+    found = {each.name: each.value for each in properties_of(RunMetadata(target=target), None)}
+    assert found["managed service"] == "Amazon RDS or Aurora"

@@ -1,0 +1,69 @@
+"""What pgbench may take where a server of others answers it."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import ServerError
+from app.domain.units import GIB
+from app.execution import pgbench_bounds
+from app.execution.pgbench_bounds import PgbenchBounds
+from app.hosts.folders.descriptors import FileIdentity
+from app.hosts.folders.private_folder import PrivateFolder
+from app.hosts.server_under_test import PgbenchPlace
+from app.process.starter import current_account
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> PrivateFolder:
+    return PrivateFolder(str(tmp_path), FileIdentity(0, 0, 0), current_account())
+
+
+def bounds(
+    folder: PrivateFolder, *, memory_bytes: int | None = 1024 * GIB, due_s: float | None
+) -> PgbenchBounds:
+    place = PgbenchPlace(folder, memory_bytes=memory_bytes, late_s=60)
+    return PgbenchBounds(place, Path(folder.path) / "measure.stderr", due_s)
+
+
+def test_a_pgbench_that_keeps_within_goes_on(folder: PrivateFolder) -> None:
+    for due_s in (None, time.monotonic() - 30, time.monotonic() + 3600):
+        bounds(folder, due_s=due_s).check(os.getpid())
+
+
+def test_one_that_is_long_over_its_time_is_ended(folder: PrivateFolder) -> None:
+    with pytest.raises(ServerError, match="should have ended 01:00 ago") as caught:
+        bounds(folder, due_s=time.monotonic() - 61).check(os.getpid())
+    assert "kept" in caught.value.hint
+
+
+def test_one_that_had_more_memory_than_its_answers_take_is_ended(folder: PrivateFolder) -> None:
+    with pytest.raises(ServerError, match="answers without an end"):
+        bounds(folder, memory_bytes=1 << 20, due_s=None).check(os.getpid())
+
+
+def test_one_that_writes_messages_without_an_end_is_ended(
+    folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = bounds(folder, due_s=None)
+    found.words.write_bytes(bytes(2000))
+    found.check(os.getpid())
+    monkeypatch.setattr(pgbench_bounds, "MOST_WORDS_BYTES", 1000)
+    with pytest.raises(ServerError, match="messages without an end"):
+        found.check(os.getpid())
+
+
+def test_one_that_has_ended_meanwhile_is_none_to_end(folder: PrivateFolder) -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    bounds(folder, memory_bytes=1 << 20, due_s=None).check(child)
+
+
+def test_nothing_is_bounded_where_the_server_is_ours(folder: PrivateFolder) -> None:
+    bounds(folder, memory_bytes=None, due_s=0.0).check(os.getpid())
