@@ -8,7 +8,8 @@ MARKERS=(machine disks postgres bus gui)
 TIERS=(lint unit gui bus postgres disks machine)
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
-REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" BESIDE="" COMMAND_PREFIX=() PYTEST_CACHE=""
+REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" COMMAND_PREFIX=() PYTEST_CACHE=""
+declare -A BESIDE=() # pid of what runs beside, by its name
 
 # Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
 # tests send them.
@@ -95,37 +96,58 @@ use_folders() {
   done
 }
 
-# Runs COMMAND, which counts one tier, beside those that follow, in folders of its own: TIER COMMAND... What it says
-# and counts is told by end_beside. Most tests use one CPU.
-begin_beside() {
-  local tier=$1
-  shift
-  mkdir --mode=700 -- "$SCRATCH/beside-$tier"
-  # shellcheck disable=SC2030,SC2031 # sums of its own, which end_beside adds
-  (
-    SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0 PYTEST_CACHE=$SCRATCH/cache-$tier
-    use_folders "$SCRATCH/beside-$tier"
-    "$@"
-    printf '%s\n' "$PASSED $FAILED $SKIPPED" "${SUMMARY[@]}" >"$SCRATCH/tally-$tier"
-  ) >"$SCRATCH/said-$tier" 2>&1 &
-  BESIDE=$!
+# Runs a share of a tier, in namespaces of its own: TIER SHARE OF. Its tests measure as if nobody else did.
+run_share() {
+  heading "$1 $2/$3"
+  COMMAND_PREFIX=("$CHECKOUT/tests/system/apart")
+  run_pytest "$1$2" -m "$(expression_of "$1")" --share="$2/$3"
 }
 
-# Waits for what begin_beside has begun: TIER. What died before it had counted is one failure.
-end_beside() {
-  local passed failed skipped lines=()
-  wait "$BESIDE" || true
-  BESIDE=""
-  cat -- "$SCRATCH/said-$1"
-  if ! mapfile -t lines 2>/dev/null <"$SCRATCH/tally-$1"; then
-    count "$1" 0 1 0
-    return
+# Begins the tests of PostgreSQL beside what follows. They wait more than they compute, but only one campaign of a machine
+# measures at a time: root runs two halves, each in namespaces of its own.
+begin_servers() {
+  if "$CHECKOUT/tests/system/apart" --possible; then
+    begin_beside postgres1 run_share postgres 1 2
+    begin_beside postgres2 run_share postgres 2 2
+  else
+    begin_beside postgres run_tier postgres
   fi
-  read -r passed failed skipped <<<"${lines[0]}"
-  # shellcheck disable=SC2031 # as above
-  PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
-  # shellcheck disable=SC2031 # as above
-  SUMMARY+=("${lines[@]:1}")
+}
+
+# Runs COMMAND, which counts one tier, beside those that follow, in folders of its own: NAME COMMAND... What it says
+# and counts is told by end_beside. Most tests use one CPU.
+begin_beside() {
+  local name=$1
+  shift
+  mkdir --mode=700 -- "$SCRATCH/beside-$name"
+  # shellcheck disable=SC2030,SC2031 # sums of its own, which end_beside adds
+  (
+    SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0 PYTEST_CACHE=$SCRATCH/cache-$name
+    use_folders "$SCRATCH/beside-$name"
+    "$@"
+    printf '%s\n' "$PASSED $FAILED $SKIPPED" "${SUMMARY[@]}" >"$SCRATCH/tally-$name"
+  ) >"$SCRATCH/said-$name" 2>&1 &
+  BESIDE[$name]=$!
+}
+
+# Waits for all that begin_beside has begun. What died before it had counted is one failure.
+end_beside() {
+  local name passed failed skipped lines
+  for name in $(printf '%s\n' "${!BESIDE[@]}" | sort); do
+    wait "${BESIDE[$name]}" || true
+    unset "BESIDE[$name]"
+    cat -- "$SCRATCH/said-$name"
+    lines=()
+    if ! mapfile -t lines 2>/dev/null <"$SCRATCH/tally-$name"; then
+      count "$name" 0 1 0
+      continue
+    fi
+    read -r passed failed skipped <<<"${lines[0]}"
+    # shellcheck disable=SC2031 # as above
+    PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+    # shellcheck disable=SC2031 # as above
+    SUMMARY+=("${lines[@]:1}")
+  done
 }
 
 # Where tiers that touch devices, or run in the virtual machine, are asked for: sets REFUSALS and MACHINE_REFUSALS, else
@@ -150,7 +172,7 @@ prepare_device_tiers() {
 # Ends what runs beside and nobody waits for any more: the guest's build, a tier, the checks of --quick.
 end_background() {
   local pid
-  for pid in $GUEST_BUILD $BESIDE; do
+  for pid in $GUEST_BUILD "${BESIDE[@]}"; do
     pkill --parent "$pid" || true
     kill "$pid" 2>/dev/null || true
     wait "$pid" || true
@@ -283,12 +305,12 @@ count_lint() {
 # What one wants to know before every commit: lint, beside the unit tests that are not marked slow.
 run_quick() {
   check_all "ruff format" "ruff check" lint-imports mypy >"$SCRATCH/lint" 2>&1 &
-  BESIDE=$!
+  BESIDE[lint]=$!
   heading unit
   run_pytest unit -m "$(expression_of unit) and not slow"
   heading lint
-  wait "$BESIDE" || true
-  BESIDE=""
+  wait "${BESIDE[lint]}" || true
+  unset "BESIDE[lint]"
   cat -- "$SCRATCH/lint"
   count_lint
   leave_out "tests" "those marked slow, and every other tier"

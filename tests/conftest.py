@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 _SENTINEL = Path(tempfile.gettempdir()) / f"pgfooting-tests-{os.getuid()}.running"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--share", help="NUMBER/OF: of the chosen tests, by name, only one of so many equal shares"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,8 +43,8 @@ TIER_OF_FIXTURE = {
 """What all fixtures rest on that need a real server, bus, display or device, and the mark of its tier."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # before -m chooses, and after it
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """A test is in the tier of its folder and of what it uses, whether or not its module says so."""
     folders = {Path(__file__).parent / tier: tier for tier in TIER_OF_FIXTURE.values()}
     for item in items:
@@ -46,6 +53,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture in getattr(item, "fixturenames", ()):
             if fixture in TIER_OF_FIXTURE:
                 item.add_marker(TIER_OF_FIXTURE[fixture])
+    yield
+    if share := config.getoption("--share"):
+        own, of = map(int, share.split("/"))
+        names = set(sorted(item.nodeid for item in items)[own - 1 :: of])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
+        items[:] = [item for item in items if item.nodeid in names]
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -15,6 +15,7 @@ from typing_extensions import override
 
 from app.domain import text
 from app.domain.catalogue import Catalogue
+from app.domain.number_format import NumberFormat
 
 OPEN: Final = "⟦"
 CLOSE: Final = "⟧"
@@ -64,4 +65,8 @@ class PseudoCatalogue(Catalogue):
         return pseudo(message)
 
 
+NUMBERS: Final = NumberFormat("\N{ARABIC DECIMAL SEPARATOR}", "\N{ARABIC THOUSANDS SEPARATOR}")
+"""No other language of the program has these signs: a number without them was not written for its readers."""
+
+setattr(text, "_numbers", NUMBERS)  # noqa: B010 - a constant of the process, before it is used
 setattr(text, "_catalogue", PseudoCatalogue())  # noqa: B010 - a constant of the process, before it is used

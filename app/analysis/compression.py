@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.run_metadata import CompressionSample, StoredMetadata
 
@@ -68,7 +68,7 @@ def compressed_share(stored: StoredMetadata) -> float | None:
 
 def ratio_words(ratio: float) -> str:
     """Return how far something can be compressed, such as ``2:1``."""
-    return f"{float(f'{ratio:.2g}'):g}:1"
+    return f"{number_text(float(f'{ratio:.2g}'), 'g')}:1"
 
 
 def data_words(compressibility: float | None) -> str:
@@ -86,7 +86,7 @@ def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
     if stated is None or found is None or abs(found / stated - 1) <= RATIO_TOLERANCE:
         return ""
     sentence = tr("the loaded tables can be compressed {found} (zstd -3 over 128 KiB), {stated} was stated")
-    return sentence.format(found=f"{found:.2f}:1", stated=ratio_words(stated))
+    return sentence.format(found=f"{number_text(found, '.2f')}:1", stated=ratio_words(stated))
 
 
 def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None, major: int = 0) -> str:
@@ -106,7 +106,7 @@ def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None,
     )
     if ratio is not None and ratio < INCOMPRESSIBLE_BELOW:
         reason = tr("their rows hardly can be ({ratio}, zstd -3)")
-        return f"{told}: {reason.format(ratio=f'{ratio:.2f}:1')}."
+        return f"{told}: {reason.format(ratio=number_text(ratio, '.2f') + ':1')}."
     return " ".join((f"{told}.", *_reasons(effect, ratio, major)))
 
 

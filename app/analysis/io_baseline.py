@@ -20,7 +20,7 @@ from app.domain.io_baseline import (
     JobResult,
     flush_verdict,
 )
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
@@ -60,7 +60,7 @@ class UsedShare:
     def sentence(self) -> str:
         """For people."""
         able = self.able / 1e6 if self.metric.endswith("_bytes") else self.able
-        share = tr("less than 1 %") if self.share < 0.01 else f"{100 * self.share:.0f} %"
+        share = tr("less than 1 %") if self.share < 0.01 else f"{number_text(100 * self.share, '.0f')} %"
         return _WORDS[self.metric].format(able=_figure(able), share=share)
 
 
@@ -100,7 +100,7 @@ def read_used_shares(run: RunFile) -> tuple[UsedShare, ...]:
 def _figure(value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+    return number_text(value, ",.0f") if value >= 99.5 else number_text(value, ".3g")
 
 
 def _job_words(result: JobResult) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from app.domain.campaign.design import LEFT_OUT
 from app.domain.campaign.disk_target import NOT_READ_BACK
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.runfile.figures import Figure
 from app.runfile.metadata.run_metadata import IMPORTED
@@ -103,11 +103,11 @@ def format_number(value: float) -> str:
     """Return a number with about three digits, thousands separators and never an exponent."""
     size = abs(value)
     if size >= 99.95 or value == round(value):
-        return f"{value:,.0f}"
+        return number_text(value, ",.0f")
     for decimals, least in ((1, 9.995), (2, 0.9995), (3, 0.09995), (4, 0.009995)):
         if size >= least:
-            return f"{value:,.{decimals}f}"
-    return f"{value:,.6f}".rstrip("0")
+            return number_text(value, f",.{decimals}f")
+    return number_text(value, ",.6f").rstrip("0")
 
 
 def format_figure(figure: Figure, value: float) -> str:
@@ -132,4 +132,4 @@ def format_tps(tps: float | None) -> str:
     """Return TPS with thousands separators, with a decimal below 100; empty for None."""
     if tps is None:
         return ""
-    return f"{tps:,.0f}" if tps >= 99.95 else f"{tps:.1f}"
+    return number_text(tps, ",.0f") if tps >= 99.95 else number_text(tps, ".1f")

@@ -8,7 +8,7 @@ from typing import Final
 
 from app.analysis.labels import at_least, format_tps
 from app.domain.columns import CellKind, Column
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.metadata.workload_metadata import BackgroundMetadata, PhaseMetadata
@@ -101,11 +101,11 @@ def _background_note(told: BackgroundMetadata) -> str:
     return words.format(what=_background_words(told), count=", ".join(counts) or tr("never"))
 
 
-def _text(each: PhaseFigures, name: str, pattern: str) -> str:
+def _text(each: PhaseFigures, name: str, form: str) -> str:
     value = each.figures.get(name)
     if value is None:
         return ""
-    return at_least(pattern.format(value), is_bound=is_lower_bound(each.figures, name))
+    return at_least(number_text(value, form), is_bound=is_lower_bound(each.figures, name))
 
 
 def _seconds(each: PhaseFigures) -> str:
@@ -120,11 +120,9 @@ PHASE_COLUMNS: Final[tuple[Column[PhaseFigures], ...]] = (
         "clients", tr("clients"), lambda each: str(known(each.told.workload.clients, 0) or ""), optional=3
     ),
     Column("tps", tr("TPS"), lambda each: format_tps(each.figures.get("tps"))),
-    Column("mean", tr("mean ms"), lambda each: _text(each, "latency_mean_ms", "{:.3g}"), optional=2),
-    Column("p99", tr("p99 ms"), lambda each: _text(each, "latency_p99_ms", "{:.3g}"), optional=1),
-    Column(
-        "written", tr("written / tx"), lambda each: _text(each, "device_write_bytes", "{:,.0f}"), optional=4
-    ),
+    Column("mean", tr("mean ms"), lambda each: _text(each, "latency_mean_ms", ".3g"), optional=2),
+    Column("p99", tr("p99 ms"), lambda each: _text(each, "latency_p99_ms", ".3g"), optional=1),
+    Column("written", tr("written / tx"), lambda each: _text(each, "device_write_bytes", ",.0f"), optional=4),
     Column("length", tr("length"), _seconds, optional=5),
     Column("note", tr("note"), lambda each: phase_note(each.told), CellKind.WORDS, optional=6),
 )

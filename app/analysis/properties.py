@@ -23,7 +23,7 @@ from app.domain.filesystems import filesystem
 from app.domain.options.kinds import OptionValue
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, StoragePlan
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
@@ -183,7 +183,11 @@ def _number_words(value: float, name: str) -> str:
         return format_size(value)
     if name.endswith("_s"):
         return format_duration(value)
-    return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
+    return (
+        number_text(value, ".0f")
+        if value == round(value) and abs(value) < 1e15
+        else number_text(value, ".6g")
+    )
 
 
 def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Iterator[Property]:

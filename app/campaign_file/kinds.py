@@ -141,7 +141,7 @@ class FloatKind(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        return tr("a number from {low:g} to {high:.0f}").format(low=self.low, high=self.high)
+        return tr("a number from {low} to {high}").format(low=f"{self.low:g}", high=f"{self.high:.0f}")
 
     @override
     def read(self, value: object, folder: Path) -> float:

@@ -36,7 +36,7 @@ from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Assembler, Level
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 
 if TYPE_CHECKING:
     from app.campaign_file.reader import CampaignReader
@@ -121,8 +121,13 @@ def expand(
             "measured one minute each, once, they would take {days} days."
         )
         sizes = " x ".join(str(len(each.layers)) for each in dimensions)
-        days = f"{product / 1440:,.0f}"
-        told = sentence.format(sizes=sizes, product=f"{product:,}", most=f"{MOST_COMBINATIONS:,}", days=days)
+        days = number_text(product / 1440, ",.0f")
+        told = sentence.format(
+            sizes=sizes,
+            product=number_text(product, ","),
+            most=number_text(MOST_COMBINATIONS, ","),
+            days=days,
+        )
         reader.problems.add(KeyPath("dimension"), told)
         return None
     left_out = read_exclusions(reader, exclusions, dimensions)
@@ -140,7 +145,7 @@ def expand(
         reader.problems.add(KeyPath("exclude"), sentence.format(count=len(cells)))
     if len(kept) > MOST_CONFIGURATIONS:
         sentence = tr("{count} configurations are more than the {most} that are allowed.")
-        told = sentence.format(count=f"{len(kept):,}", most=f"{MOST_CONFIGURATIONS:,}")
+        told = sentence.format(count=number_text(len(kept), ","), most=number_text(MOST_CONFIGURATIONS, ","))
         reader.problems.add(KeyPath("dimension"), told)
         return None
     declared = tuple(each.dimension for each in dimensions)

@@ -55,8 +55,8 @@ class Milliseconds(ValueKind):
     @property
     @override
     def allowed(self) -> str:
-        sentence = tr('a duration with its unit from {low:g} ms to {high:.0f} ms, such as "50ms" or "1.5s"')
-        return sentence.format(low=self.low_ms, high=self.high_ms)
+        sentence = tr('a duration with its unit from {low} ms to {high} ms, such as "50ms" or "1.5s"')
+        return sentence.format(low=f"{self.low_ms:g}", high=f"{self.high_ms:.0f}")
 
     @override
     def read(self, value: object, folder: Path) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.analysis.labels import at_least, format_number, format_tps, one_line
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.summary import is_lower_bound
 from app.statistics.verdict import RunInterval
@@ -197,7 +197,7 @@ def _shares(found: KeptRate, runs: Sequence[Figures]) -> Iterable[str]:
 def _percent(share: float) -> str:
     """Return a share in percent with a decimal, never 0.0 for what is more than nothing."""
     percent = 100 * share
-    return f"{percent:.1f}" if percent >= 0.05 or not percent else f"{percent:.2g}"
+    return number_text(percent, ".1f") if percent >= 0.05 or not percent else number_text(percent, ".2g")
 
 
 def describe_loads(first_name: str, first: KeptRate, other_name: str, other: KeptRate) -> str:

@@ -10,7 +10,7 @@ from app.analysis.io_baseline import UsedShare, job_cell, sync_cell
 from app.comparison.comparison import ComparedGroup, RunComparison
 from app.domain.columns import CellKind, Column
 from app.domain.io_baseline import FLUSH_WORDS, IoBaseline, JobId, flush_verdict
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 
 _WAL_SYNCS: Final = "wal.syncs"
 
@@ -42,7 +42,7 @@ def _syncs_used(row: StorageRow) -> str:
     share = next((each.share for each in row.used if each.metric == _WAL_SYNCS), None)
     if share is None:
         return ""
-    return tr("less than 1 %") if share < 0.01 else f"{100 * share:.0f} %"
+    return tr("less than 1 %") if share < 0.01 else f"{number_text(100 * share, '.0f')} %"
 
 
 STORAGE_COLUMNS: Final[tuple[Column[StorageRow], ...]] = (

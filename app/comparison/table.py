@@ -24,7 +24,7 @@ from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.wording import describe, format_difference, format_interval
 from app.domain.campaign.design import LEFT_OUT
 from app.domain.columns import CellKind, Column
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.runfile.metadata.offered_load import OfferedLoad
 from app.runfile.summary import is_lower_bound
 from app.statistics.sample_size import DEFAULT_EFFECT, RUNS_FOR_A_VERDICT
@@ -134,7 +134,7 @@ def _latency_cell(values_ms: Sequence[float]) -> str:
         return ""
     mean_ms = math.exp(math.fsum(map(math.log, known)) / len(known))
     decimals = 2 if mean_ms < 9.995 else 1 if mean_ms < 99.95 else 0
-    return f"{mean_ms:,.{decimals}f}"
+    return number_text(mean_ms, f",.{decimals}f")
 
 
 def _percent_cell(shares: Sequence[float]) -> str:
@@ -146,7 +146,7 @@ def _percent_cell(shares: Sequence[float]) -> str:
 
 def _ratio_cell(ratios: Sequence[float]) -> str:
     """Return how far the loaded rows can be compressed; empty where nobody knows."""
-    return f"{_mean(ratios):.1f}:1" if ratios else ""
+    return f"{number_text(_mean(ratios), '.1f')}:1" if ratios else ""
 
 
 def _compressed_cell(row: ComparisonRow) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
@@ -53,12 +53,13 @@ SIZE: Final = Wording(
 
 def _percent(share: float) -> str:
     """Return a share as a number of percent with one decimal; never ``-0.0``."""
-    return f"{round(share * 100, 1) + 0.0:.1f}"
+    return number_text(round(share * 100, 1) + 0.0, ".1f")
 
 
 def signed_percent(ratio: float) -> str:
     """Return a ratio as the percents of its difference with their sign, one decimal; never ``-0.0``."""
-    return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}".replace("+0.0", "0.0")
+    percent = round((ratio - 1) * 100, 1) + 0.0
+    return number_text(percent, "+.1f" if percent else ".1f")
 
 
 def format_difference(comparison: Comparison) -> str:
@@ -187,7 +188,7 @@ def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str
 def magnitude(ratio: float, wording: Wording, baseline: str) -> str:
     """Return ``3.1 % faster than ext4``, ``4.0 % slower than ext4`` or ``3.1 times as fast as ext4``."""
     if ratio >= _TIMES_FROM:
-        return wording.times.format(ratio=f"{ratio:.1f}", baseline=baseline)
+        return wording.times.format(ratio=number_text(ratio, ".1f"), baseline=baseline)
     words = wording.more if ratio >= 1 else wording.less
     return words.format(percent=_percent(abs(ratio - 1)), baseline=baseline)
 
@@ -252,7 +253,7 @@ def about(runs: int | None) -> str:
     if runs is None or runs < 100:
         return str(runs)
     step = 10 ** (len(str(runs)) - 2)
-    return f"{round(runs / step) * step:,}"
+    return number_text(round(runs / step) * step, ",")
 
 
 def _tell_not_apart(comparison: Comparison, names: Names) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, Final
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import GIB, MIB, format_duration, format_size
 
 _LEAST_S: Final = 2.0
@@ -68,7 +68,7 @@ class InspectionReport:
         )
         told = text.format(
             edge=format_size(self.edge_bytes),
-            places=f"{self.places:,}",
+            places=number_text(self.places, ","),
             piece=format_size(self.place_bytes),
         )
         return f"{told} {self._escapes()}"
@@ -82,7 +82,7 @@ class InspectionReport:
             )
         return text.format(
             edge=format_size(self.edge_bytes),
-            places=f"{self.places:,}",
+            places=number_text(self.places, ","),
             piece=format_size(self.place_bytes),
             time=_local(self.released_s),
         )
@@ -138,7 +138,7 @@ class ReadProgress:
 
     def sentence(self) -> str:
         """Return it in words: percent, and how long yet."""
-        percent = tr("{percent} % read").format(percent=f"{100 * self.fraction:.1f}")
+        percent = tr("{percent} % read").format(percent=number_text(100 * self.fraction, ".1f"))
         if self.left_s is None or self.seconds < _LEAST_S:
             return percent
         return tr("{percent}, about {left} left").format(percent=percent, left=format_duration(self.left_s))

@@ -1,4 +1,4 @@
-"""The functions through which every sentence for people goes, and the language that they speak.
+"""The functions through which every sentence and number for people goes, and the language that they speak.
 
 The language is settled when the process starts, because texts are translated where they are declared:
 `LANGUAGE_VARIABLE` (what was chosen in the program), else LANGUAGE, LC_ALL, LC_MESSAGES and LANG as for any
@@ -17,6 +17,7 @@ from typing import Final
 from app import COMMAND, TOP
 from app.domain.catalogue import Catalogue, CatalogueError, read_catalogue
 from app.domain.command_names import called, name_commands
+from app.domain.number_format import NUMBER_FORMATS, NumberFormat, Sentence
 
 TRANSLATIONS: Final = TOP / "resources" / "translations"
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
@@ -82,11 +83,35 @@ LANGUAGE: Final = wanted_language(os.environ, languages())
 """Of this process."""
 
 _catalogue: Final = load(LANGUAGE)
+_numbers: Final = NUMBER_FORMATS.get(LANGUAGE, NumberFormat())
 
 CALLED: Final = called(os.environ)
 """What is to be typed for the command: as this process was started."""
 
 _say: Final = name_commands(os.environ)
+
+
+def _sentence(translated: str) -> str:
+    """Return what is told, with commands and numbers as they are written here."""
+    told = _say(translated)
+    return told if _numbers.is_english else Sentence.of(told, _numbers)
+
+
+def number_text(value: float, form: str) -> str:
+    """Return a number for people, with the signs of the user's language.
+
+    Sentences do the same with the numbers that they are formatted with; what programs read uses `format`.
+
+    Args:
+        value: the number.
+        form: one of Python's, such as ``,.1f``.
+    """
+    return _numbers.write(value, form)
+
+
+def plain_number(typed: str) -> str:
+    """Return what a person typed, with a point before fractions and nothing between thousands."""
+    return _numbers.plain(typed)
 
 
 def tr(message: str) -> str:
@@ -95,7 +120,7 @@ def tr(message: str) -> str:
     Sentences with values are translated first and formatted afterwards:
     ``tr("{count} runs").format(count=3)``.
     """
-    return _say(_catalogue.gettext(message))
+    return _sentence(_catalogue.gettext(message))
 
 
 def trn(one: str, many: str, count: int) -> str:
@@ -103,9 +128,9 @@ def trn(one: str, many: str, count: int) -> str:
 
     Formatted afterwards, as with `tr`: ``trn("{count} run", "{count} runs", 3).format(count=3)``.
     """
-    return _say(_catalogue.ngettext(one, many, count))
+    return _sentence(_catalogue.ngettext(one, many, count))
 
 
 def trc(context: str, message: str) -> str:
     """Return `message` in the user's language, where the same English words mean something else elsewhere."""
-    return _say(_catalogue.pgettext(context, message))
+    return _sentence(_catalogue.pgettext(context, message))

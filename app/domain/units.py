@@ -1,9 +1,11 @@
-"""Sizes and durations as people write them; the only place that knows KiB from kB."""
+"""Sizes and durations as people and campaign files write them; the only place that knows KiB from kB."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
+
+from app.domain.text import number_text
 
 KIB: Final = 1024
 MIB: Final = 1024**2
@@ -59,13 +61,13 @@ def parse_duration(text: str) -> float:
 
 
 def format_size(size_bytes: float) -> str:
-    """Return a size with three significant digits and a binary unit, such as ``1.46 GiB``."""
+    """Return a size for people with three significant digits and a binary unit, such as ``1.46 GiB``."""
     value = float(size_bytes)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(value) < 999.5:  # from there on three digits would be written 1e+03
-            return f"{value:.3g} {unit}"
+            return f"{number_text(value, '.3g')} {unit}"
         value /= KIB
-    return f"{value:.3g} TiB" if abs(value) < 999.5 else f"{value:.0f} TiB"
+    return f"{number_text(value, '.3g')} TiB" if abs(value) < 999.5 else f"{number_text(value, '.0f')} TiB"
 
 
 def format_duration(seconds: float) -> str:

@@ -33,7 +33,7 @@ from app.domain.campaign.phases import (
     workload_of,
 )
 from app.domain.maintenance import PG_BASEBACKUP, DoneBy, background, maintenance
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.draft.disks.commands import FOLDER, maintenance_lines
 from app.execution.pgbench import LOAD_SCRIPT, LOG_PREFIX
@@ -379,7 +379,7 @@ def _measure_comment(resolved: ResolvedConfiguration) -> str:
     if not resolved.configuration.workload.warmup_s:
         return tr("Measure")
     sentence = tr("Measure; above {tps} TPS in the warm-up, a share of the transactions is logged instead")
-    return sentence.format(tps=f"{FULL_LOG_TPS:,}")
+    return sentence.format(tps=number_text(FULL_LOG_TPS, ","))
 
 
 def _bench_comment(*, superuser: bool) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import Campaign, DataSet, MemoryTarget, ServerTarget
 from app.domain.campaign.design import Design
-from app.domain.text import CALLED, tr, trn
+from app.domain.text import CALLED, number_text, tr, trn
 from app.domain.units import format_size
 from app.draft.planning import roughly
 from app.execution.data_set import order_of
@@ -174,7 +174,7 @@ def _template_sentences(missing: list[DataSetOrder], found: TemplatesFound | Non
 
 
 def _runs(count: int) -> str:
-    return trn("{count} run", "{count} runs", count).format(count=f"{count:,}")
+    return trn("{count} run", "{count} runs", count).format(count=number_text(count, ","))
 
 
 def loading_sentence(configurations: Iterable[ResolvedConfiguration], repeats: int) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import Campaign
 from app.domain.campaign.design import Design
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.library.spreads import KnownSpread
 from app.statistics.sample_size import (
     RUNS_FOR_A_VERDICT,
@@ -147,7 +147,7 @@ def _for_differences(plan: Plan, per_repeat_s: float | None) -> str:
     for difference in _DIFFERENCES:
         repeats = plan.repeats(difference)
         if repeats is None or repeats > _MOST_REPEATS_TOLD:
-            words = tr("more than {most} repeats").format(most=f"{_MOST_REPEATS_TOLD:,}")
+            words = tr("more than {most} repeats").format(most=number_text(_MOST_REPEATS_TOLD, ","))
         else:
             words = tr("{repeats} repeats").format(repeats=repeats)
             if per_repeat_s is not None:
@@ -179,12 +179,12 @@ def roughly(seconds: float) -> str:
     if seconds < 5400:
         return tr("{count} min").format(count=round(seconds / 60))
     if seconds < 48 * 3600:
-        return tr("{count} h").format(count=f"{seconds / 3600:.1f}")
-    return tr("{count} days").format(count=f"{seconds / 86_400:.1f}")
+        return tr("{count} h").format(count=number_text(seconds / 3600, ".1f"))
+    return tr("{count} days").format(count=number_text(seconds / 86_400, ".1f"))
 
 
 def _percent(share: float | None) -> str:
     if share is None:
         return tr("not known")
     percent = share * 100
-    return f"{percent:.0f}\u00a0%" if percent >= 9.95 else f"{percent:.2g}\u00a0%"
+    return number_text(percent, ".0f" if percent >= 9.95 else ".2g") + "\u00a0%"

@@ -30,7 +30,7 @@ from app.domain.errors import FootingError, TargetError, TargetLostError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import RELATION_ROLES, Role, StoragePlan
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.folders import as_owner as errands
@@ -123,7 +123,7 @@ class Members:
         if size_bytes != disk.size_bytes:
             words = tr("its size changed from {before} to {after} ({bytes} bytes).")
             before, after = format_size(disk.size_bytes), format_size(size_bytes)
-            return words.format(before=before, after=after, bytes=f"{size_bytes:,}")
+            return words.format(before=before, after=after, bytes=number_text(size_bytes, ","))
         state = _read(folder / "device" / "state")
         if state in _GONE_STATES:
             return tr("the kernel has given the disk up (state “{state}”).").format(state=state)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import RunFileError, UsageError
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.library.entries import effective_state
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, values_of
@@ -88,7 +88,9 @@ def clean_note(text: str) -> str:
     note = "".join(c for c in note if c == "\n" or c.isprintable())
     if len(note) > NOTE_LIMIT:
         message = tr("A note has at most {limit} characters; this one has {count}.")
-        raise UsageError(message.format(limit=f"{NOTE_LIMIT:,}", count=f"{len(note):,}"))
+        raise UsageError(
+            message.format(limit=number_text(NOTE_LIMIT, ","), count=number_text(len(note), ","))
+        )
     return note
 
 

@@ -22,7 +22,7 @@ from tests.fix_runs import Shape, write_run
 from tests.fix_window import write_bad_files, write_campaign
 from tests.gui.live_bench import LiveBench
 from tests.gui.shown_pages import SIZE, runs_of, wizard_pages
-from tests.gui.shown_texts import cut_texts, english_in, untranslated
+from tests.gui.shown_texts import cut_texts, english_in, english_numbers, untranslated
 from tests.gui.test_report_pdf import cases_of
 from tests.gui.test_report_web_page import told
 from tests.gui.test_wizard_disks import draft_on_disks
@@ -60,9 +60,10 @@ GIVEN = (
     # what disks, system, server, packages and distributions are called or say themselves
     *("mounted at /; A filesystem on it is mounted; It holds a filesystem", "Debian or PGDG package"),
     *("Could not connect", "No such file or directory", "checkpoint starting", "checkpoint complete"),
+    *("(0.4%)", "1.4:1"),
     *("single, stripe, mirror", "stripe, mirror", "mdadm", "reiserfsprogs"),
 )
-"""Names and words of others."""
+"""Names and words of others, and a number that stands in a text for translators."""
 
 
 ALWAYS_FROM_LEFT = (Canvas, FigureView, NumberTile, PhaseBar, ReplayBar, RunList)
@@ -86,7 +87,7 @@ class Looks:
         size = window.window().size()
         if size.width() > SIZE[0] or size.height() > SIZE[1]:
             self.wrong.add(f"{name}: the window is {size.width()} x {size.height()} px")
-        foreign = set() if IS_LARGE else untranslated(self.known)
+        foreign = set() if IS_LARGE else untranslated(self.known) | english_numbers(self.known)
         found = (cut_texts() | foreign) - self._seen
         self._seen |= found
         self.wrong |= {f"{name}: {each}" for each in found}

@@ -41,6 +41,10 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 _TYPED: Final = re.compile(r"`[^`]*`|[\"“][^\"”]*[\"”]")
 _ENGLISH: Final = re.compile(r"(?<![\w./=-])[A-Za-z]?[a-z]+(?:,? [a-z]+)+(?![\w./=-])")
 """Two words or more beside each other, all in letters that translated texts do not have."""
+_ENGLISH_NUMBER: Final = re.compile(
+    r"(?<![\w.,-])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w,-])|(?<![\w.,-])\d+\.\d+(?=\s?(?:%|[a-zµ]?s\b|min\b|h\b|[KMGTk]i?B\b|:1|×))"  # noqa: RUF001
+)
+"""A number with thousands parted by commas, or with a point before its fraction and a unit behind it."""
 
 
 def describe(widget: QWidget) -> str:
@@ -111,6 +115,21 @@ def english_in(text: str, known: Iterable[str] = ()) -> list[str]:
     for each in sorted(known, key=len, reverse=True):
         plain = plain.replace(each, " · ")
     return [found.group() for found in _ENGLISH.finditer(plain)]
+
+
+def english_numbers(known: Iterable[str] = ()) -> set[str]:
+    """Return numbers in what any widget of the process shows that are written as in English."""
+    found = set()
+    for widget in QApplication.allWidgets():
+        for kind, text in texts_of(widget):
+            plain = _TYPED.sub(" · ", _TAG.sub(" · ", text))
+            for each in known:
+                plain = plain.replace(each, " · ")
+            found |= {
+                f"{describe(widget)}: {kind}: {number.group()!r} in {text[:100]!r}"
+                for number in _ENGLISH_NUMBER.finditer(plain)
+            }
+    return found
 
 
 def untranslated(known: Iterable[str] = ()) -> set[str]:

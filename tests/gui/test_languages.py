@@ -9,8 +9,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QLocale
 
 from app.domain.catalogue import read_messages
+from app.domain.number_format import NUMBER_FORMATS
 from app.domain.text import ENGLISH, catalogue_path, languages
 from ui.window.commands.commands import COMMANDS
 
@@ -33,6 +35,35 @@ def test_buttons_of_qt_speak_the_language_of_the_program(language: str, word: st
     environment["PYTHONPATH"] = str(TOP)
     found = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == word
+
+
+_ASK_NUMBER = """
+from PySide6.QtWidgets import QDoubleSpinBox
+from app.domain.text import number_text
+from ui.program.program import make_application
+app = make_application()
+box = QDoubleSpinBox(maximum=9999, value=2.5, decimals=1)
+box.lineEdit().setText(number_text(7.5, ".1f"))
+box.interpretText()
+print(box.text(), number_text(7.5, ".1f"), box.value())
+"""
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", "7.5"), ("de", "7,5"), ("cs", "7,5")])
+def test_fields_for_numbers_take_them_as_they_are_shown(language: str, told: str) -> None:
+    """Whatever the system's own locale writes."""
+    environment = os.environ | {"LANGUAGE": language, "LC_NUMERIC": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}
+    environment |= {"QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}
+    argv = (sys.executable, "-P", "-c", _ASK_NUMBER)
+    found = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == [told, told, "7.5"]
+
+
+@pytest.mark.parametrize("language", NUMBER_FORMATS)
+@pytest.mark.parametrize("value", [0.986, 4058.0, -12.5, 1_234_567.891])
+def test_numbers_are_written_as_qt_writes_them(language: str, value: float) -> None:
+    written = QLocale(language).toString(value, "f", 3)
+    assert NUMBER_FORMATS[language].write(value, ",.3f") == written.replace("\N{MINUS SIGN}", "-")
 
 
 @pytest.mark.parametrize("language", [name for name in languages() if name != ENGLISH])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.catalogue import TranslatedMessage, read_catalogue, read_messages
+from app.domain.number_format import NUMBER_FORMATS
 from app.domain.text import ENGLISH, catalogue_path, languages
 
 CATALOGUES = [name for name in languages() if name != ENGLISH]
@@ -119,3 +120,15 @@ def test_no_message_is_written_with_an_escape_that_gettext_does_not_understand(l
 def test_czech_counts_in_three_forms(count: int, told: str) -> None:
     catalogue = read_catalogue(catalogue_path("cs"))
     assert catalogue.ngettext("{count} run", "{count} runs", count) == told
+
+
+_ENGLISH_NUMBER = re.compile(
+    r"(?<![\w.,\"{-])(?:\d+\.\d+(?=\s?(?:%|ms|s\b|:1|[KMGT]?i?B\b))|\d{1,3}(?:,\d{3})+(?![\w,]))"
+)
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_numbers_that_stand_in_a_text_are_written_as_the_language_does(language: str) -> None:
+    assert NUMBER_FORMATS[language].decimal == ","
+    told = [text for each in messages(language) for text in each.translations if each.source]
+    assert [text for text in told if _ENGLISH_NUMBER.search(text)] == []

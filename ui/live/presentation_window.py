@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout
 from typing_extensions import override
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.live.campaign_follower import EarlierRun, LiveState
 from app.live.race import steady_position, width_at
 from app.live.replay import ReplaySource
@@ -168,7 +168,7 @@ class TalkWindow(FullScreenWindow):
         if run.finished:
             parts = [tr("mean of the run") if run.data.summary.get("tps") is not None else run.state.value]
         if self._source is not None:
-            parts.append(f"{self._source.speed:g} ×")  # noqa: RUF001 - a multiplication sign
+            parts.append(f"{number_text(self._source.speed, 'g')} ×")  # noqa: RUF001 - a multiplication sign
             if self._source.paused:
                 parts.append(tr("paused"))
         return "   ".join(parts)

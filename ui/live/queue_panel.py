@@ -8,7 +8,7 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.draft.planning import roughly
 from app.live.queue import CampaignQueue, QueuedCampaign
 from ui.theme import SMALL, TINY, Theme
@@ -31,7 +31,7 @@ def length_words(each: QueuedCampaign) -> str:
     """Return how many runs a campaign has and how long they take."""
     if not each.runs:
         return tr("what is missing of it")
-    runs = trn("{count} run", "{count} runs", each.runs).format(count=f"{each.runs:,}")
+    runs = trn("{count} run", "{count} runs", each.runs).format(count=number_text(each.runs, ","))
     if each.about_s is None:
         return runs
     return tr("{runs}, about {time}").format(runs=runs, time=roughly(each.about_s))

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.live.replay import ReplaySource
 from app.live.replay_clock import SPEEDS
 from ui.icons import SMALL_ICON, set_icon
@@ -23,7 +23,7 @@ _STEP_S: Final = 10.0
 
 def speed_words(speed: float) -> str:
     """Return a speed as people read it."""
-    return f"{speed:g} ×"  # noqa: RUF001 - a multiplication sign
+    return f"{number_text(speed, 'g')} ×"  # noqa: RUF001 - a multiplication sign
 
 
 class ReplayBar(QWidget):

@@ -6,7 +6,7 @@ from typing import Final
 
 from app.analysis.labels import one_line
 from app.domain.storage_plan.words import place_words
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.execution.control import Request
 from app.live.campaign_follower import LiveState
@@ -42,19 +42,19 @@ REQUEST_WORDS: Final = {
 def three_digits(value: float) -> str:
     """Return a number with three significant digits, from 1000 on whole with thousands separators."""
     if value >= 99.95:
-        return f"{value:,.0f}"
+        return number_text(value, ",.0f")
     if value >= 9.995:
-        return f"{value:.1f}"
+        return number_text(value, ".1f")
     if value >= 0.9995:
-        return f"{value:.2f}"
-    return f"{value:.3f}" if value >= 0.0995 or value == 0 else f"{value:.2g}"
+        return number_text(value, ".2f")
+    return number_text(value, ".3f") if value >= 0.0995 or value == 0 else number_text(value, ".2g")
 
 
 def format_rate(value: float | None) -> str:
     """Return operations per second: whole, below 10 with decimals."""
     if value is None:
         return NOTHING
-    return f"{value:,.0f}" if value >= 9.995 or value == 0 else three_digits(value)
+    return number_text(value, ",.0f") if value >= 9.995 or value == 0 else three_digits(value)
 
 
 def format_number(value: float | None) -> str:
@@ -64,7 +64,7 @@ def format_number(value: float | None) -> str:
 
 def format_cores(value: float | None) -> str:
     """Return cores with two decimals."""
-    return NOTHING if value is None else f"{value:.2f}"
+    return NOTHING if value is None else number_text(value, ".2f")
 
 
 def format_megabytes(bytes_: float | None) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLibraryInfo, QObject, QSocketNotifier, QTimer, QTranslator
+from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QSocketNotifier, QTimer, QTranslator
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -118,7 +118,8 @@ def _play(window: MainWindow, theme: Theme, settings: WindowSettings, request: W
 
 
 def _translate_qt(app: QApplication) -> None:
-    """Let Qt's own texts (buttons of dialogs, menus of text fields) speak the language of the program."""
+    """Let Qt's own texts (of dialogs, menus of text fields) and numbers be in the language of the program."""
+    QLocale.setDefault(QLocale(LANGUAGE))
     translator = QTranslator(app)
     folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
     if LANGUAGE != ENGLISH and translator.load(f"qtbase_{LANGUAGE}", folder):

@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.live.race import Lane, Standing, steady_position
 from app.live.replay_clock import ReplayClock
@@ -166,7 +166,8 @@ class RaceWindow(FullScreenWindow):
         return steady_position(position_s, self.clock.speed)
 
     def _show_time(self, position_s: float) -> None:
-        parts = [f"{signed_clock(position_s)} / {signed_clock(self.clock.end_s)}", f"{self.clock.speed:g} ×"]  # noqa: RUF001
+        speed = f"{number_text(self.clock.speed, 'g')} ×"  # noqa: RUF001 - a multiplication sign
+        parts = [f"{signed_clock(position_s)} / {signed_clock(self.clock.end_s)}", speed]
         if self.clock.at_end:
             parts.append(tr("ended"))
         elif self.clock.paused:

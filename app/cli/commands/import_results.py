@@ -16,7 +16,7 @@ from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.importers.importing import ImportedRun, ImportReport, as_json, import_paths
 from app.importers.runs.discovery import SkippedFile
 from app.importers.runs.escaping import shown
@@ -109,7 +109,7 @@ def _marks(run: ImportedRun) -> str:
 IMPORTED_COLUMNS: Final[tuple[Column[ImportedRun], ...]] = (
     Column("id", tr("id"), lambda run: run.id[:8], CellKind.LABEL),
     Column("run", tr("run"), lambda run: run.name, CellKind.WORDS),
-    Column("tps", tr("TPS"), lambda run: "" if run.tps is None else f"{run.tps:,.1f}"),
+    Column("tps", tr("TPS"), lambda run: "" if run.tps is None else number_text(run.tps, ",.1f")),
     Column(
         "tps_source",
         tr("TPS by the second"),

@@ -12,7 +12,7 @@ from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
 from app.domain.storage_plan.words import place_words
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.draft.review import plan_sentences
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
@@ -64,7 +64,7 @@ PLAN_COLUMNS: Final = (
     Column[ResolvedConfiguration](
         "postgresql", tr("PostgreSQL"), lambda each: each.installation.version, CellKind.LABEL, optional=2
     ),
-    Column[ResolvedConfiguration]("scale", tr("Scale"), lambda each: f"{each.scale.scale:,}"),
+    Column[ResolvedConfiguration]("scale", tr("Scale"), lambda each: number_text(each.scale.scale, ",")),
     Column[ResolvedConfiguration]("data", tr("Data"), lambda each: format_size(each.scale.data_bytes)),
     Column[ResolvedConfiguration](
         "clients", tr("Clients"), lambda each: str(each.configuration.workload.clients)

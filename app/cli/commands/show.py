@@ -30,7 +30,7 @@ from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_s
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
@@ -86,7 +86,7 @@ def _started(epoch_s: float | None, pattern: str = "%Y-%m-%d %H:%M") -> str:
 
 
 def _tps(entry: LibraryEntry) -> str:
-    return "" if entry.tps is None else f"{entry.tps:,.0f}"
+    return "" if entry.tps is None else number_text(entry.tps, ",.0f")
 
 
 def _place(entry: LibraryEntry) -> str:
@@ -196,12 +196,13 @@ def _show(run: RunFile, console: Console) -> None:
     _show_phases(run, console)
     _section(console, tr("Commands"))
     for command in run.commands():
-        line = f"{command.duration_ms / 1000:8.2f} s  {command.account}$ {shlex.join(command.argv)}"
+        took = number_text(command.duration_ms / 1000, "8.2f")
+        line = f"{took} s  {command.account}$ {shlex.join(command.argv)}"
         print_line(console, line if command.exit_code == 0 else f"{line}  -> {command.exit_code}")
     if run.events():
         _section(console, tr("Events"))
         for event in run.events():
-            print_line(console, f"{event.t_ms / 1000:8.1f} s  {event.kind}: {event.message}")
+            print_line(console, f"{number_text(event.t_ms / 1000, '8.1f')} s  {event.kind}: {event.message}")
     if run.unavailable():
         _section(console, tr("Not measured here"))
         for _, source, reason in run.unavailable():
@@ -280,8 +281,8 @@ def figure_text(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
     if value == round(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+        return number_text(value, ",.0f")
+    return number_text(value, ".4g")
 
 
 def _show_workload_phases(run: RunFile, console: Console) -> None:
@@ -395,6 +396,6 @@ def _existing_server(run: RunMetadata) -> str:
     server = run.target.server
     if isinstance(server, NotKnown):
         return ""
-    trip = "?" if server.round_trip_ms is None else f"{server.round_trip_ms:.2f}"
+    trip = "?" if server.round_trip_ms is None else number_text(server.round_trip_ms, ".2f")
     words = tr("{name} as {role}, TLS {tls}, round trip {trip} ms")
     return words.format(name=server.host_name, role=server.user_name, tls=server.tls or tr("none"), trip=trip)

@@ -20,7 +20,7 @@ from app.analysis.labels import DISK_MARKS
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_line
 from app.domain.campaign.configuration import PlannedRun
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.export.runs import finite
 from app.recording.events import CampaignListener, NullListener, ProgressReport, RunResult
@@ -57,9 +57,9 @@ def result_words(result: RunResult) -> str:
     tps, p99 = result.summary.get("tps"), result.summary.get("latency_p99_ms")
     figures = ""
     if tps is not None:
-        figures = tr("{tps} TPS").format(tps=f"{tps:,.0f}")
+        figures = tr("{tps} TPS").format(tps=number_text(tps, ",.0f"))
         if p99 is not None:
-            figures += ", " + tr("p99 {p99} ms").format(p99=f"{p99:.3g}")
+            figures += ", " + tr("p99 {p99} ms").format(p99=number_text(p99, ".3g"))
     marks = ", ".join(sorted({kind for kind, _ in result.marks}))
     if result.state is RunState.DONE:
         return f"{figures} [{marks}]" if marks else figures
@@ -287,9 +287,9 @@ def _step_words(text: str, fraction: float | None) -> str:
 
 def _second_words(second: ProgressReport) -> str:
     words = tr("{tps} TPS   latency mean {mean} ms").format(
-        tps=f"{second.tps:,.0f}", mean=f"{second.latency_mean_ms:.3g}"
+        tps=number_text(second.tps, ",.0f"), mean=number_text(second.latency_mean_ms, ".3g")
     )
-    return words if second.p99_ms is None else words + f"   p99 {second.p99_ms:.3g} ms"
+    return words if second.p99_ms is None else words + f"   p99 {number_text(second.p99_ms, '.3g')} ms"
 
 
 class BrokenPipeGuard:

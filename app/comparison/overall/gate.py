@@ -15,10 +15,11 @@ from app.analysis.labels import one_line
 from app.analysis.properties import WORKLOAD
 from app.comparison.comparison import ComparedRun, RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
+from app.comparison.wording import signed_percent
 from app.domain.campaign.design import Design
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.statistics.gate import FEWEST_CAMPAIGNS, GateEstimate, GateVerdict, judge_gate
 
 _MOST_CHANGES: Final = 12
@@ -192,11 +193,11 @@ def _campaign(run: RunFacts) -> str:
 
 
 def _percent(ratio: float | None) -> str:
-    return "" if ratio is None else f"{round((ratio - 1) * 100, 1) + 0.0:+.1f} %".replace("+0.0", "0.0")
+    return "" if ratio is None else f"{signed_percent(ratio)} %"
 
 
 def _share(value: float | None) -> str:
-    return "" if value is None else f"{value * 100:.1f} %"
+    return "" if value is None else f"{number_text(value * 100, '.1f')} %"
 
 
 def describe_gate(gate: UpgradeGate) -> Iterator[str]:
@@ -231,7 +232,7 @@ def _change(difference: PropertyDifference) -> str:
 
 
 def _sentence(each: GatedConfiguration, worse_by: float) -> str:
-    estimate, limit = each.estimate, f"{worse_by * 100:g} %"
+    estimate, limit = each.estimate, f"{number_text(worse_by * 100, 'g')} %"
     base, new = estimate.campaigns
     values = {
         "name": each.name,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.analysis.facts import RunFacts
 from app.analysis.properties import KIND, TARGET
 from app.comparison.disturbed_runs import is_disturbed
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.library.spreads import KnownSpread, pooled_spread
 from app.runfile.metadata.offered_load import LoadKind
 from app.runfile.metadata.run_metadata import IMPORTED
@@ -108,7 +108,7 @@ def describe_chance(found: ChanceOfFewRuns) -> str:
 def spread_words(spread: float) -> str:
     """Return a spread in percent with two digits."""
     percent = 100 * spread
-    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
+    return f"{number_text(percent, '.0f')} %" if percent >= 9.95 else f"{number_text(percent, '.2g')} %"
 
 
 def kind_of(run: RunFacts) -> str:

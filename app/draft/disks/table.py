@@ -14,7 +14,7 @@ from app.domain.disk import Disk, DiskRefusal, SpareAnswer, grouped_reasons
 from app.domain.inspection_report import InspectionReport
 from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.storage_plan.plan import Role
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.draft.fields.storage_state import DisksDraft
 from app.storage.layout.availability import Support
@@ -226,7 +226,7 @@ def plain_line(text: str) -> str:
 def rotation(disk: Disk) -> str:
     """Return how a disk turns, in a word or two; empty where nobody knows."""
     if disk.rotation_rpm:
-        return tr("{rpm} rpm").format(rpm=f"{disk.rotation_rpm:,}")
+        return tr("{rpm} rpm").format(rpm=number_text(disk.rotation_rpm, ","))
     if disk.rotational is None or disk.bus in _UNTRUE_ROTATION:
         return tr("not known")
     return tr("rotates") if disk.rotational else tr("SSD")

@@ -24,7 +24,7 @@ from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Assembler
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
-from app.domain.text import tr
+from app.domain.text import plain_number, tr
 from app.domain.units import KIB, format_size, parse_size
 from app.draft.fields.fields import FIELDS, TYPED_FIELDS
 from app.draft.fields.storage_state import DEFAULT_PRESET, DisksDraft, GroupDraft, MadeDraft, level_of
@@ -129,7 +129,8 @@ def read_option(option: OptionSpec, text: str) -> OptionValue | None:
             value = text.strip()
         case Integer(unit=unit):
             try:
-                value = parse_size(text) if unit == "B" else int(text.strip())
+                typed = plain_number(text)
+                value = parse_size(typed) if unit == "B" else int(typed.strip())
             except ValueError:
                 return None
     return value if option.kind.accepts(value) else None
@@ -141,7 +142,7 @@ def write_option(option: OptionSpec, value: OptionValue) -> str:
         return "true" if value else "false"
     if isinstance(option.kind, Integer) and option.kind.unit == "B" and value and int(value) % KIB == 0:
         size = format_size(int(value))
-        return size if parse_size(size) == value else f"{value} B"
+        return size if parse_size(plain_number(size)) == value else f"{value} B"
     return str(value)
 
 

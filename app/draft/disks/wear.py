@@ -10,7 +10,7 @@ from app.domain.disk import DiskIdentity
 from app.domain.endurance import DriveWear
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Group, InitialSync, StoragePlan
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.execution.resolve import ResolvedCampaign
 from app.storage.layout.disk_target import group_layout
@@ -139,7 +139,7 @@ def _share_words(share: float) -> str:
     digits = 1 if 0 < share < 0.1 else 0
     if share < _LEAST_TOLD:
         return tr("less than {share}").format(share="0.1\u00a0%")
-    return f"{share * 100:,.{digits}f}\u00a0%"
+    return number_text(share * 100, f",.{digits}f") + "\u00a0%"
 
 
 def _factor(group: Group) -> float:

@@ -8,7 +8,7 @@ from app.campaign_file.matrix import ReadMatrix
 from app.domain.campaign.configuration import Campaign
 from app.domain.campaign.design import Design
 from app.domain.campaign.matrix import cell_names, is_left_out
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.draft.fields.state import DraftParts
 from app.draft.matrix.ticking import leave_out, take_in
 from app.draft.review import cost_sentences
@@ -78,10 +78,14 @@ def total_sentences(
 def _count(campaign: Campaign) -> str:
     count = len(campaign.configurations)
     if campaign.design is Design.SEQUENTIAL:
-        return trn("{count} configuration.", "{count} configurations.", count).format(count=f"{count:,}")
+        return trn("{count} configuration.", "{count} configurations.", count).format(
+            count=number_text(count, ",")
+        )
     sentence = trn(
         "{count} configuration x {repeats} repeats = {runs} runs.",
         "{count} configurations x {repeats} repeats = {runs} runs.",
         count,
     )
-    return sentence.format(count=f"{count:,}", repeats=campaign.repeats, runs=f"{campaign.total_runs:,}")
+    return sentence.format(
+        count=number_text(count, ","), repeats=campaign.repeats, runs=number_text(campaign.total_runs, ",")
+    )

@@ -14,7 +14,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_size
 
 
@@ -180,5 +180,7 @@ def _format(kind: DisturbanceKind, value: float) -> str:
     if THRESHOLDS[kind].unit is AmountUnit.BYTES_PER_S:
         return tr("{size}/s").format(size=format_size(round(value)))
     if THRESHOLDS[kind].unit is AmountUnit.TIMES:
-        return f"{value:.0f}"
-    return tr("{percent} %").format(percent=f"{value:.0f}" if value >= 9.95 else f"{value:.1f}")
+        return number_text(value, ".0f")
+    return tr("{percent} %").format(
+        percent=number_text(value, ".0f") if value >= 9.95 else number_text(value, ".1f")
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import GIB, MIB, format_size
 from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind
 from app.probes.base.fact_tree import Fact
@@ -35,7 +35,7 @@ def check_foreign_load(situation: PreflightContext) -> Found:
     load = situation.load
     if load is None or load.foreign_cores < FOREIGN_SHARE * load.cpus:
         return []
-    names = ", ".join(f"{busy.name} ({busy.pid}) {busy.cores:.2f}" for busy in load.busiest)
+    names = ", ".join(f"{busy.name} ({busy.pid}) {number_text(busy.cores, '.2f')}" for busy in load.busiest)
     message = tr("Other programs use {cores:.2f} of {cpus} CPUs: {names}.").format(
         cores=load.foreign_cores, cpus=load.cpus, names=names or tr("none that runs on")
     )

@@ -84,9 +84,8 @@ def runs(scripts: Scripts, settings: str) -> list[str]:
     run_tiers = re.search(r"^run_tiers\(\) \{.*?^\}\n", program, re.MULTILINE | re.DOTALL)
     assert run_tiers is not None
     pretend = "run_lint() { count lint 1 0 0; }\nrun_tier() { count $1 1 0 0; }\n"
-    pretend += (
-        "begin_beside() { BESIDE=1; run_tier $1; }\nend_beside() { :; }\nplays_covering_matrix() { false; }\n"
-    )
+    pretend += "begin_beside() { run_tier $1; }\nbegin_servers() { run_tier postgres; }\n"
+    pretend += "end_beside() { :; }\nplays_covering_matrix() { false; }\n"
     lines = summary(scripts, f"{settings}\n{run_tiers[0]}{pretend}heading all\nrun_tiers")
     return [line.split()[0] for line in lines[lines.index("== summary") + 1 :] if " green " in line]
 
@@ -100,24 +99,22 @@ def test_only_the_tiers_that_were_asked_for_run_and_the_others_are_told(scripts:
     assert "lint      left out: not one of --only=unit" in told_of
 
 
-def test_the_virtual_machine_runs_beside_the_tests_of_postgresql_and_devices_beside_nothing(
+def test_servers_run_beside_the_virtual_machine_and_the_matrix_and_not_beside_devices_and_the_window(
     scripts: Scripts,
 ) -> None:
     program = (PROJECT / "packaging" / "test").read_text()
     run_tiers = re.search(r"^run_tiers\(\) \{.*?^\}\n", program, re.MULTILINE | re.DOTALL)
     assert run_tiers is not None
     pretend = """run_lint() { :; }; leave_out() { :; }; plays_covering_matrix() { true; }
-run_tier() { echo "$1${BESIDE:+ beside $BESIDE}"; }; run_matrix() { run_tier matrix; }
-run_device_tier() { run_tier $1; }
-begin_beside() { BESIDE=$1; }; end_beside() { echo "end of $1"; BESIDE=""; }
+run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }; run_device_tier() { run_tier $1; }
+begin_beside() { BY=" beside $1"; }; begin_servers() { begin_beside servers; }
+end_beside() { echo "end$BY"; BY=""; }
 """
-    told = {}
-    for machine in ("short", ""):
-        settings = f"ONLY= BOUNDS= ROOT= MACHINE={machine}\n"
-        told[machine] = scripts.call(f"{settings}{run_tiers[0]}{pretend}run_tiers").stdout.splitlines()
-    first = ["unit beside gui", "end of gui", "bus", "disks", "matrix"]
-    assert told["short"] == [*first, "machine beside postgres", "end of postgres"]
-    assert told[""] == [*first, "postgres", "machine"]
+    called = scripts.call(f"ONLY= BOUNDS= ROOT= MACHINE=short BY=\n{run_tiers[0]}{pretend}run_tiers")
+    assert called.stdout.splitlines() == [
+        "unit beside gui", "end beside gui", "bus", "disks",
+        "matrix beside servers", "machine beside servers", "end beside servers",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -93,7 +95,7 @@ def test_a_tier_beside_another_is_told_after_it_and_counts_in_folders_of_its_own
     python = scripts.fake / "environment" / "bin" / "python"
     tell = 'echo "state $XDG_STATE_HOME"\necho "$PGF'
     python.write_text(python.read_text().replace('echo "$PGF', tell))
-    code = 'use_folders "$SCRATCH"\nbegin_beside gui run_tier gui\nrun_tier unit\nend_beside gui'
+    code = 'use_folders "$SCRATCH"\nbegin_beside gui run_tier gui\nrun_tier unit\nend_beside'
     lines = summary(scripts, code)
     assert [line for line in lines if line.startswith(("== ", "state "))] == [
         "== unit", f"state {scripts.fake}/STATE_HOME",
@@ -106,8 +108,51 @@ def test_a_tier_beside_another_is_told_after_it_and_counts_in_folders_of_its_own
 
 def test_what_dies_beside_before_it_has_counted_is_a_failure(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(10))
-    lines = summary(scripts, "begin_beside gui exit 0\nrun_tier unit\nend_beside gui")
+    lines = summary(scripts, "begin_beside gui exit 0\nrun_tier unit\nend_beside")
     assert lines[-1] == "10 passed, 1 failed"
+
+
+@pytest.mark.parametrize(
+    ("possible", "told"), [("true", ["postgres1", "postgres2"]), ("false", ["postgres"])]
+)
+def test_servers_run_in_two_shares_where_these_can_be_apart_and_else_in_one(
+    scripts: Scripts, possible: str, told: list[str]
+) -> None:
+    write_pytest(scripts, status=0, report=suite(10))
+    apart = scripts.checkout / "tests" / "system" / "apart"
+    apart.parent.mkdir(parents=True, exist_ok=True)
+    apart.write_text(f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "$@"\n')
+    apart.chmod(0o755)
+    lines = summary(scripts, "begin_servers\nend_beside")
+    assert [line.split()[0] for line in lines if " green " in line] == told
+    assert lines[-1] == f"{10 * len(told)} passed, 0 failed"
+    calls = (scripts.fake / "pytest.calls").read_text().splitlines()
+    shares = ["--share=1/2", "--share=2/2"] if possible == "true" else []
+    assert sorted(word for call in calls for word in call.split() if "--share" in word) == shares
+
+
+def test_the_shares_of_a_tier_are_all_of_its_tests_and_none_twice() -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--collect-only",
+        "-q",
+        "-k",
+        "not devices",
+    ]
+
+    def names(*arguments: str) -> list[str]:
+        told = subprocess.run(
+            [*command, *arguments, __file__], cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True
+        )
+        return [line for line in told.stdout.splitlines() if "::" in line]
+
+    shares = [names(f"--share={number}/3") for number in (1, 2, 3)]
+    assert sorted(itertools.chain(*shares)) == sorted(names())
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 def test_a_tier_without_tests_says_so(scripts: Scripts) -> None:

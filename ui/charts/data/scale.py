@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 
 Array = NDArray[np.float64]
 
@@ -178,10 +178,10 @@ def format_value(value: float, step: float | None = None) -> str:
         size = abs(value)
         decimals = 0 if size >= 1000 or size == 0 else max(0, 2 - math.floor(math.log10(max(size, 1e-3))))
         decimals = min(decimals, 3)
-    text = f"{value:,.{decimals}f}"
-    return text.replace("-", "\N{MINUS SIGN}") if float(text.replace(",", "")) else text.lstrip("-")
+    text = number_text(value, f",.{decimals}f")
+    return text.replace("-", "\N{MINUS SIGN}") if round(value, decimals) else text.lstrip("-")
 
 
 def format_log_tick(value: float) -> str:
     """Return a tick of a log axis without needless zeros."""
-    return f"{value:,.0f}" if value >= 1 else f"{value:.3f}".rstrip("0")
+    return number_text(value, ",.0f") if value >= 1 else number_text(value, ".3f").rstrip("0")

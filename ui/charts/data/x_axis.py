@@ -9,7 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from ui.charts.data.scale import (
     GAP_S,
     format_log_tick,
@@ -71,7 +71,7 @@ def percent_of(nines: float) -> str:
     share = 100 * (1 - 10.0**-nines)
     if decimals == 0 and abs(share - round(share)) > 0.05:
         decimals = 1
-    return tr("{percent} %").format(percent=f"{share:.{decimals}f}")
+    return tr("{percent} %").format(percent=number_text(share, f".{decimals}f"))
 
 
 _SHORT_LABEL: Final = 0.6
@@ -152,7 +152,11 @@ def swept_axis(name: str, levels: Sequence[float], *, is_log: bool) -> XAxisKind
 
     def text(place: float, _end: float) -> str:
         value = number(place)
-        return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 * max(1.0, value) else format_value(value)
+        return (
+            number_text(value, ",.0f")
+            if abs(value - round(value)) < 1e-6 * max(1.0, value)
+            else format_value(value)
+        )
 
     return replace(
         LATENCY,

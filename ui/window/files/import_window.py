@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
@@ -178,7 +178,11 @@ def report_lines(report: ImportReport) -> list[str]:
 
 
 def _run_lines(run: ImportedRun) -> list[str]:
-    tps = tr("{tps} TPS").format(tps=f"{run.tps:,.1f}") if run.tps is not None else tr("TPS not known")
+    tps = (
+        tr("{tps} TPS").format(tps=number_text(run.tps, ",.1f"))
+        if run.tps is not None
+        else tr("TPS not known")
+    )
     lines = [f"{run.name}: {tps}"]
     lines += [
         tr("    not known: {what}: {reason}").format(what=what, reason=why) for what, why in run.missing

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QListView, QMenu, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.library.entries import CAMPAIGN_NAME
 from app.library.query import Term
 from app.library.query_remarks import query_mistakes, query_remarks
@@ -218,9 +218,9 @@ class LibraryPanel(QWidget):
     def _count(self, shown: int) -> str:
         """Return how many runs are shown, as a line."""
         total = len(self._runs)
-        count = trn("{count} run", "{count} runs", total).format(count=f"{total:,}")
+        count = trn("{count} run", "{count} runs", total).format(count=number_text(total, ","))
         if self._picking.terms:
-            count = tr("{shown} of {runs}").format(shown=f"{shown:,}", runs=count)
+            count = tr("{shown} of {runs}").format(shown=number_text(shown, ","), runs=count)
         bad = sum(run.entry.problem is not None for run in self._runs)
         if bad:
             count += ", " + tr("{count} cannot be read").format(count=bad)

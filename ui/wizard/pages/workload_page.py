@@ -11,7 +11,7 @@ from typing_extensions import override
 from app.domain.campaign.configuration import BuiltinScript, Caches, DataSet, Protocol, default_repeats
 from app.domain.campaign.design import Design
 from app.domain.campaign.order import RunOrder
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft
 from app.draft.fields.fields import PHASES
@@ -357,7 +357,7 @@ def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
     told = [f"{note}."]
     if 0 < _FITS_TIMES * scale.data_bytes <= memory_bytes:
         fits = tr("It fits into memory {times} times: reads show the memory, not the storage.")
-        told.append(fits.format(times=f"{memory_bytes // scale.data_bytes:,}"))
+        told.append(fits.format(times=number_text(memory_bytes // scale.data_bytes, ",")))
     if scale.is_contended:
         told.append(tr("Fewer units of scale than clients: rows are waited for."))
     return " ".join(told)
