@@ -1,11 +1,11 @@
 """What answers as the helper in tests of its client: ``python -m tests.bus.helper_stand_in BEHAVIOUR``.
 
 The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``older-version``, ``newer-version``,
-``dies`` (at Make), ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never answered), ``fails``
-(Make ends in Unmade with an error), ``keeps`` (Inspect calls no disk spare), ``expires`` (while making and
-while ready it says that the session ends),
-``ends`` (it has ended because nobody used it), ``hurries`` (DropCaches is first answered TooSoon, with TEXT),
-``hangs`` (Maintain is never answered, and cannot be ended).
+``dies`` (at Make), ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never
+answered), ``fails`` (Make ends in Unmade with an error), ``keeps`` (Inspect calls no disk spare), ``expires``
+(while making and while ready it says that the session ends), ``ends`` (it has ended because nobody used it),
+``hurries`` (DropCaches is first answered TooSoon, with TEXT), ``hangs`` (Maintain is never answered, and
+cannot be ended).
 TEXT follows it.
 """
 
