@@ -95,8 +95,8 @@ def test_the_program_starts_from_the_package_and_its_page_names_every_command(
     assert re.findall(r"^\.SS pgfooting (\S+)$", page, re.MULTILINE) == commands
     parsers = build_parser().commands
     for name, parser in parsers.items():
-        told = [parser.description, *(each.help for each in parser._actions)]
-        texts = [roff_text(each) for each in told if each and each != argparse.SUPPRESS and "%" not in each]
+        shown = [parser.description, *(each.help for each in parser._actions)]
+        texts = [roff_text(each) for each in shown if each and each != argparse.SUPPRESS and "%" not in each]
         assert texts, name
         assert [each for each in texts if each not in page] == [], name
     tree = found / "usr/share/pgfooting"
