@@ -1,7 +1,7 @@
 """The document of the facts panel: what differs between runs, and all about the one in focus.
 
-It is inserted as plain text through a cursor: nothing that a run file holds is read as markup. Its imports are
-those of comparisons: the panel asks for it when there are runs to tell about.
+It is inserted as plain text through a cursor: nothing that a run file holds is read as markup. Its imports
+are those of comparisons: the panel asks for it when there are runs to tell about.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FactsWriter(PlainWriter):
         self._unfolded = frozenset(unfolded)
 
     def write(self, runs: Sequence[ShownRun], focus: int) -> None:
-        """Write everything about these runs, of which there is one at least; `focus` is the index of the one told in detail."""
+        """Write everything about at least one run; `focus` is the index of the one told in detail."""
         self._write_differences(runs)
         self._write_verdict(runs)
         if len(runs) > 1:
