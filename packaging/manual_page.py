@@ -52,6 +52,8 @@ def page(date: str) -> Iterator[str]:
     yield from (".SH OPTIONS", *arguments(parser), ".SH COMMANDS")
     for name, told, each in commands:
         yield from (f".SS {COMMAND} {roff_text(name)}", roff_text(told[:1].upper() + told[1:] + "."))
+        if each.description:
+            yield from (".PP", roff_text(each.description))
         yield from arguments(each)
         if each.epilog:
             yield from (".PP", roff_text(each.epilog))

@@ -16,7 +16,6 @@ from app.domain.errors import did_you_mean
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
-from app.postgres.existing.address import connection_problem
 from app.probes.base.ssh import is_destination
 
 SCRIPT_LIMIT_BYTES: Final = MIB
@@ -106,6 +105,8 @@ class ConnectionString(ValueKind):
     def read(self, value: object, folder: Path) -> str:
         if not isinstance(value, str):
             raise unfit(value, self.allowed)
+        from app.postgres.existing.address import connection_problem  # noqa: PLC0415 - psycopg takes a while
+
         problem = connection_problem(value)
         if problem:
             raise InvalidValueError(Problem("", problem))

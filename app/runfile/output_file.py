@@ -16,12 +16,12 @@ from app.domain.errors import FootingError, RefusedError, UsageError
 from app.domain.text import tr
 
 
-def check_output(output: Path, *, replace: bool) -> None:
+def check_output(output: Path, *, replace: bool | None) -> None:
     """Make sure, before anything is computed, that a file can come to stand there.
 
     Args:
         output: where to.
-        replace: whether a file that is there may be replaced.
+        replace: whether a file that is there may be replaced; None where nobody can say so.
 
     Raises:
         RefusedError: a file is there.
@@ -35,7 +35,8 @@ def check_output(output: Path, *, replace: bool) -> None:
             raise UsageError(message.format(path=output), hint=tr("Choose another name."))
         if output.exists() and not replace:
             message = tr("There is a file {path} already; it was not touched.")
-            hint = tr("Choose another name, or add --force to replace it.")
+            another = tr("Choose another name.")
+            hint = another if replace is None else tr("Choose another name, or add --force to replace it.")
             raise RefusedError(message.format(path=output), hint=hint)
         folder = output.resolve().parent
         if not folder.is_dir():

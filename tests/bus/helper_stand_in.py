@@ -1,11 +1,11 @@
 """What answers as the helper in tests of its client: ``python -m tests.bus.helper_stand_in BEHAVIOUR``.
 
-The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``other-version``, ``dies`` (at Make),
-``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never answered), ``fails``
-(Make ends in Unmade with an error), ``keeps`` (Inspect calls no disk spare), ``expires`` (while making and
-while ready it says that the session ends),
-``ends`` (it has ended because nobody used it), ``hurries`` (DropCaches is first answered TooSoon, with TEXT),
-``hangs`` (Maintain is never answered, and cannot be ended).
+The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``older-version``, ``newer-version``,
+``dies`` (at Make), ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never
+answered), ``fails`` (Make ends in Unmade with an error), ``keeps`` (Inspect calls no disk spare), ``expires``
+(while making and while ready it says that the session ends), ``ends`` (it has ended because nobody used it),
+``hurries`` (DropCaches is first answered TooSoon, with TEXT), ``hangs`` (Maintain is never answered, and
+cannot be ended).
 TEXT follows it.
 """
 
@@ -28,6 +28,7 @@ NAME = "org.pgfooting.Helper1"
 PATH = "/org/pgfooting/Helper1"
 HANDLE = "handle"
 NO_MESSAGES: tuple[WireMessage, WireMessage] = (("", {}), ("", {}))
+_VERSIONS = {"newer-version": 1, "older-version": -1}
 KEPT = UnreleasedItem("/dev/sdb", "S1", "xfs is there", "look at it")
 
 
@@ -44,7 +45,7 @@ class StandIn:
         getattr(self, f"_{call.method}")(call, answer)
 
     def _Version(self, _call: Call, answer: Reply) -> None:  # noqa: N802
-        answer.give("0.0", 7 if self.behaviour == "other-version" else INTERFACE_NUMBER, True)  # noqa: FBT003
+        answer.give("0.0", INTERFACE_NUMBER + _VERSIONS.get(self.behaviour, 0), True)  # noqa: FBT003
 
     def _Describe(self, call: Call, answer: Reply) -> None:  # noqa: N802
         ((*plans,),) = call.arguments

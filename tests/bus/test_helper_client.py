@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.dbus import helper_client
-from app.dbus.helper_client import HelperClient, HelperSignal
+from app.dbus.helper_client import INTERFACE_NUMBER, HelperClient, HelperSignal
 from app.dbus.helper_errors import (
     CannotError,
     ExpiredError,
@@ -365,9 +365,11 @@ def test_every_refusal_has_a_sentence_and_a_status(
     assert caught.value.exit_status == status
 
 
-def test_another_version_of_the_helper_is_refused_by_name(helping: Helping) -> None:
-    helping("other-version")
-    with pytest.raises(NoHelperError, match="version 7") as caught:
+@pytest.mark.parametrize(("behaviour", "version"), [("older-version", -1), ("newer-version", 1)])
+def test_an_older_or_newer_helper_is_refused_by_name(helping: Helping, behaviour: str, version: int) -> None:
+    helping(behaviour)
+    told = f"speaks version {INTERFACE_NUMBER + version}, this program version {INTERFACE_NUMBER}"
+    with pytest.raises(NoHelperError, match=told) as caught:
         HelperClient.open()
     assert "packaging/helper install" in caught.value.hint
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
@@ -74,7 +74,10 @@ def traces(runs: list[RunData]) -> list[RunTrace]:
 
 
 def pixels(stack: ChartStack) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    image = stack.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    return pixels_of(stack.grab().toImage().convertToFormat(QImage.Format.Format_RGB32))
+
+
+def pixels_of(image: QImage) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
     rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
     return rows[:, : 4 * image.width()].reshape(image.height(), image.width(), 4)[:, :, 2::-1].copy()
 
@@ -359,6 +362,20 @@ def test_where_nothing_has_samples_every_chart_has_its_room_and_says_so(stack: C
     assert all(chart.view.isVisible() for chart in stack.charts)
     assert all("No run is shown" in chart.layer._message for chart in stack.charts)
     assert not stack.left_out.isVisible()
+
+
+def test_no_title_reaches_the_lowest_number_of_the_axis_above(stack: ChartStack) -> None:
+    """The number is as high below its line as half of its digits."""
+    heading = stack.charts[1].heading
+    reaches = math.ceil(QFontMetricsF(stack.theme.font(0.9)).tightBoundingRect("0").height() / 2)
+    image = QImage(heading.size().toSize(), QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    heading.draw(painter, heading.size())
+    painter.end()
+    is_ink = np.asarray((pixels_of(image) < 250).any(axis=(1, 2)))
+    assert is_ink.any()
+    assert not is_ink[: reaches + 1].any()
 
 
 def test_charts_are_chosen_ordered_and_unknown_ones_left_out(stack: ChartStack, runs: list[RunData]) -> None:

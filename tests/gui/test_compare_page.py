@@ -46,6 +46,7 @@ from ui.compare.content import LoadedRun
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.figures import make_bars, make_scatter
+from ui.compare.headline import headline_words
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage, with_series
@@ -219,6 +220,11 @@ def test_the_result_is_the_answer_bars_by_speed_and_what_to_know_before_it_is_us
     view = page.view
     assert isinstance(view, ResultView)
     assert view.sentence.text().startswith("xfs is 10.0 % faster than ext4 (95 % interval")
+    assert view.headline.isVisible()
+    assert (view.headline.value.text(), view.headline.words.text().partition(" to ")[0]) == (
+        "1,101",
+        "xfs: highest mean, 95 % interval 1,099",
+    )
     figure = view.figure.figure
     assert isinstance(figure, BarFigure)
     assert [bar.label for group in figure.groups for bar in group.bars] == ["xfs", "ext4"]
@@ -499,6 +505,8 @@ def test_what_is_not_durable_stands_apart_in_the_window(
     assert "fast  NOT DURABLE" in told
     assert [page.baseline.itemText(place) for place in range(page.baseline.count())] == ["ext4", "xfs"]
     assert page.content.names == ("fast (NOT DURABLE)", "ext4", "xfs")
+    assert page.content.comparison is not None
+    assert headline_words(page.content.comparison) == ("1,100", "xfs: highest mean, indicative only")
     bars = make_bars(page.content, "tps", None)
     assert bars is not None
     assert [bar.note.partition(",")[0] for bar in bars.groups[0].bars] == [

@@ -764,6 +764,11 @@ def test_before_the_first_run_the_charts_say_what_is_awaited(
     assert page.charts.shown.words_for_nothing == "Waiting for the first run …"
     look(qtbot, page)
     assert page.charts.shown.words_for_nothing == "The first run is being prepared: ext4 #1."
+    assert [chart.view.isVisible() for chart in page.charts.charts] == [
+        True,
+        False,
+        False,
+    ]  # once, not thrice
     bench.release()
     qtbot.waitUntil(lambda: page.watched.ended)
     assert page.charts.shown.words_for_nothing == "It ended before its first run."

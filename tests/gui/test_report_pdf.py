@@ -15,6 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 import numpy as np
+import pypdf
 import pytest
 from pypdf import PdfReader
 from PySide6.QtGui import QFontDatabase, QImage, QPainter, QPdfWriter
@@ -85,6 +86,11 @@ def sentences(report: Report) -> Iterator[str]:
             yield plain(block.caption)
 
 
+def as_read(text: str) -> str:
+    """As this pypdf can read it: 5 has nothing for the end of some lines, which is no character of a PDF."""
+    return text.replace(" ", "") if pypdf.__version__.startswith("5.") else text
+
+
 def read_text(pdf: Path) -> str:
     """All text but the feet of the pages, which would cut sentences that go on on the next page."""
     pages = [page.extract_text() for page in PdfReader(pdf).pages]
@@ -98,7 +104,7 @@ def test_every_sentence_can_be_selected_and_nothing_is_a_picture(
 ) -> None:
     output = save(SaveRequest(tuple(paths), tmp_path / "out.pdf"))
     found = read_text(output)
-    missing = [text for text in sentences(read_report(paths)) if text not in found]
+    missing = [text for text in sentences(read_report(paths)) if as_read(text) not in as_read(found)]
     assert not missing
     reader = PdfReader(output)
     assert not [image.name for page in reader.pages for image in page.images]

@@ -25,6 +25,7 @@ from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.figure import FigureView
 from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
 from ui.compare.figures import TPS, bar_of, better_words, figure_label
+from ui.compare.headline import Headline
 from ui.compare.parts import View
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.formatting import tooltip
@@ -76,6 +77,7 @@ class ResultView(View):
 
     Attributes:
         sentence: the answer.
+        headline: the highest mean, large.
         figure: bars of TPS.
         text: what weakens it, what limited the runs, every verdict.
         problems: what could not be read, a sentence each.
@@ -90,6 +92,7 @@ class ResultView(View):
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.problems: tuple[str, ...] = ()
+        self.headline = Headline(theme, self)
         self.figure = FigureView(theme)
         self.text = QTextBrowser()
         self.text.setOpenLinks(False)
@@ -104,6 +107,7 @@ class ResultView(View):
         self.rows.setContentsMargins(SMALL, MEDIUM, SMALL, 0)
         self.rows.setSpacing(MEDIUM)
         self.rows.addWidget(self.sentence)
+        self.rows.addWidget(self.headline)
         self.rows.addWidget(self._parts, 1)
         theme.changed.connect(self._dress)
         self._dress()
@@ -135,6 +139,7 @@ class ResultView(View):
             self.sentence.setText(sentence)
             self._make_room()
             announce(self, sentence)
+        self.headline.show_comparison(self.content.comparison)
         figure = result_figure(self.content)
         self.figure.show_figure(figure)
         if figure is not None:

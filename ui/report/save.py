@@ -128,7 +128,9 @@ def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper)
     """Return the file with outline, date and identity; objects in the order in which pages name them."""
     reader = PdfReader(io.BytesIO(pdf))
     # What is not to be copied goes now: later it would stay as an object that nothing refers to.
-    reader.trailer.pop("/ID", None)
+    # Information of the file comes below; that of Qt 6.8.0 has no end and cannot be read.
+    for name in ("/ID", "/Info"):
+        reader.trailer.pop(name, None)
     cast("DictionaryObject", reader.trailer["/Root"]).pop("/Metadata", None)
     writer = PdfWriter(clone_from=reader)
     parents: list[IndirectObject] = []

@@ -115,7 +115,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
 
 def _write_again(comparison: RunComparison, path: Path) -> None:
     """Write the campaign that runs the same again at one rate, and say how it is started."""
-    check_output(path, replace=False)
+    check_output(path, replace=None)
     file = campaign_again(comparison)
     write_output(path, lambda stream: stream.write(file.text.encode()))
     sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path}")

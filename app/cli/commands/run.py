@@ -165,8 +165,8 @@ def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
         message = tr("{path} is a folder, not a campaign file.")
         hint = tr("`pgfooting run --resume {path}` goes on with the campaign that was begun in it.")
         raise UsageError(message.format(path=path), hint=hint.format(path=path))
-    for option in ("library", "disks", "quick", "server"):
-        if getattr(arguments, option):
+    for option in ("library", "disks", "quick", "server", "as", "ssh", "room"):
+        if getattr(arguments, "names" if option == "as" else option):
             message = tr(
                 "The campaign goes on in {path} as it was begun: --{option} is for those that begin."
             )

@@ -186,8 +186,8 @@ def _leads_to(folder: int, path: str, where: str) -> bool:
 def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> TreeDigest:
     """Read the files of a listing, in its order, into a digest and, where there is one, into a target.
 
-    Writing takes about as long as reading and the digest together: it has a thread of its own, and where nothing
-    is written the digest has it. Both let go of the interpreter's lock.
+    Writing takes about as long as reading and the digest together: it has a thread of its own, and where
+    nothing is written the digest has it. Both let go of the interpreter's lock.
     """
     digest = hashlib.sha256()
     files = size_bytes = 0

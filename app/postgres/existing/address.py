@@ -7,6 +7,7 @@ Functions", 34.15 to 34.19.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +16,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
-from app.domain.errors import TargetError
+from app.domain.errors import TargetError, did_you_mean
 from app.domain.text import tr
 from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
 from app.process.metered import connect_bounded
@@ -68,7 +69,7 @@ def connection_problem(text: str) -> str:
     try:
         given = conninfo_to_dict(text)
     except psycopg.Error:  # its words repeat the text, in which a password may stand
-        return tr("is no connection string that libpq understands.")
+        return _not_understood(text)
     if SECRETS & given.keys():
         return tr(
             "holds a secret, which has no place in a campaign file: take it out. libpq finds a password in "
@@ -81,6 +82,13 @@ def connection_problem(text: str) -> str:
     return _misplaced(given)
 
 
+def _not_understood(text: str) -> str:
+    """Return the sentence for what libpq cannot read, with the word that one may be meant for."""
+    told = tr('is no connection string that libpq understands; one is "host=db.example user=bench".')
+    words = [word for word in re.findall(r"(\w+)\s*=", text) if word not in ALLOWED]
+    return f"{told} {did_you_mean(words[0], sorted(ALLOWED)) if words else ''}".rstrip()
+
+
 def _misplaced(given: Mapping[str, object]) -> str:
     """Return why it is not one server, or not that of the password; empty for nothing."""
     if "service" in given and {"host", "hostaddr"} & given.keys():
@@ -90,6 +98,9 @@ def _misplaced(given: Mapping[str, object]) -> str:
         )
     if any("," in str(given.get(word, "")) for word in ("host", "hostaddr", "port")):
         return tr("names several servers; one is measured.")
+    port = str(given.get("port", "1"))
+    if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 1 << 16):
+        return tr("has a port that is no number from 1 to 65535.")
     return ""
 
 

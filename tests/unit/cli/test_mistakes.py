@@ -66,4 +66,4 @@ def test_a_mistake_is_told_in_a_sentence(
 
 def test_the_table_is_no_smaller_than_promised() -> None:
     typed = [each for each, _, _ in rows()]
-    assert len(typed) == len(set(typed)) >= 70
+    assert len(typed) == len(set(typed)) >= 150

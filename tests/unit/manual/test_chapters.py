@@ -62,6 +62,15 @@ from app.process.starter import current_account
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
 
+WAYS_OUT = {
+    "apt install ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
+    "packaging/run": "packaging/run --uninstall-command",
+    "packaging/helper install": "packaging/helper uninstall",
+    "pipx install": "pipx uninstall pgfooting",
+    "pip install": "pip uninstall pgfooting",
+}
+"""What the README tells to type, and what takes away what it made."""
+
 EXAMPLE_RUN = next((TOP / "resources/examples/folder-against-memory").glob("*.footing"))
 
 
@@ -251,6 +260,15 @@ def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
         base, *rest = path.relative_to(tmp_path).parts
         told = Path("~", usual[base], *rest)
         assert any(told == each or each in told.parents for each in named), told
+
+
+def test_every_way_in_that_the_readme_tells_has_its_way_out() -> None:
+    readme = (TOP / "README.md").read_text(encoding="utf-8")
+    for way_in, way_out in WAYS_OUT.items():
+        assert way_in in readme, way_in
+        assert any(way_out in each for each in under("removing", "The program")), way_out
+    for program, word in (("run", "--uninstall-command"), ("helper", "uninstall")):
+        assert re.search(rf"^ +{word}(:1)?\)", (TOP / "packaging" / program).read_text(), re.MULTILINE), word
 
 
 def test_a_chapter_that_there_is_not_is_refused_with_the_one_that_may_be_meant() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import os
 import re
@@ -18,6 +19,7 @@ import pytest
 from app.cli.arguments.completion import SHELLS
 from app.cli.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS
+from app.manual.roff import roff_text
 
 PROJECT = Path(__file__).parents[3]
 DEBIAN = PROJECT / "packaging" / "debian"
@@ -91,6 +93,12 @@ def test_the_program_starts_from_the_package_and_its_page_names_every_command(
     commands = re.findall(r"^ {4}([a-z]+)\b", build_parser().format_help(), re.MULTILINE)
     assert len(commands) > 10
     assert re.findall(r"^\.SS pgfooting (\S+)$", page, re.MULTILINE) == commands
+    parsers = build_parser().commands
+    for name, parser in parsers.items():
+        shown = [parser.description, *(each.help for each in parser._actions)]
+        texts = [roff_text(each) for each in shown if each and each != argparse.SUPPRESS and "%" not in each]
+        assert texts, name
+        assert [each for each in texts if each not in page] == [], name
     tree = found / "usr/share/pgfooting"
     assert not {"README.md", "LICENSE"} & {path.name for path in tree.rglob("*")}
     environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -18,6 +18,9 @@ from ui.theme import SMALL, TINY, Theme
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 
+_AIR = SMALL
+"""Above a title: the lowest number of the axis above ends there."""
+
 
 @dataclass(frozen=True)
 class Key:
@@ -85,7 +88,7 @@ class Heading(QGraphicsWidget):
         self._fit()
 
     def _fit(self) -> None:
-        height = math.ceil(QFontMetricsF(self._theme.font(self._type_scale)).height()) + TINY
+        height = math.ceil(QFontMetricsF(self._theme.font(self._type_scale)).height()) + TINY + _AIR
         self.setMinimumHeight(height)
         self.setMaximumHeight(height)
         self.setPreferredHeight(height)
@@ -99,7 +102,7 @@ class Heading(QGraphicsWidget):
 
     def draw(self, painter: QPainter, size: QSizeF) -> None:
         """Paint the heading at the painter's origin."""
-        area = QRectF(self._indent, 0, size.width() - self._indent, size.height() - TINY / 2)
+        area = QRectF(self._indent, _AIR, size.width() - self._indent, size.height() - _AIR - TINY / 2)
         x = self._text(painter, area, area.left(), self._spec.title, bold=True)
         x = self._text(painter, area, x + SMALL, self._spec.unit) + SMALL
         if self._of:
@@ -112,7 +115,7 @@ class Heading(QGraphicsWidget):
         for key in self._keys:
             if x + sample + metrics.horizontalAdvance(key.label) > area.right():
                 return
-            place = QRectF(x, 0, sample - TINY, area.height())
+            place = QRectF(x, area.top(), sample - TINY, area.height())
             paint_sample(painter, place, key.colour, key.style, 2 * self._type_scale)
             x = self._text(painter, area, x + sample, key.label) + 2 * SMALL
         note = next(

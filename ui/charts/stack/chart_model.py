@@ -163,6 +163,11 @@ class ChartModel:
         return shown[0].data if len(shown) == 1 else None
 
     @property
+    def is_awaiting(self) -> bool:
+        """Whether no run is shown yet, and there will be one."""
+        return bool(self.awaited) and self.live is None and not self.traces
+
+    @property
     def words_for_nothing(self) -> str:
         """What a chart without lines says."""
         if self.live is not None:

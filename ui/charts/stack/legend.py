@@ -32,6 +32,7 @@ class LegendRow:
         visible: how many of them are drawn.
         mean: of the seconds shown, in the chart's unit; None where there are none.
         high: 95th percentile of the same seconds of all its runs.
+        most: highest of these seconds.
         last: value of its line at the right edge.
         marks: of its runs, in words; those that its name has already are left out.
     """
@@ -42,6 +43,7 @@ class LegendRow:
     visible: int
     mean: float | None
     high: float | None
+    most: float | None
     last: float | None
     marks: tuple[str, ...]
 
@@ -74,6 +76,7 @@ def legend_rows(model: ChartModel, chart: ChartSpec, times: Range) -> tuple[Lege
                 sum(trace.visible for trace in bundle.members),
                 float(np.mean(means)) if means else None,
                 float(np.percentile(pooled, _HIGH)) if len(pooled) else None,
+                float(pooled.max()) if len(pooled) else None,
                 _last(members, times),
                 _marks(bundle.members),
             )

@@ -35,7 +35,7 @@ from ui.widgets.plain_label import plain_label
 _KEY: Final = Qt.ItemDataRole.UserRole
 _NUMBER: Final = Qt.ItemDataRole.UserRole + 1
 _SAMPLE: Final = QSize(28, 14)
-_TICK, _NAME, _RUNS, _MEAN, _HIGH, _LAST, _MARKS = range(7)
+_TICK, _NAME, _RUNS, _MEAN, _HIGH, _MOST, _LAST, _MARKS = range(8)
 _MOST_ROWS: Final = 8
 """More rows than these are scrolled to: the charts are what is looked at."""
 _MOST_SHARE: Final = 0.3
@@ -59,7 +59,7 @@ class _Table(QTableWidget):
     """Enter shows the current row alone, as a click does."""
 
     def __init__(self, legend: LegendTable) -> None:
-        super().__init__(0, 7)
+        super().__init__(0, 8)
         self._legend = legend
 
     @override
@@ -208,13 +208,14 @@ class LegendTable(QWidget):
 
     def _write_headings(self, curve: str, unit: str) -> None:
         mean = tr("{curve} mean").format(curve=curve) if curve else tr("mean")
-        told = ("", tr("Name"), tr("Runs"), mean, "p95", tr("last"), tr("Marks"))
+        told = ("", tr("Name"), tr("Runs"), mean, "p95", tr("max"), tr("last"), tr("Marks"))
         tips = (
             tr("Ticked lines are drawn"),
             tr("Click a name to see it alone, and again to see all"),
             tr("Repeats of the configuration"),
             tr("Mean of the seconds shown, in {unit}").format(unit=unit),
             tr("95 of 100 seconds shown are at most this, in {unit}").format(unit=unit),
+            tr("Highest of the seconds shown, in {unit}").format(unit=unit),
             tr("Value of the line at the right edge, in {unit}").format(unit=unit),
             tr("What was noticed about the runs"),
         )
@@ -243,6 +244,7 @@ class LegendTable(QWidget):
             (_RUNS, str(len(row.run_ids)), float(len(row.run_ids))),
             (_MEAN, _number(row.mean), row.mean),
             (_HIGH, _number(row.high), row.high),
+            (_MOST, _number(row.most), row.most),
             (_LAST, _number(row.last), row.last),
             (_MARKS, marks, None),
         )

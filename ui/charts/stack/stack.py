@@ -326,6 +326,8 @@ class ChartStack(QWidget):
         names = ", ".join(chart.spec.title for chart in empty)
         told = tr("No samples yet: {charts}.") if self.shown.live is not None else tr("No samples: {charts}.")
         words = told.format(charts=names) if names else ""
+        if self.shown.is_awaiting:  # one chart says so for all
+            having, empty = list(self.charts[:1]), list(self.charts[1:])
         if words == self.left_out.text() and len(self._canvas.shown) == len(having or self.charts):
             return False
         self.left_out.setText(words)

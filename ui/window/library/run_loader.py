@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from app.analysis.facts import RunFacts, kept_run_facts
 from app.domain.errors import FootingError
 from app.library.scan import ListedRun
-from app.runfile.series import RunData, kept_run_data
 from ui.background import BackgroundOp
-from ui.charts.data.curves import needed
-from ui.charts.data.registry import CHARTS
+
+if TYPE_CHECKING:
+    from app.analysis.facts import RunFacts
+    from app.runfile.series import RunData
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ def load_run(listed: ListedRun, charts: Iterable[str], shown: int) -> LoadedRun:
         charts: ids of the charts in which it will be.
         shown: how many configurations will be in them.
     """
+    from app.analysis.facts import kept_run_facts  # noqa: PLC0415 - the window is on the screen before
+    from app.runfile.series import kept_run_data  # noqa: PLC0415
+    from ui.charts.data.curves import needed  # noqa: PLC0415
+    from ui.charts.data.registry import CHARTS  # noqa: PLC0415
+
     path = Path(listed.entry.path)
     try:
         series = needed((CHARTS[chart] for chart in charts if chart in CHARTS), shown)

@@ -12,7 +12,6 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.analysis.facts import RunFacts
 from app.domain.text import tr
 from app.library.scan import ListedRun
 from ui.charts.data.registry import DEFAULT_CHARTS
@@ -25,6 +24,7 @@ from ui.window.library.panel import LibraryPanel
 from ui.window.library.run_loader import LoadedRun, RunLoader
 
 if TYPE_CHECKING:
+    from app.analysis.facts import RunFacts
     from ui.charts.stack.legend_table import LegendTable
     from ui.charts.stack.stack import ChartStack
 
