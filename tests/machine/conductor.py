@@ -132,7 +132,7 @@ class Conductor:
             self._hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
             return
         report = self._hook.pytest_report_from_serializable(config=self._session.config, data=data)
-        if isinstance(report.longrepr, list):  # JSON has no tuples, and pytest demands one where a test is skipped
+        if isinstance(report.longrepr, list):  # JSON has no tuples; pytest demands one
             report.longrepr = tuple(report.longrepr)
         self._results.seconds[report.nodeid] += report.duration
         if report.when == "call":
