@@ -99,7 +99,8 @@ use_folders() {
 # Runs a share of a tier, in namespaces of its own: TIER SHARE OF. Its tests measure as if nobody else did.
 run_share() {
   heading "$1 $2/$3"
-  COMMAND_PREFIX=("$CHECKOUT/tests/system/apart")
+  mkdir --mode=1777 -- "$SCRATCH/tmp-$2"
+  COMMAND_PREFIX=("$CHECKOUT/tests/system/apart" "$SCRATCH/tmp-$2")
   run_pytest "$1$2" -m "$(expression_of "$1")" --share="$2/$3"
 }
 

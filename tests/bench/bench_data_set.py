@@ -2,7 +2,10 @@
 
 Loading is what a run does without a template: initdb, a server with a preset's settings, pgbench --initialize
 and a checkpoint. Copying is what it does with one: the stream with its digest, taking the data directory
-over, forcing it to disk and starting the server. They alternate, each onto an empty folder.
+over, forcing it to disk and starting the server. They alternate, each onto an empty folder. ext4 makes a file
+in 0.7 ms instead of 0.02 while it passes over many that were deleted in the last minutes in the same group
+(recently_deleted in fs/ext4/ialloc.c); a disk that was just formatted has none, so here each folder gets a group
+of its own (chattr +T).
 
 Between two runs of a campaign passes what is not measured: from the end of a measured phase to the begin of
 the next one, without settle and the copy itself (of spare disks also without mkfs).
@@ -225,6 +228,7 @@ def main() -> int:
     ):
         for folder in (kept, target):
             Path(folder).chmod(0o711)
+        subprocess.run(["chattr", "+T", target], check=False)  # refused where it is not ext4
         os.environ[TEMPLATES_VARIABLE] = f"{kept}/templates"
         store = TemplateStore(create_templates_folder(account), account, unrecorded)
         places = Places(account, store, Path(target), order)

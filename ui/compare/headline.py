@@ -71,9 +71,9 @@ class Headline(QWidget):
     def show_comparison(self, comparison: RunComparison) -> None:
         """Show what a comparison ends on; take no room where it has no figure."""
         told = headline_words(comparison)
-        self.setVisible(told is not None)
         for label, text in zip((self.value, self.words), told or ("", ""), strict=True):
             label.setText(text)
+        self.setVisible(told is not None)  # last: showing lays out at once, a text only with the next event
 
     def _dress(self) -> None:
         self.value.setFont(self._theme.number_font(_SCALE, bold=True))

@@ -186,64 +186,50 @@ def _leads_to(folder: int, path: str, where: str) -> bool:
 def _stream(reading: int, entries: tuple[_Entry, ...], writing: int | None) -> TreeDigest:
     """Read the files of a listing, in its order, into a digest and, where there is one, into a target.
 
-    Writing takes about as long as reading and the digest together: it has a thread of its own, and where
-    nothing is written the digest has it. Both let go of the interpreter's lock.
+    Parts go into the digest in a thread of its own while they are written and the next one is read: hashlib
+    computes without the interpreter's lock, and takes about as long as reading and writing do.
     """
     digest = hashlib.sha256()
     files = size_bytes = 0
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        beside = _Beside(pool)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        parts = _Parts(beside, digest.update)
         for entry in entries:
-            digest.update(entry.head)
+            parts.digest(entry.head)
             if entry.size is None:
                 continue
             files += 1
             target = None if writing is None else os.open(entry.path, _NEW, 0o600, dir_fd=writing)
             try:
                 done = 0
-                for part in beside.parts_of(reading, entry.path):
-                    if target is None:
-                        beside.do(digest.update, part)
-                    else:
-                        digest.update(part)
-                        beside.do(_write, target, part, done)
+                for part in parts.of(reading, entry.path):
+                    if target is not None:
+                        _write(target, part, done)
                     done += len(part)
             finally:
-                try:
-                    beside.wait()
-                finally:
-                    if target is not None:
-                        os.close(target)
+                if target is not None:
+                    os.close(target)
             if done != entry.size:
                 raise UnreadableTemplateError(f"{entry.path}: {done} bytes instead of {entry.size}")
             size_bytes += done
     return TreeDigest(digest.hexdigest(), files, size_bytes)
 
 
-class _Beside:
-    """Does one thing in a thread while the next part of a file is read: parts lie in two buffers by turns."""
+class _Parts:
+    """Parts of files in two buffers by turns: one is read into while the other is still being digested."""
 
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, beside: ThreadPoolExecutor, update: Callable[[bytes | memoryview], None]) -> None:
+        self._beside = beside
+        self._update = update
         self._buffers = (memoryview(bytearray(_PART_BYTES)), memoryview(bytearray(_PART_BYTES)))
-        self._doing: Future[None] | None = None
+        self._digesting: Future[None] | None = None
 
-    def do(self, action: Callable[..., None], *arguments: object) -> None:
-        """Begin it as soon as what came before is done, and what that raised is raised here."""
-        self.wait()
-        self._doing = self._pool.submit(action, *arguments)
+    def digest(self, content: bytes | memoryview) -> None:
+        """Let the digest take up what comes next; returns when it has what came before."""
+        before, self._digesting = self._digesting, self._beside.submit(self._update, content)
+        if before is not None:
+            before.result()
 
-    def wait(self) -> None:
-        """Return when nothing is being done any more.
-
-        Raises:
-            OSError: of what was done.
-        """
-        doing, self._doing = self._doing, None
-        if doing is not None:
-            doing.result()
-
-    def parts_of(self, folder: int, path: str) -> Iterator[memoryview]:
+    def of(self, folder: int, path: str) -> Iterator[memoryview]:
         """Yield a file of the template part by part; a part is good until the one after the next.
 
         Raises:
@@ -251,22 +237,17 @@ class _Beside:
         """
         try:
             file = os.open(path, _OLD, dir_fd=folder)
+            try:
+                while count := os.readv(file, [self._buffers[0]]):
+                    self._buffers = self._buffers[1], self._buffers[0]
+                    part = self._buffers[1][:count]
+                    self.digest(part)
+                    yield part
+                os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(file)
         except OSError as err:
             raise UnreadableTemplateError(f"{path}: {err.strerror}") from err
-        try:
-            while part := self._next_part(file, path):
-                yield part
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(file)
-
-    def _next_part(self, file: int, path: str) -> memoryview:
-        try:
-            count = os.readv(file, [self._buffers[0]])
-        except OSError as err:
-            raise UnreadableTemplateError(f"{path}: {err.strerror}") from err
-        self._buffers = self._buffers[1], self._buffers[0]
-        return self._buffers[1][:count]
 
 
 def _write(file: int, part: memoryview, before: int) -> None:

@@ -121,7 +121,7 @@ def test_servers_run_in_two_shares_where_these_can_be_apart_and_else_in_one(
     write_pytest(scripts, status=0, report=suite(10))
     apart = scripts.checkout / "tests" / "system" / "apart"
     apart.parent.mkdir(parents=True, exist_ok=True)
-    apart.write_text(f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "$@"\n')
+    apart.write_text(f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "${{@:2}}"\n')
     apart.chmod(0o755)
     lines = summary(scripts, "begin_servers\nend_beside")
     assert [line.split()[0] for line in lines if " green " in line] == told
