@@ -4,8 +4,8 @@ Loading is what a run does without a template: initdb, a server with a preset's 
 and a checkpoint. Copying is what it does with one: the stream with its digest, taking the data directory
 over, forcing it to disk and starting the server. They alternate, each onto an empty folder. ext4 makes a file
 in 0.7 ms instead of 0.02 while it passes over many that were deleted in the last minutes in the same group
-(recently_deleted in fs/ext4/ialloc.c); a disk that was just formatted has none, so here each folder gets a group
-of its own (chattr +T).
+(recently_deleted in fs/ext4/ialloc.c); a disk that was just formatted has none, so here each folder gets a
+group of its own (chattr +T).
 
 Between two runs of a campaign passes what is not measured: from the end of a measured phase to the begin of
 the next one, without settle and the copy itself (of spare disks also without mkfs).

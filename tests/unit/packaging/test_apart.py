@@ -1,4 +1,4 @@
-"""tests/system/apart: what runs beside others on this machine sees nothing of theirs, and its results are kept."""
+"""tests/system/apart: what runs beside others on this machine sees nothing of theirs."""
 
 from __future__ import annotations
 
