@@ -235,7 +235,7 @@ def test_after_a_gesture_the_picture_is_as_sharp_as_one_painted_anew(
     stack.show_times(20, 60)
     assert all(chart.layer.sketching for chart in stack.charts)
     moved = pixels(stack)
-    qtbot.waitUntil(lambda: not any(chart.layer.sketching for chart in stack.charts), timeout=5000)
+    qtbot.waitUntil(lambda: not any(chart.layer.sketching for chart in stack.charts))
     sharp = pixels(stack)
     for chart in stack.charts:
         chart.layer.invalidate()

@@ -345,17 +345,17 @@ def test_ticked_runs_of_the_library_race(qtbot: QtBot, open_window: OpenWindow, 
     (library / "one").mkdir(parents=True)
     paths = write_runs(library / "one", [Shape(seconds=60, seed=number) for number in (1, 2)])
     window = open_window(library)
-    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2, timeout=10_000)
+    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2)
     window.runs_page.choose(map(str, paths))
     race = window.commands["race"]
-    qtbot.waitUntil(race.isEnabled, timeout=10_000)
+    qtbot.waitUntil(race.isEnabled)
     race.trigger()
 
     def shown() -> RaceWindow | None:
         starter = window.findChild(RaceStarter)
         return None if starter is None else starter.window
 
-    qtbot.waitUntil(lambda: shown() is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: shown() is not None)
     racing = shown()
     assert racing is not None
     colours = window.runs_page.model.chosen
@@ -372,13 +372,13 @@ def test_above_the_facts_one_run_is_replayed_and_several_race(
     (library / "one").mkdir(parents=True)
     paths = [str(path) for path in write_runs(library / "one", [Shape(seconds=20, seed=n) for n in (1, 2)])]
     window = open_window(library)
-    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2, timeout=10_000)
+    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2)
 
     def offered() -> set[str]:
         buttons = window.runs_page.facts.findChildren(QToolButton)
         return {button.defaultAction().text() for button in buttons if button.isVisible()}
 
     window.runs_page.choose(paths)
-    qtbot.waitUntil(lambda: offered() == {"R&ace"}, timeout=10_000)
+    qtbot.waitUntil(lambda: offered() == {"R&ace"})
     window.runs_page.choose(paths[:1])
-    qtbot.waitUntil(lambda: offered() == {"&Replay"}, timeout=10_000)
+    qtbot.waitUntil(lambda: offered() == {"&Replay"})

@@ -174,7 +174,7 @@ def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
 ) -> None:
     paths = write_campaign(tmp_path / "library")
     window, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     seen: list[str] = []
     for index in range(page.tabs.count()):
         page.tabs.setCurrentIndex(index)
@@ -203,10 +203,10 @@ def test_the_latencies_of_a_comparison_tell_their_data(
         library, [Case(name, repeat, Shape(20, 5000)) for repeat in (0, 1) for name in ("ext4", "xfs")]
     )
     _, page = open_comparison(qtbot, open_window, library, paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     page.choose_view("distribution")
-    qtbot.waitUntil(lambda: len(telling(page)) == 2, timeout=30_000)
-    qtbot.waitUntil(lambda: all("xfs" in described(each) for each in telling(page)), timeout=30_000)
+    qtbot.waitUntil(lambda: len(telling(page)) == 2)
+    qtbot.waitUntil(lambda: all("xfs" in described(each) for each in telling(page)))
 
 
 def test_a_sweep_and_a_heat_map_tell_their_places(
@@ -214,7 +214,7 @@ def test_a_sweep_and_a_heat_map_tell_their_places(
 ) -> None:
     paths = write_matrix(tmp_path / "library")
     _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     said: dict[str, str] = {}
     for index in range(page.tabs.count()):
         page.tabs.setCurrentIndex(index)
@@ -231,7 +231,7 @@ def test_a_figure_of_bars_tells_every_bar_with_its_interval(
 ) -> None:
     paths = write_campaign(tmp_path / "library")
     _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     qtbot.wait(50)
     (figure,) = [each for each in page.findChildren(FigureView) if each.isVisible()]
     assert figure.focusPolicy() is Qt.FocusPolicy.NoFocus, "Tab stops once, at what has a name"
