@@ -209,6 +209,6 @@ def test_tests_of_windows_need_no_display(tmp_path: Path) -> None:
     test.write_text("def test_one(qapp):\n    assert qapp.platformName() == 'offscreen'\n")
     hidden = {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
-    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", test]
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", str(test)]
     ended = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
