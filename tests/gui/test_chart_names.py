@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.runfile.series import RunData, load_run_data
@@ -250,6 +251,9 @@ def test_the_table_has_a_row_for_each_configuration_with_figures_of_the_time_sho
     qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
 ) -> None:
     stack.set_runs(repeats(tmp_path))
+    assert [label.text() for label in legend.findChildren(QLabel) if label.buddy() is legend.chart] == [
+        "Figures of"
+    ]
     assert texts(legend, 1) == ["configuration 0", "configuration 1"]
     assert texts(legend, 2) == ["3", "3"]
     first, second = legend.rows

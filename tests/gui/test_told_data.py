@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
@@ -40,6 +40,7 @@ from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.widgets import told
+from ui.widgets.tips import show_tip
 from ui.widgets.told import TellsData, tell_data_to_screen_readers
 from ui.window.main_window import MainWindow
 
@@ -383,3 +384,14 @@ def test_the_program_lets_screen_readers_ask() -> None:
     source = Path(program.__file__).read_text()
     made = source.partition("def make_application")[2].partition("\ndef ")[0]
     assert "tell_data_to_screen_readers()" in made
+
+
+def test_a_tip_is_said_in_its_own_words_and_a_name_in_it_is_no_markup(qtbot: QtBot) -> None:
+    button = QPushButton("Go on")
+    qtbot.addWidget(button)
+    show_tip(button, "<b>sda</b> & sdb", "", "are erased.")
+    assert button.toolTip() == "<qt>&lt;b&gt;sda&lt;/b&gt; &amp; sdb<br>are erased.</qt>"
+    said = QAccessible.queryAccessibleInterface(button)
+    assert said.text(QAccessible.Text.Description) == "<b>sda</b> & sdb are erased."
+    show_tip(button)
+    assert (button.toolTip(), said.text(QAccessible.Text.Description)) == ("", "")

@@ -18,8 +18,8 @@ from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button, text_box
-from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText
+from ui.widgets.tips import show_tip
 from ui.wizard.base.page import belongs
 from ui.wizard.editors.made_editor import MadeEditor
 from ui.wizard.editors.server_fields import CONNECTION, ROOM, SSH, ServerFields
@@ -235,7 +235,7 @@ class _ChangesEditor(QWidget):
         key.setCurrentIndex(key.findData(change.key))
         text = line_edit()
         text.setText(change.text)
-        text.setToolTip(tooltip(FIELDS[change.key].kind.allowed))
+        show_tip(text, FIELDS[change.key].kind.allowed)
         remove = push_button("✕", "changes")
         remove.setFixedWidth(remove.sizeHint().height() + SMALL)
         names = {
