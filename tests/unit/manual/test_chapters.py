@@ -63,7 +63,7 @@ from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
 
 WAYS_OUT = {
-    "apt install ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
+    "apt install --no-install-recommends ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
     "packaging/run": "packaging/run --uninstall-command",
     "packaging/helper install": "packaging/helper uninstall",
     "pipx install": "pipx uninstall pgfooting",
