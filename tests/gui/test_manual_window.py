@@ -11,7 +11,9 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.cli.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS, chapter_title
+from app.manual.markdown import anchor_of
 from ui.race.window import HINT
 from ui.theme import Scheme, Theme
 from ui.window.commands.manual_window import ManualWindow
@@ -102,3 +104,12 @@ def test_the_chapter_about_talks_names_every_key_of_the_race(manual: ManualWindo
     assert len(keys) == 8
     told = manual.text.toPlainText()
     assert all(re.search(rf"\b{key}\b", told) for key in keys)
+
+
+def test_every_command_is_in_the_window_with_its_options(manual: ManualWindow) -> None:
+    manual.show_chapter("commands", anchor_of("pgfooting compare"))
+    assert manual.text.textCursor().block().text() == "pgfooting compare"
+    told = manual.text.toPlainText()
+    for name, each in build_parser().commands.items():
+        assert f"pgfooting {name}" in told
+        assert all(option in told for option in each.told_options)

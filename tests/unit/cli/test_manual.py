@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.cli.arguments.chapters import filled_text
 from app.cli.main import main
 from app.domain.errors import ExitStatus
-from app.manual.chapters import CHAPTERS, chapter_text, chapter_title, find_chapter
+from app.manual.chapters import CHAPTERS, chapter_title, find_chapter
 
 
 def test_without_a_name_the_chapters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,7 +18,7 @@ def test_without_a_name_the_chapters_are_listed(capsys: pytest.CaptureFixture[st
 
 def test_a_chapter_goes_into_a_pipe_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manual", "method"]) == ExitStatus.DONE
-    assert capsys.readouterr().out == chapter_text(find_chapter("method"))
+    assert capsys.readouterr().out == filled_text(find_chapter("method"))
 
 
 def test_on_a_terminal_marks_are_set(
