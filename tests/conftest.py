@@ -20,6 +20,9 @@ pytest.register_assert_rewrite(*pytest_plugins)
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+# A test of a window needs no display: Qt would abort the whole session where it finds none.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
 _SENTINEL = Path(tempfile.gettempdir()) / f"pgfooting-tests-{os.getuid()}.running"
 
 

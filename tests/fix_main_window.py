@@ -82,9 +82,7 @@ def open_window(qtbot: QtBot, own_state: Path, light: Theme, tmp_path: Path) -> 
 
 def until_read(qtbot: QtBot, window: MainWindow) -> None:
     """Wait until the whole library has been read."""
-    with qtbot.waitSignal(
-        window.reader.read, timeout=20_000, check_params_cb=lambda _runs, complete: complete
-    ):
+    with qtbot.waitSignal(window.reader.read, check_params_cb=lambda _runs, complete: complete):
         window.reader.refresh()
 
 

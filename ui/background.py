@@ -2,26 +2,26 @@
 
 The threads are daemons, because a file on a dead network mount must not keep the window from closing.
 
-Python collects cyclic garbage in whichever thread allocates. Garbage of the window holds widgets and
-graphics items, which may only be destroyed in the GUI thread; so the collector rests while a thread works,
-and the GUI thread does what was left undone.
+What the functions of a piece of work hold, such as widgets, is let go in the GUI thread: a thread knows its
+number and lets go of the rest before it tells that it is done. See also `ui.collector`.
 """
 
 from __future__ import annotations
 
-import gc
 import itertools
 import logging
 import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from functools import cache, partial
+from typing import Any, Final, Generic, TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from shiboken6 import isValid
 
 from app.domain.errors import FootingError, InternalError
+from ui.collector import collect_in_gui_thread
 
 _WORKERS: Final = 4
 
@@ -74,17 +74,16 @@ class _Workers:
 
 
 _workers: Final = _Workers(_WORKERS)
-_in_flight: set[object] = set()
-"""Keeps what was started alive until it is delivered."""
+_numbers: Final = itertools.count()
+_in_flight: Final[dict[int, BackgroundOp[Any]]] = {}
+"""What was started and is not delivered, by number; changed in the GUI thread only."""
 
 
-class BackgroundOp(QObject, Generic[Result]):
+class BackgroundOp(Generic[Result]):
     """One piece of work. Made, started and cancelled in the GUI thread, where its result arrives.
 
     What it raises arrives as a `FootingError`: its own, or an `InternalError` for one that nobody expected.
     """
-
-    _ended = Signal(object, object)
 
     def __init__(
         self,
@@ -92,12 +91,10 @@ class BackgroundOp(QObject, Generic[Result]):
         success: Callable[[Result], None],
         failure: Callable[[FootingError], None],
     ) -> None:
-        super().__init__()
         self._op = op
         self._success = success
         self._failure = failure
         self._cancelled = threading.Event()
-        self._ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
 
     @property
     def is_cancelled(self) -> bool:
@@ -106,38 +103,31 @@ class BackgroundOp(QObject, Generic[Result]):
 
     def start(self) -> BackgroundOp[Result]:
         """Begin; returns itself."""
-        _rest_collector()
-        _in_flight.add(self)
-        _workers.submit(self._run)
+        collect_in_gui_thread()
+        delivery = _delivery()
+        number = next(_numbers)
+        _in_flight[number] = self
+        _workers.submit(partial(_work, number, delivery))
         return self
 
     def cancel(self) -> None:
         """Want no result any more: neither function is called; work that has not begun never does."""
         self._cancelled.set()
 
-    def _run(self) -> None:
-        result: Result | None = None
-        error: FootingError | None = None
-        if not self.is_cancelled:
-            try:
-                result = self._op()
-            except FootingError as err:
-                error = err
-            except Exception as err:  # noqa: BLE001 - a border: what a thread raises is told in the window
-                _log.debug("background work failed", exc_info=err)
-                error = InternalError.of(err)
+    def run(self) -> tuple[Result | None, FootingError | None]:
+        """Do it, in a thread, unless it is cancelled; return its result or what went wrong."""
+        if self.is_cancelled:
+            return None, None
         try:
-            self._ended.emit(result, error)
-        except RuntimeError:
-            if isValid(self):
-                raise
-            # The program ended meanwhile and Qt deleted its objects: nobody waits any more.
+            return self._op(), None
+        except FootingError as err:
+            return None, err.with_traceback(None)  # whose frames hold what the functions do
+        except Exception as err:  # noqa: BLE001 - a border: what a thread raises is told in the window
+            _log.debug("background work failed", exc_info=err)
+            return None, InternalError.of(err)
 
-    @Slot(object, object)
-    def _on_ended(self, result: Result, error: FootingError | None) -> None:
-        _in_flight.discard(self)
-        if not _in_flight:
-            gc.enable()
+    def deliver(self, result: Result, error: FootingError | None) -> None:
+        """Tell who waits, in the GUI thread."""
         if self.is_cancelled:
             return
         if error is not None:
@@ -146,14 +136,33 @@ class BackgroundOp(QObject, Generic[Result]):
             self._success(result)
 
 
-def _rest_collector() -> None:
-    """Keep Python from collecting while threads work; what is due meanwhile is done here and now."""
-    if gc.isenabled():
-        gc.disable()
-        return
-    due = [count > limit > 0 for count, limit in zip(gc.get_count(), gc.get_threshold(), strict=True)]
-    if any(due):
-        gc.collect(max(generation for generation, is_due in enumerate(due) if is_due))
+class _Delivery(QObject):
+    """Brings what threads have done into the GUI thread."""
+
+    done = Signal(object, object, object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done.connect(self._on_done, Qt.ConnectionType.QueuedConnection)
+
+    @Slot(object, object, object)
+    def _on_done(self, number: int, result: object, error: FootingError | None) -> None:
+        _in_flight.pop(number).deliver(result, error)
+
+
+@cache
+def _delivery() -> _Delivery:
+    return _Delivery()
+
+
+def _work(number: int, delivery: _Delivery) -> None:
+    result, error = _in_flight[number].run()
+    try:
+        delivery.done.emit(number, result, error)
+    except RuntimeError:
+        if isValid(delivery):
+            raise
+        # The program ended meanwhile and Qt deleted its objects: nobody waits any more.
 
 
 def finish_background(timeout_s: float = 2.0) -> bool:

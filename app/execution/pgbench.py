@@ -123,10 +123,9 @@ class PgbenchRuns:
         """
         child = self._spawn(argv, name, Phase.LOAD.value)
         started_s = time.monotonic()
+        bounds = self._bounds(name, started_s, self.resolved.scale.data_bytes / LOADED_AT_LEAST)
         try:
-            self._watch(
-                child, self._bounds(name, started_s, self.resolved.scale.data_bytes / LOADED_AT_LEAST)
-            )
+            self._watch(child, bounds)
         except BaseException as error:
             end_child(child)
             stderr = ""
@@ -137,6 +136,7 @@ class PgbenchRuns:
         ended_s = time.monotonic()
         stderr = self._record_load(argv, child, started_s, name)
         if child.returncode:
+            bounds.check_failed(stderr)
             _tell_full_disk(stderr)
             self.server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
@@ -172,9 +172,10 @@ class PgbenchRuns:
         argv = benchmark_argv(self._program(), self.server.address, turn.workload, request)
         child = self._spawn(argv, name.stem, name.text)
         started_s = time.monotonic()
+        bounds = self._bounds(name.stem, started_s, turn.workload.duration_s)
         try:
             self._follow(turn, child, started_s, log)
-            self._watch(child, self._bounds(name.stem, started_s, turn.workload.duration_s), turn.look)
+            self._watch(child, bounds, turn.look)
         except BaseException as error:
             end_child(child)
             stderr = ""
@@ -184,6 +185,7 @@ class PgbenchRuns:
             raise
         stdout, stderr = self._take_in(name, argv, child, started_s)
         if child.returncode:
+            bounds.check_failed(stderr)
             raise self._failure_of_pgbench(child.returncode, stderr, turn.workload)
         return parse_summary(stdout)
 

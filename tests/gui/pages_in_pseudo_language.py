@@ -22,7 +22,13 @@ from tests.fix_runs import Shape, write_run
 from tests.fix_window import write_bad_files, write_campaign
 from tests.gui.live_bench import LiveBench
 from tests.gui.shown_pages import SIZE, runs_of, wizard_pages
-from tests.gui.shown_texts import cut_texts, english_in, english_numbers, untranslated
+from tests.gui.shown_texts import (
+    cut_texts,
+    english_in,
+    english_numbers,
+    markup_for_screen_readers,
+    untranslated,
+)
 from tests.gui.test_report_pdf import cases_of
 from tests.gui.test_report_web_page import told
 from tests.gui.test_wizard_disks import draft_on_disks
@@ -88,7 +94,7 @@ class Looks:
         if size.width() > SIZE[0] or size.height() > SIZE[1]:
             self.wrong.add(f"{name}: the window is {size.width()} x {size.height()} px")
         foreign = set() if IS_LARGE else untranslated(self.known) | english_numbers(self.known)
-        found = (cut_texts() | foreign) - self._seen
+        found = (cut_texts() | markup_for_screen_readers() | foreign) - self._seen
         self._seen |= found
         self.wrong |= {f"{name}: {each}" for each in found}
         for each in window.window().findChildren(QWidget):

@@ -16,6 +16,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -38,6 +39,7 @@ MOST_ROWS: Final = 60
 MOST_LESS: Final = 3
 """Pixels that a button may be smaller than its style asks for: its words have margins."""
 _TAG: Final = re.compile(r"<[^<>]*>")
+_ENTITY: Final = re.compile(r"&(?:[a-z]+|#\w+);")
 _TYPED: Final = re.compile(r"`[^`]*`|[\"“][^\"”]*[\"”]")
 _ENGLISH: Final = re.compile(r"(?<![\w./=-])[A-Za-z]?[a-z]+(?:,? [a-z]+)+(?![\w./=-])")
 """Two words or more beside each other, all in letters that translated texts do not have."""
@@ -129,6 +131,20 @@ def english_numbers(known: Iterable[str] = ()) -> set[str]:
                 f"{describe(widget)}: {kind}: {number.group()!r} in {text[:100]!r}"
                 for number in _ENGLISH_NUMBER.finditer(plain)
             }
+    return found
+
+
+def markup_for_screen_readers() -> set[str]:
+    """Return what a screen reader would say of visible widgets with tags or entities in it."""
+    found = set()
+    for widget in QApplication.allWidgets():
+        if not widget.isVisible():
+            continue
+        told = QAccessible.queryAccessibleInterface(widget)
+        for kind in (QAccessible.Text.Name, QAccessible.Text.Description):
+            text = told.text(kind)
+            if _TAG.search(text) or _ENTITY.search(text):
+                found.add(f"{kind.name} of {describe(widget)}: {text[:160]!r}")
     return found
 
 

@@ -116,12 +116,12 @@ ENDED_BEFORE_ITS_WORK = """
 import threading
 from PySide6.QtCore import QCoreApplication
 from shiboken6 import delete
-from ui.background import BackgroundOp, finish_background
+from ui.background import BackgroundOp, _delivery, finish_background
 
 application = QCoreApplication([])
 go_on = threading.Event()
-op = BackgroundOp(lambda: go_on.wait(10), print, print).start()
-delete(op)  # as the end of the program does with all of Qt's objects
+BackgroundOp(lambda: go_on.wait(10), print, print).start()
+delete(_delivery())  # as the end of the program does with all of Qt's objects
 go_on.set()
 assert finish_background()
 """
@@ -137,3 +137,54 @@ def test_work_that_ends_after_the_program_did_says_nothing() -> None:
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+class Held:
+    """Tells in which thread it goes."""
+
+    def __init__(self, went: list[threading.Thread]) -> None:
+        self._went = went
+
+    def __del__(self) -> None:
+        self._went.append(threading.current_thread())
+
+
+def test_what_the_functions_of_a_piece_of_work_hold_goes_in_the_gui_thread(qtbot: QtBot) -> None:
+    went: list[threading.Thread] = []
+    count: list[int] = []
+
+    def hold() -> None:
+        held = Held(went)
+
+        def work() -> int:
+            return id(held)
+
+        BackgroundOp(
+            work, lambda _number: count.append(id(held)), lambda _error: count.append(id(held))
+        ).start()
+
+    for _ in range(300):
+        hold()
+    qtbot.waitUntil(lambda: len(count) == 300)
+    assert finish_background()
+    qtbot.waitUntil(lambda: len(went) == 300)
+    assert set(went) == {threading.main_thread()}
+
+
+def test_garbage_is_collected_in_the_gui_thread_whichever_thread_makes_it(qtbot: QtBot) -> None:
+    went: list[threading.Thread] = []
+    arrived: list[int] = []
+    BackgroundOp(lambda: 1, arrived.append, unwanted).start()
+    qtbot.waitUntil(lambda: bool(arrived))
+
+    def make_garbage() -> None:
+        for _ in range(20_000):
+            circle: list[object] = [Held(went)]
+            circle.append(circle)
+
+    thread = threading.Thread(target=make_garbage)  # such as the watch of the disks: no work of the window
+    thread.start()
+    thread.join()
+    assert went == []
+    qtbot.waitUntil(lambda: len(went) > 10_000)
+    assert set(went) == {threading.main_thread()}

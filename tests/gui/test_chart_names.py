@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from app.runfile.series import RunData, load_run_data
@@ -114,10 +115,10 @@ def test_zooming_changes_the_width_and_the_chart_says_which(
     stack.set_runs(repeats(tmp_path, seconds=900)[:2])
     assert "30 s mean" in stack.charts[0].heading.notes[0]  # warm-up and all
     stack.show_times(100, 200)
-    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "5 s mean", timeout=5000)
+    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "5 s mean")
     assert {line.data.width_s for line in stack.charts[0].lines} == {5.0}
     stack.show_everything()
-    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "30 s mean", timeout=5000)
+    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "30 s mean")
 
 
 def test_a_configuration_is_one_line_by_default_and_single_runs_are_shown_on_demand(
@@ -250,6 +251,9 @@ def test_the_table_has_a_row_for_each_configuration_with_figures_of_the_time_sho
     qtbot: QtBot, stack: ChartStack, legend: LegendTable, tmp_path: Path
 ) -> None:
     stack.set_runs(repeats(tmp_path))
+    assert [label.text() for label in legend.findChildren(QLabel) if label.buddy() is legend.chart] == [
+        "Figures of"
+    ]
     assert texts(legend, 1) == ["configuration 0", "configuration 1"]
     assert texts(legend, 2) == ["3", "3"]
     first, second = legend.rows
@@ -261,7 +265,7 @@ def test_the_table_has_a_row_for_each_configuration_with_figures_of_the_time_sho
     assert first.most > first.high > first.mean
     before = first.last
     stack.show_times(10, 30)
-    qtbot.waitUntil(lambda: legend.rows[0].last != before, timeout=5000)
+    qtbot.waitUntil(lambda: legend.rows[0].last != before)
     legend.chart.setCurrentIndex(1)
     legend.chart.activated.emit(1)
     assert legend.rows[0].mean == pytest.approx(4, abs=2)  # the latency, in ms

@@ -159,6 +159,21 @@ def test_the_crosshair_says_checkpoint_and_stall_of_a_single_run(
     ]
 
 
+def test_of_several_runs_the_crosshair_says_whose_checkpoint_it_is(
+    stack: ChartStack, runs: list[RunData]
+) -> None:
+    stack.set_runs(traces(runs)[:3])
+    stack.show_crosshair(43.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.title == "00:43", "marks of several runs could not be told apart, so that none is drawn"
+    stack.set_focus("r1")
+    stack.show_crosshair(43.0)
+    reading = stack.charts[0].crosshair.reading
+    assert reading is not None
+    assert reading.title == "00:43 \N{MIDDLE DOT} checkpoint, 8 s, 2,983 buffers of run 1"
+
+
 def test_a_missed_second_is_read_as_unknown(stack: ChartStack, tmp_path: Path) -> None:
     path = write_run(tmp_path / "run.footing", SHAPE)
     connection = sqlite3.connect(path)
@@ -235,7 +250,7 @@ def test_after_a_gesture_the_picture_is_as_sharp_as_one_painted_anew(
     stack.show_times(20, 60)
     assert all(chart.layer.sketching for chart in stack.charts)
     moved = pixels(stack)
-    qtbot.waitUntil(lambda: not any(chart.layer.sketching for chart in stack.charts), timeout=5000)
+    qtbot.waitUntil(lambda: not any(chart.layer.sketching for chart in stack.charts))
     sharp = pixels(stack)
     for chart in stack.charts:
         chart.layer.invalidate()

@@ -84,7 +84,7 @@ def page(qtbot: QtBot, paths: list[Path]) -> Iterator[ComparePage]:
     qtbot.addWidget(made)
     made.resize(1280, 800)
     made.show()
-    with qtbot.waitSignal(made.settled, timeout=30_000):
+    with qtbot.waitSignal(made.settled):
         made.show_runs(
             [ListedRun(read_entry(path), ()) for path in paths],
             {str(path): number for number, path in enumerate(paths)},
@@ -229,7 +229,7 @@ def test_in_the_window_and_its_csv_it_moves_no_other_column(
     assert "runs: 3" in before.beside
     put_new_in(monkeypatch, place)
     for change in (1, -1):  # another effect: the page compares anew
-        with qtbot.waitSignal(page.settled, timeout=30_000):
+        with qtbot.waitSignal(page.settled):
             page.effect.setValue(page.effect.value() + change)
     after, after_csv = windowed(page), copied(page)
     names = new_cells(before.cells["Configuration"])

@@ -71,7 +71,7 @@ def page(qtbot: QtBot, light: Theme, own_state: Path) -> Iterator[ComparePage]:
 
 def show(qtbot: QtBot, page: ComparePage, paths: Sequence[Path]) -> None:
     runs = [ListedRun(read_entry(path), ()) for path in paths]
-    with qtbot.waitSignal(page.settled, timeout=30_000):
+    with qtbot.waitSignal(page.settled):
         page.show_runs(runs, {str(path): number for number, path in enumerate(paths)}, "")
 
 
@@ -89,7 +89,7 @@ def test_the_button_asks_for_the_same_again_at_seventy_percent_of_the_slowest(
     asked: list[Campaign] = []
     page.again_asked.connect(asked.append)
     press(page)
-    qtbot.waitUntil(lambda: bool(asked), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(asked))
     assert asked[0].name == "Filesystems at 630 per second"
     assert [(each.name, each.workload.rate_tps) for each in asked[0].configurations] == [
         ("plain", 630.0),
@@ -119,7 +119,7 @@ def test_why_they_cannot_be_run_again_is_told_and_nothing_is_opened(
     page.told.connect(told.append)
     page.again_asked.connect(asked.append)
     press(page)
-    qtbot.waitUntil(lambda: bool(told), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(told))
     assert words in told[0]
     assert not asked
 
@@ -145,7 +145,7 @@ def test_programs_of_strangers_are_not_taken_out_of_a_run_file(
     page.told.connect(told.append)
     page.again_asked.connect(asked.append)
     press(page)
-    qtbot.waitUntil(lambda: bool(told or asked), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(told or asked))
     assert str(folder) in told[0]
     assert not asked
 
@@ -155,9 +155,9 @@ def test_the_window_opens_the_wizard_with_the_same_at_one_rate_once(
 ) -> None:
     paths = write(tmp_path / "library")
     window, shown = open_comparison(qtbot, open_window, tmp_path / "library", paths)
-    qtbot.waitUntil(shown.again.isEnabled, timeout=30_000)
+    qtbot.waitUntil(shown.again.isEnabled)
     press(shown)
-    qtbot.waitUntil(lambda: window.campaigns.wizard is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: window.campaigns.wizard is not None)
     wizard = window.campaigns.wizard
     assert isinstance(wizard, Wizard)
     values = wizard.draft.parts.values
@@ -168,5 +168,5 @@ def test_the_window_opens_the_wizard_with_the_same_at_one_rate_once(
     assert window.campaigns.wizard is wizard
     wizard.asking.stop()
     wizard.reject()
-    qtbot.waitUntil(lambda: window.campaigns.wizard is None, timeout=30_000)
+    qtbot.waitUntil(lambda: window.campaigns.wizard is None)
     shown.stop()

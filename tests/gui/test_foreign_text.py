@@ -202,7 +202,7 @@ def test_the_compare_page_in_each_of_its_views(qtbot: QtBot, tmp_path: Path, not
     page.resize(1280, 800)
     page.show()
     paths = [evil_run(tmp_path / f"{number}.footing", number) for number in range(3)]
-    with qtbot.waitSignal(page.settled, timeout=30_000):
+    with qtbot.waitSignal(page.settled):
         page.show_runs([ListedRun(read_entry(path), ()) for path in paths], {}, "")
     walk = Walk()
     for index in range(page.tabs.count()):
@@ -301,7 +301,7 @@ def test_the_report_dialog(qtbot: QtBot, tmp_path: Path) -> None:
     qtbot.addWidget(dialog)
     dialog.show()
     dialog.save_to(tmp_path / EVIL.replace("/", "") / "out.pdf")
-    qtbot.waitUntil(dialog.words.isVisible, timeout=30_000)
+    qtbot.waitUntil(dialog.words.isVisible)
     walk = Walk().all()
     assert walk.wrong == []
     assert len(walk.seen) >= 1

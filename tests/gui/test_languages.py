@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 from PySide6.QtCore import QLocale
 
 from app.domain.catalogue import read_messages
 from app.domain.number_format import NUMBER_FORMATS
 from app.domain.text import ENGLISH, catalogue_path, languages
+from tests.fix_report import write_cases
+from tests.gui.test_report_pdf import cases_of
 from ui.window.commands.commands import COMMANDS
 
 pytestmark = pytest.mark.gui
@@ -35,6 +39,25 @@ def test_buttons_of_qt_speak_the_language_of_the_program(language: str, word: st
     environment["PYTHONPATH"] = str(TOP)
     found = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == word
+
+
+def test_reports_say_that_they_are_german_and_write_numbers_so(tmp_path: Path) -> None:
+    runs = write_cases(tmp_path, cases_of("three"))
+    environment = os.environ | {"LANGUAGE": "de", "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}
+    for name in ("out.pdf", "out.html"):
+        argv = (sys.executable, "-P", "-m", "ui.report", "--output", tmp_path / name, "--", *runs)
+        subprocess.run(argv, cwd=TOP, env=environment, check=True)
+    paper = PdfReader(tmp_path / "out.pdf")
+    printed = " ".join(" ".join(page.extract_text().split()) for page in paper.pages)
+    page = (tmp_path / "out.html").read_text()
+    shown = page.partition("</style>")[2]
+    assert paper.root_object["/Lang"] == "de"
+    assert '<html lang="de">' in page
+    assert f"Seite 1 von {len(paper.pages)}" in printed
+    for words in (printed, shown):
+        assert re.search(r"\b\d\.\d{3}\b", words), "thousands"
+        assert re.search(r"\d,\d+ %", words)
+        assert not re.findall(r"(?<![\w.])\d+\.\d{1,2}\s?(?:%|ms\b|s\b|[KMGT]iB\b)", words)
 
 
 _ASK_NUMBER = """

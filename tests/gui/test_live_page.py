@@ -145,7 +145,7 @@ def test_the_page_looks_again_by_itself(qtbot: QtBot, page: LivePage, bench: Liv
         run = page.watched.run
         return run is not None and len(run.data.series("pgbench.tps")[0]) == 8
 
-    qtbot.waitUntil(seen, timeout=10_000)
+    qtbot.waitUntil(seen)
 
 
 def test_earlier_runs_of_the_campaign_lie_pale_behind_the_live_one(
@@ -746,7 +746,7 @@ def test_beneath_the_newest_second_stands_the_mean_so_far(
     look(qtbot, page)
     assert "mean" not in page.numbers.tiles["tps"].beneath.text()
     bench.grow(writer, WARM_UP_S + 1, WARM_UP_S + 20)
-    qtbot.waitUntil(lambda: seconds_of(page.chart_feed.live) == WARM_UP_S + 20, timeout=20_000)
+    qtbot.waitUntil(lambda: seconds_of(page.chart_feed.live) == WARM_UP_S + 20)
     data = page.chart_feed.live
     assert data is not None
     t_s, tps = data.series("pgbench.tps")

@@ -120,6 +120,43 @@ def test_a_stall_is_written_large_and_one_that_ended_says_so(room: Room) -> None
     assert room.window.time.text().endswith("ended")
 
 
+def test_of_runs_of_twenty_and_sixty_seconds_the_shorter_one_waits_with_its_mean(
+    enter: Enter, tmp_path: Path
+) -> None:
+    paths = write_runs(
+        tmp_path, [Shape(seconds=20, tps=3000.0, seed=1), Shape(seconds=60, tps=1000.0, seed=2)]
+    )
+    room = enter(load_race(paths))
+    window = room.window
+    short, long = window.content.race.runs
+    assert window.clock.end_s == pytest.approx(long.end_s)
+    assert short.end_s < 0.4 * long.end_s
+    assert [line.t_s[-1] for line in window.content.charts[0].lines] == pytest.approx(
+        [short.end_s, long.end_s], abs=1.0
+    )
+    room.wait(short.end_s / 2)
+    assert [row.note for row in window.board.rows] == ["", ""]
+    room.wait(long.end_s / 2)
+    ended, goes_on = window.board.rows
+    assert (ended.name, ended.note, ended.beneath, ended.is_over) == (
+        "fs0 #1",
+        "ended",
+        "mean of the run",
+        True,
+    )
+    assert (goes_on.name, goes_on.note, goes_on.is_over) == ("fs1 #1", "", False)
+    reached = ended.number
+    assert float(reached.replace(",", "")) == pytest.approx(3000, rel=0.05)
+    room.wait(long.end_s)
+    assert [(row.note, row.number == reached) for row in window.board.rows] == [
+        ("ended", True),
+        ("ended", False),
+    ]
+    assert window.time.text().endswith("ended")
+    window.show_verdict()
+    assert "fs0" in window.verdict.sentence.text()
+
+
 def test_at_sixty_times_the_pace_a_number_changes_twice_a_second_at_most(
     enter: Enter, tmp_path: Path
 ) -> None:
@@ -345,17 +382,17 @@ def test_ticked_runs_of_the_library_race(qtbot: QtBot, open_window: OpenWindow, 
     (library / "one").mkdir(parents=True)
     paths = write_runs(library / "one", [Shape(seconds=60, seed=number) for number in (1, 2)])
     window = open_window(library)
-    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2, timeout=10_000)
+    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2)
     window.runs_page.choose(map(str, paths))
     race = window.commands["race"]
-    qtbot.waitUntil(race.isEnabled, timeout=10_000)
+    qtbot.waitUntil(race.isEnabled)
     race.trigger()
 
     def shown() -> RaceWindow | None:
         starter = window.findChild(RaceStarter)
         return None if starter is None else starter.window
 
-    qtbot.waitUntil(lambda: shown() is not None, timeout=10_000)
+    qtbot.waitUntil(lambda: shown() is not None)
     racing = shown()
     assert racing is not None
     colours = window.runs_page.model.chosen
@@ -372,13 +409,13 @@ def test_above_the_facts_one_run_is_replayed_and_several_race(
     (library / "one").mkdir(parents=True)
     paths = [str(path) for path in write_runs(library / "one", [Shape(seconds=20, seed=n) for n in (1, 2)])]
     window = open_window(library)
-    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2, timeout=10_000)
+    qtbot.waitUntil(lambda: window.runs_page.model.runs == 2)
 
     def offered() -> set[str]:
         buttons = window.runs_page.facts.findChildren(QToolButton)
         return {button.defaultAction().text() for button in buttons if button.isVisible()}
 
     window.runs_page.choose(paths)
-    qtbot.waitUntil(lambda: offered() == {"R&ace"}, timeout=10_000)
+    qtbot.waitUntil(lambda: offered() == {"R&ace"})
     window.runs_page.choose(paths[:1])
-    qtbot.waitUntil(lambda: offered() == {"&Replay"}, timeout=10_000)
+    qtbot.waitUntil(lambda: offered() == {"&Replay"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -90,6 +91,29 @@ def test_what_went_wrong_is_told_in_the_dialog_and_can_be_tried_again(
     assert "no folder" in dialog.words.text()
     assert dialog.isVisible()
     assert save.isEnabled()
+
+
+def test_a_full_disk_is_told_in_the_dialog_and_the_report_that_was_there_stays(
+    qtbot: QtBot, dialog: ReportDialog, tmp_path: Path
+) -> None:
+    """A limit on the size of files fails the write in its middle, as a full disk does."""
+    output = tmp_path / "full" / "out.pdf"
+    output.parent.mkdir()
+    output.write_text("the old one")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, before[1]))
+    try:
+        dialog.save_to(output)
+        assert finish_background(120)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    qtbot.waitUntil(dialog.words.isVisible, timeout=60_000)
+    assert dialog.words.text() == f"{output} cannot be written: File too large. Nothing there was changed."
+    assert [path.name for path in output.parent.iterdir()] == ["out.pdf"]
+    assert output.read_text() == "the old one"
+    with qtbot.waitSignal(dialog.written, timeout=60_000):
+        dialog.save_to(output)
+    assert output.read_bytes().startswith(b"%PDF-")
 
 
 def test_cancelling_writes_nothing(qtbot: QtBot, dialog: ReportDialog, tmp_path: Path) -> None:

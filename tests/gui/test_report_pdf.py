@@ -448,8 +448,11 @@ def test_words_behind_a_bar_end_where_its_chart_ends(qtbot: QtBot, bars: tuple[B
 
 
 def in_a_small_folder(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    """Execute a command that finds 64 KiB at `folder`, in memory; then list what is there."""
-    script = 'mount -t tmpfs -o size=64k none "$0" || exit 77; "$@"; status=$?; ls -A "$0"; exit $status'
+    """Execute a command that finds 64 KiB and an old file at `folder`, in memory; then show what is there."""
+    script = (
+        'mount -t tmpfs -o size=64k none "$0" || exit 77; printf "the old one" > "$0/out.pdf"'
+        '; "$@"; status=$?; ls -A "$0"; cat "$0/out.pdf"; exit $status'
+    )
     namespaces = ("unshare", "--user", "--map-root-user", "--mount")
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     return subprocess.run(
@@ -463,18 +466,18 @@ def in_a_small_folder(folder: Path, *argv: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="util-linux's unshare is not installed")
-def test_a_disk_that_fills_up_while_a_report_is_written_is_told_and_keeps_nothing_of_it(
+def test_a_disk_that_fills_up_while_a_report_is_written_is_told_and_the_old_report_is_as_it_was(
     tmp_path: Path,
 ) -> None:
     paths = write_cases(tmp_path / "runs", cases_of("three"))
     small = tmp_path / "small"
     small.mkdir()
     output = small / "out.pdf"
-    argv = (sys.executable, "-P", "-m", "ui.report", "--output", str(output), "--", *map(str, paths))
-    ended = in_a_small_folder(small, *argv)
+    argv = (sys.executable, "-P", "-m", "ui.report", "--force", "--output", str(output), "--")
+    ended = in_a_small_folder(small, *argv, *map(str, paths))
     if ended.returncode == 77 or "unshare" in ended.stderr:
         pytest.skip("this machine lets nobody mount in a namespace")
-    assert (ended.returncode, ended.stdout) == (1, ""), "nothing lies there, no part either"
+    assert (ended.returncode, ended.stdout) == (1, "out.pdf\nthe old one"), "no part lies there either"
     assert "No space left on device" in ended.stderr
     assert "Nothing there was changed" in ended.stderr
 

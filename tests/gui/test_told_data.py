@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
@@ -40,6 +40,7 @@ from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.widgets import told
+from ui.widgets.tips import show_tip
 from ui.widgets.told import TellsData, tell_data_to_screen_readers
 from ui.window.main_window import MainWindow
 
@@ -174,7 +175,7 @@ def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
 ) -> None:
     paths = write_campaign(tmp_path / "library")
     window, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     seen: list[str] = []
     for index in range(page.tabs.count()):
         page.tabs.setCurrentIndex(index)
@@ -203,10 +204,10 @@ def test_the_latencies_of_a_comparison_tell_their_data(
         library, [Case(name, repeat, Shape(20, 5000)) for repeat in (0, 1) for name in ("ext4", "xfs")]
     )
     _, page = open_comparison(qtbot, open_window, library, paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     page.choose_view("distribution")
-    qtbot.waitUntil(lambda: len(telling(page)) == 2, timeout=30_000)
-    qtbot.waitUntil(lambda: all("xfs" in described(each) for each in telling(page)), timeout=30_000)
+    qtbot.waitUntil(lambda: len(telling(page)) == 2)
+    qtbot.waitUntil(lambda: all("xfs" in described(each) for each in telling(page)))
 
 
 def test_a_sweep_and_a_heat_map_tell_their_places(
@@ -214,7 +215,7 @@ def test_a_sweep_and_a_heat_map_tell_their_places(
 ) -> None:
     paths = write_matrix(tmp_path / "library")
     _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     said: dict[str, str] = {}
     for index in range(page.tabs.count()):
         page.tabs.setCurrentIndex(index)
@@ -231,7 +232,7 @@ def test_a_figure_of_bars_tells_every_bar_with_its_interval(
 ) -> None:
     paths = write_campaign(tmp_path / "library")
     _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
-    qtbot.waitUntil(lambda: page.content.comparison is not None, timeout=30_000)
+    qtbot.waitUntil(lambda: page.content.comparison is not None)
     qtbot.wait(50)
     (figure,) = [each for each in page.findChildren(FigureView) if each.isVisible()]
     assert figure.focusPolicy() is Qt.FocusPolicy.NoFocus, "Tab stops once, at what has a name"
@@ -383,3 +384,14 @@ def test_the_program_lets_screen_readers_ask() -> None:
     source = Path(program.__file__).read_text()
     made = source.partition("def make_application")[2].partition("\ndef ")[0]
     assert "tell_data_to_screen_readers()" in made
+
+
+def test_a_tip_is_said_in_its_own_words_and_a_name_in_it_is_no_markup(qtbot: QtBot) -> None:
+    button = QPushButton("Go on")
+    qtbot.addWidget(button)
+    show_tip(button, "<b>sda</b> & sdb", "", "are erased.")
+    assert button.toolTip() == "<qt>&lt;b&gt;sda&lt;/b&gt; &amp; sdb<br>are erased.</qt>"
+    said = QAccessible.queryAccessibleInterface(button)
+    assert said.text(QAccessible.Text.Description) == "<b>sda</b> & sdb are erased."
+    show_tip(button)
+    assert (button.toolTip(), said.text(QAccessible.Text.Description)) == ("", "")

@@ -25,7 +25,7 @@ from ui.window.main_window import MainWindow
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
 OpenWindow = Callable[..., MainWindow]
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 
 
 @pytest.fixture

@@ -199,7 +199,16 @@ sys.exit(ui.program.program.show_window(read_arguments(["--library", sys.argv[1]
     write_campaign(tmp_path / "library", repeats=1)
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "LIBGL_DRIVERS_PATH": "/nowhere"}
     argv = [sys.executable, "-W", "error", "-c", script, str(tmp_path / "library")]
-    done = subprocess.run(
-        argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False, timeout=60
-    )
+    done = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_tests_of_windows_need_no_display(tmp_path: Path) -> None:
+    """Qt ends the whole session with an abort where it finds none, in the first test that wants a window."""
+    test = tmp_path / "test_one.py"
+    test.write_text("def test_one(qapp):\n    assert qapp.platformName() == 'offscreen'\n")
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", str(test)]
+    ended = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -325,7 +325,7 @@ def wait_for_runs(qtbot: QtBot, reader: LibraryReader, count: int) -> list[Liste
         seen.append(runs)
         return complete and len(runs) == count
 
-    with qtbot.waitSignal(reader.read, timeout=20_000, check_params_cb=enough):
+    with qtbot.waitSignal(reader.read, check_params_cb=enough):
         reader.refresh()
     return seen[-1]
 
@@ -338,7 +338,6 @@ def test_files_that_come_and_go_are_noticed_without_asking(
     def becomes(count: int) -> AbstractContextManager[object]:
         return qtbot.waitSignal(
             reader.read,
-            timeout=20_000,
             check_params_cb=lambda runs, complete: complete and len(runs) == count,
         )
 
@@ -372,7 +371,7 @@ def test_a_refresh_while_reading_reads_once_more(qtbot: QtBot, reader: LibraryRe
     reader.read.connect(lambda runs, complete: ends.append(len(runs)) if complete else None)
     reader.refresh()
     reader.refresh()
-    qtbot.waitUntil(lambda: len(ends) == 2, timeout=20_000)
+    qtbot.waitUntil(lambda: len(ends) == 2)
     reader.stop()
 
 

@@ -45,7 +45,7 @@ from ui.window.pages.window_settings import WindowSettings
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
 OpenWindow = Callable[..., MainWindow]
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 TOP = Path(__file__).parents[2]
 
 

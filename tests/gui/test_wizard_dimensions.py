@@ -130,7 +130,7 @@ class Clicks:
         for area in widget.window().findChildren(QScrollArea):
             if area.isAncestorOf(widget):
                 area.ensureWidgetVisible(widget)
-        self._qtbot.waitUntil(lambda: widget.isVisible() and widget.isEnabled(), timeout=20_000)
+        self._qtbot.waitUntil(lambda: widget.isVisible() and widget.isEnabled())
         if place is None and isinstance(widget, QCheckBox):
             option = QStyleOptionButton()
             widget.initStyleOption(option)
@@ -179,7 +179,7 @@ def test_three_filesystems_with_small_records_on_two_disks_take_ten_clicks_and_n
     click.on(wizard.next)
     review = wizard.pages[Step.REVIEW]
     assert isinstance(review, ReviewPage)
-    qtbot.waitUntil(lambda: bool(review.confirm.fields), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(review.confirm.fields))
     for disk, field in zip(SPARE, review.confirm.fields.values(), strict=False):
         field.setFocus()
         QTest.keyClicks(field, disk.identity.tail())

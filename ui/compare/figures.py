@@ -41,6 +41,12 @@ def figure_label(name: str) -> str:
     return f"{label}{unit}"
 
 
+def figure_heading(name: str) -> str:
+    """Return the shortest name of a figure, over a column whose cells have the unit."""
+    chosen = figure(name)
+    return chosen.heading.removesuffix(f" {chosen.unit}") or figure_label(name)
+
+
 def _unit(chosen: Figure) -> str:
     return chosen.unit
 

@@ -43,8 +43,8 @@ from ui.compare.over_time import CHARTS, OverTimeView
 from ui.compare.parts import Choice, View
 from ui.compare.views import VIEWS, ViewHolder
 from ui.theme import SMALL, Theme
-from ui.widgets.formatting import tooltip
 from ui.widgets.plain_writer import written_at_once
+from ui.widgets.tips import show_tip
 
 _CUTS: Final = (("auto", tr("what the runs ask for")), ("none", tr("nothing")), ("30", tr("30 s")))
 _MORE_CUTS_S: Final = (60, 300, 900)
@@ -130,14 +130,11 @@ class ComparePage(QWidget):
         self.effect.valueChanged.connect(lambda _value: self._compare())
         percent = round(100 * AGAIN_SHARE)
         self.again = QPushButton(tr("A&gain at {percent} % …").format(percent=percent))
-        self.again.setToolTip(
-            tooltip(
-                tr(
-                    "The same runs again, all at one rate: {percent} % of what the slowest one did. Latencies"
-                    " are then of the same load and count the waiting, so that they can be compared."
-                ).format(percent=percent)
-            )
+        tip = tr(
+            "The same runs again, all at one rate: {percent} % of what the slowest one did. Latencies"
+            " are then of the same load and count the waiting, so that they can be compared."
         )
+        show_tip(self.again, tip.format(percent=percent))
         self.again.setEnabled(False)
         self.again.clicked.connect(lambda _checked: self._ask_again())
         form.addRow(self.again)

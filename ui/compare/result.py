@@ -28,9 +28,9 @@ from ui.compare.figures import TPS, bar_of, better_words, figure_label
 from ui.compare.headline import Headline
 from ui.compare.parts import View
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
-from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
+from ui.widgets.tips import show_tip
 from ui.widgets.told import announce
 
 _ROOMY: Final = 1.5
@@ -179,8 +179,8 @@ class CampaignResult(QWidget):
         self.view.setContentsMargins(0, 0, 0, 0)
         self.view.sentence.setText(NOT_YET)
         self.report, self.compare = QPushButton(tr("&Report …")), QPushButton(tr("&Compare"))
-        self.report.setToolTip(tooltip(tr("Writes a PDF of these runs.")))
-        self.compare.setToolTip(tooltip(tr("Shows these runs over each other, and all their figures.")))
+        show_tip(self.report, tr("Writes a PDF of these runs."))
+        show_tip(self.compare, tr("Shows these runs over each other, and all their figures."))
         for button, command in ((self.report, "report"), (self.compare, "compare")):
             button.setEnabled(False)
             button.clicked.connect(

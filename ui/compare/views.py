@@ -35,7 +35,7 @@ from ui.charts.stack.saving import table_text
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
-from ui.compare.figures import figure_label
+from ui.compare.figures import figure_heading, figure_label
 from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.parts import View
@@ -164,14 +164,15 @@ class TableView(View):
         self.table.horizontalHeader().setSortIndicatorShown(False)
         figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
         columns = _columns(comparison, figures)
+        names = {each.figure.name: figure_label(each.figure.name) for each in figures}
         self.table.clear()
         self.table.setColumnCount(len(columns))
         self.table.setRowCount(len(comparison.rows))
         self.table.setHorizontalHeaderLabels([column.heading for column in columns])
         for number, column in enumerate(columns):
             heading = self.table.horizontalHeaderItem(number)
-            if heading is not None and (meaning := meaning_of(column.id)):
-                heading.setToolTip(tooltip(meaning))
+            if heading is not None:
+                heading.setToolTip(tooltip(names.get(column.id, ""), meaning_of(column.id)))
             for place, group in enumerate(comparison.groups):
                 item = _item(column, place)
                 if column.id == ComparisonColumn.CONFIGURATION:
@@ -193,7 +194,7 @@ def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> 
     return (
         *(column.of(comparison.rows.__getitem__) for column in known),
         *(
-            Column(each.figure.name, figure_label(each.figure.name), partial(_figure_cell, each))
+            Column(each.figure.name, figure_heading(each.figure.name), partial(_figure_cell, each))
             for each in figures
         ),
         _VERDICT.of(comparison.rows.__getitem__),  # last: long sentences would push the figures out of sight

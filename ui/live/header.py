@@ -21,8 +21,8 @@ from app.runfile.writer import RunState
 from ui.live.words import campaign_words, disk_words, quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tips import show_tip
 
 _RECENT_S: Final = 3.0
 """What was sampled before is over: such series are only stored where something happens."""
@@ -244,7 +244,7 @@ class Header(QWidget):
             self.run.show_line(run.data.name)
             words, reasons = mark_text(run.data)
             self.marks.setText(words)
-            self.marks.setToolTip(tooltip(*reasons.splitlines()))
+            show_tip(self.marks, *reasons.splitlines())
             self.marks.setAccessibleName(f"{words}. {reasons}" if words else "")
         elif status is not None:
             self.run.show_line(status.name)
@@ -266,5 +266,5 @@ class Header(QWidget):
         missing = 0 if status is None else missing_runs(status)
         self.go_on.setVisible(has_ended and missing > 0)
         tip = tr("Measures what is missing: {count} of {total} runs, in this campaign's folder and order.")
-        self.go_on.setToolTip(tooltip(tip.format(count=missing, total=0 if status is None else status.total)))
+        show_tip(self.go_on, tip.format(count=missing, total=0 if status is None else status.total))
         self.talk.setVisible(run is not None)

@@ -18,7 +18,7 @@ from app.runfile.series import RunData
 from app.runfile.writer import Phase, RunState
 from ui.live.words import PHASE_NAMES, clock_words
 from ui.theme import SMALL, TINY, Theme
-from ui.widgets.formatting import tooltip
+from ui.widgets.tips import show_tip
 
 STEPS: Final = (
     (Phase.BASELINE, Phase.PREPARE, Phase.INITDB),
@@ -135,8 +135,7 @@ class PhaseBar(QWidget):
             self.steps, self.remaining, self._failed = steps, remaining, failed
             current = next((step for step in steps if step.current), None)
             told = "" if current is None else f"{current.name}, {current.words}. {remaining}".strip()
-            self.setAccessibleDescription(told)
-            self.setToolTip(tooltip(told))
+            show_tip(self, told)
             self.update()
 
     def clear(self) -> None:

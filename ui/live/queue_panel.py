@@ -13,9 +13,10 @@ from app.draft.planning import roughly
 from app.live.queue import CampaignQueue, QueuedCampaign
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.formatting import one_line
 from ui.widgets.plain_label import plain_label
 from ui.widgets.texts import Text
+from ui.widgets.tips import show_tip
 
 _ROWS: Final = 3
 """That are seen without scrolling: the charts need the room."""
@@ -144,7 +145,7 @@ class QueuePanel(QFrame):
         for which, (text, sentence, deed) in deeds.items():
             button = QPushButton(text, parent)
             button.setAccessibleName(sentence.format(name=name))
-            button.setToolTip(tooltip(sentence.format(name=name)))
+            show_tip(button, sentence.format(name=name))
             button.clicked.connect(lambda _checked=False, deed=deed: deed())
             if len(text) == 1:
                 button.setFixedWidth(button.sizeHint().height() + SMALL)

@@ -21,6 +21,7 @@ from app.domain.errors import InternalError
 from app.domain.text import ENGLISH, LANGUAGE
 from app.hosts.preferences import read_preferences
 from ui.background import finish_background
+from ui.collector import collect_in_gui_thread
 from ui.motion import set_reduced_motion
 from ui.program.first_window import FirstWindow, bring_to_front
 from ui.program.second_start import Handed, meeting_place
@@ -96,6 +97,7 @@ def _tell_mistakes(tell: Callable[[str], None]) -> None:
 def make_application() -> QApplication:
     """Return the application, its names set so that desktops know it."""
     app = QApplication([COMMAND])
+    collect_in_gui_thread()
     app.setApplicationName(COMMAND)
     app.setApplicationDisplayName("pgFooting")
     app.setOrganizationName(ORGANISATION)

@@ -145,7 +145,7 @@ def _finish(pdf: bytes, bookmarks: list[Bookmark], report: Report, paper: Paper)
         )
         parents = [*parents[:level], entry]
     writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
-    writer.root_object[NameObject("/Lang")] = TextStringObject("en")
+    writer.root_object[NameObject("/Lang")] = TextStringObject(tr("en"))
     writer.root_object[NameObject("/ViewerPreferences")] = DictionaryObject(
         {NameObject("/DisplayDocTitle"): BooleanObject(value=True)}
     )

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from ui.widgets.formatting import tooltip
+from ui.widgets.tips import show_tip
 
 
 class ElidedLabel(QLabel):
@@ -40,7 +41,7 @@ class ElidedLabel(QLabel):
         line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         if line != self.text():
             self.setText(line)
-            self.setToolTip(tooltip(line))
+            show_tip(self, line)
 
     @override
     def minimumSizeHint(self) -> QSize:
@@ -71,7 +72,7 @@ class ShortenedLabel(ElidedLabel):
         room, metrics = self.contentsRect().width(), self.fontMetrics()
         fits = (each for each in self._words if metrics.horizontalAdvance(each) <= room)
         self.show_line(next(fits, self._words[-1]))
-        self.setToolTip(tooltip(self._words[0]))
+        show_tip(self, self._words[0])
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -12,8 +12,8 @@ from typing_extensions import override
 from app.domain.problem import Problem
 from app.domain.text import tr
 from ui.theme import SMALL, TINY, Theme
-from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tips import show_tip
 
 
 class WrappedLabel(QLabel):
@@ -88,7 +88,7 @@ class ReservedLines(QWidget):
             text.setVisible(text is chosen)
         words = chosen.text() if chosen is not None else ""
         is_cut = chosen is not None and chosen.heightForWidth(self.width()) > self.height()
-        self.setToolTip(tooltip(*words.splitlines()) if is_cut else "")
+        show_tip(self, *(words.splitlines() if is_cut else ()))
         self._more.setVisible(is_cut)
         if is_cut:
             size = self._more.sizeHint()

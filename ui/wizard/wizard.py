@@ -37,9 +37,10 @@ from app.draft.trust import keep_agreement
 from ui.icons import set_icon
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain
-from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.formatting import one_line
 from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Rule, Text
+from ui.widgets.tips import show_tip
 from ui.wizard.background.disk_feed import DiskFeed, MakeWatch, RootAnswers, follow_disks
 from ui.wizard.background.validation import BackgroundValidation
 from ui.wizard.background.whole_read import WholeRead
@@ -387,7 +388,7 @@ class Wizard(QDialog):
         if not reason and flow.is_last and self._before is not None:
             reason = _turn_words(self._before)
         self.reason.setText(reason)
-        self.reason.setToolTip(tooltip(*reason.splitlines()))
+        show_tip(self.reason, *reason.splitlines())
         describe_button(self.next, "")
         self.next.setAccessibleDescription(reason)
         self.files.show_draft(self.draft)

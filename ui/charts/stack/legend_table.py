@@ -129,6 +129,7 @@ class LegendTable(QWidget):
         self.chart.setAccessibleName(tr("Figures of"))
         self.chart.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         label = plain_label(tr("Figures of"))
+        label.setBuddy(self.chart)  # AT-SPI takes the name of a combo box from its label alone
         self.everything.setToolTip(tr("Show every line again"))
         row = QHBoxLayout()
         row.setContentsMargins(SMALL, 0, SMALL, 0)

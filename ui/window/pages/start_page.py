@@ -21,8 +21,9 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.choice_button import ChoiceButton
-from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.formatting import one_line
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tips import show_tip
 from ui.window.pages.waiting_list import WaitingList
 
 _WIDEST_EMS = 150
@@ -87,7 +88,7 @@ class StartPage(QScrollArea):
         )
         self.open = QPushButton(tr("&Open runs …"))
         runs = tr("Run files (*.footing) of this or another machine, laid over each other.")
-        self.open.setToolTip(tooltip(runs))
+        show_tip(self.open, runs)
         self.library = QPushButton(tr("Show the &library"))
         self.library.setVisible(False)
         self._choices = QBoxLayout(QBoxLayout.Direction.LeftToRight)

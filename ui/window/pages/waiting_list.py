@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
 
 from app.domain.text import tr
 from ui.theme import MEDIUM
-from ui.widgets.formatting import one_line, tooltip
+from ui.widgets.formatting import one_line
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tips import show_tip
 
 if TYPE_CHECKING:
     from app.execution.resume.unfinished import UnfinishedCampaign
@@ -109,7 +110,7 @@ class WaitingList(QFrame):
         words = plain_label(one_line(sentence), self)
         words.setWordWrap(True)
         go_on, away = QPushButton(word, self), QPushButton(tr("Not any more"), self)
-        away.setToolTip(tooltip(tip))
+        show_tip(away, tip)
         for button, deed in zip((go_on, away), deeds, strict=True):
             button.setAccessibleDescription(sentence)
             button.clicked.connect(lambda _checked=False, deed=deed: deed())

@@ -16,6 +16,7 @@ from ui.widgets.fields import describe_button, push_button
 from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
 from ui.widgets.plain_label import plain_label
+from ui.widgets.tips import show_tip
 
 
 class CompareBar(QWidget):
@@ -67,8 +68,7 @@ class CompareBar(QWidget):
             each = self._variants[name]
             tick.setChecked(each.ticked)
             tick.setEnabled(bool(filesystems) and (each.ticked or not each.obstacle))
-            tick.setToolTip(tooltip(*filter(None, (each.obstacle, each.about))))
-            tick.setAccessibleDescription(" ".join(filter(None, (each.obstacle, each.about))))
+            show_tip(tick, each.obstacle, each.about)
         self.button.setEnabled(bool(groups))
         self.result.show_line(result)
         self._loading = False

@@ -15,8 +15,8 @@ from app.draft.matrix.offers import DimensionRow, ValueOffer
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.fields import HELP, describe_button, line_edit
 from ui.widgets.flow import Flow
-from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, Heading, Text
+from ui.widgets.tips import show_tip
 
 
 class DimensionEditor(QWidget):
@@ -115,10 +115,9 @@ class DimensionEditor(QWidget):
         box.setText(f"⚠ {label}" if each.risks else label)
         box.setChecked(each.ticked)
         box.setEnabled(each.ticked or not each.obstacle)
-        box.setToolTip(tooltip(*dict.fromkeys(filter(None, (each.obstacle, each.effect, *each.risks)))))
+        show_tip(box, each.obstacle, each.effect, *each.risks)
         describe_button(box, row.help_key)
         box.setAccessibleName(f"{row.label}: {each.label}")
-        box.setAccessibleDescription(" ".join(filter(None, (each.obstacle, each.effect, *each.risks))))
 
     def _on_toggled(self, name: str, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         if not self._loading:

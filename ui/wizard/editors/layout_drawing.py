@@ -14,7 +14,7 @@ from app.domain.text import tr
 from app.draft.disks.layout import DrawnDisk, DrawnGroup
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, mix
 from ui.widgets.fields import HELP
-from ui.widgets.formatting import tooltip
+from ui.widgets.tips import show_tip
 
 _BOX_EMS: Final = 24
 _GROUP_EMS: Final = 46
@@ -43,8 +43,7 @@ class LayoutDrawing(QWidget):
         """Draw these."""
         self._groups = tuple(groups)
         words = " ".join(group.words for group in groups) or tr("No disk is chosen.")
-        self.setAccessibleDescription(words)
-        self.setToolTip(tooltip(words))  # a name is never markup
+        show_tip(self, words)  # a name is never markup
         self.updateGeometry()
         self.update()
 

@@ -26,6 +26,7 @@ from ui.widgets.elided import ElidedCheckBox, ElidedLabel
 from ui.widgets.fields import HELP, combo_box, line_edit, set_row_enabled
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import ErrorText, ReservedLines, Text
+from ui.widgets.tips import show_tip
 
 _CONTROL_EMS: Final = 14
 _TOLD_LINES: Final = 2
@@ -123,8 +124,8 @@ class OptionEditor(QWidget):
                 control.setText(shown)
             control.setPlaceholderText(row.default)
         control.setEnabled((not row.obstacle or row.is_own) and not compared)
-        self._show_words(row)
         self._show_change(row)
+        self._show_words(row)
         self._loading = False
 
     def _show_values(self, box: QComboBox, row: OptionRow) -> None:
@@ -156,7 +157,7 @@ class OptionEditor(QWidget):
             *row.wrong,
         )
         for widget in (self, self.control, self.word):
-            widget.setToolTip(tooltip(*filter(None, words)))
+            show_tip(widget, *words)
         self.update()
 
     def _show_words(self, row: OptionRow) -> None:

@@ -37,6 +37,7 @@ from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button
 from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.texts import ErrorText, Text
+from ui.widgets.tips import show_tip
 from ui.wizard.base.page import belongs
 
 _ROWS: Final = 8
@@ -367,7 +368,7 @@ class _Ticks(QWidget):
         for name in names:
             tick = QCheckBox(maintenance(name).label)
             tick.setAccessibleName(maintenance(name).label)
-            tick.setToolTip(tooltip(name))
+            show_tip(tick, name)
             tick.setProperty(HELP, f"{PHASES}.maintenance")
             tick.toggled.connect(partial(self._on_ticked, name))
             self.ticks[name] = tick

@@ -12,8 +12,8 @@ from app.draft.fields.state import ScriptDraft
 from app.draft.fields.text import builtin_names
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP, combo_box, line_edit, push_button
-from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Text
+from ui.widgets.tips import show_tip
 
 _FILE = ""
 
@@ -112,7 +112,7 @@ class _ScriptRow(QWidget):
         layout.setSpacing(SMALL)
         for widget, name in names.items():
             widget.setAccessibleName(name.format(number=number))
-            widget.setToolTip(tooltip(name.format(number=number)))
+            show_tip(widget, name.format(number=number))
             widget.setProperty(HELP, "own")
             layout.addWidget(widget, {self.kind: 2, self.path: 6, self.weight: 1}.get(widget, 0))
         for button in (self.choose, self.remove):

@@ -45,6 +45,7 @@ from ui.widgets.fields import Field, Section, combo_box, describe_button, set_ro
 from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text, below_rule
+from ui.widgets.tips import show_tip
 from ui.wizard.base.page import Page
 from ui.wizard.editors.array_fields import ArrayFields
 from ui.wizard.editors.compare_bar import CompareBar
@@ -230,8 +231,7 @@ class FilesystemPage(Page):
             button = self.cards[card.id]
             button.setChecked(card.id == self.made.filesystem)
             button.setEnabled(not card.obstacles or card.id == self.made.filesystem)
-            button.setToolTip(tooltip(card.good_for, *card.obstacles))
-            button.setAccessibleDescription(" ".join((card.good_for, *card.obstacles)))
+            show_tip(button, card.good_for, *card.obstacles)
             own = [each for each in card.obstacles if not any(text.endswith(each) for text in several)]
             if own:
                 told.append(f"{card.label}: {' '.join(own)}")
