@@ -65,7 +65,7 @@ from app.runfile.writer import SCHEMAS, schema_script
 
 WAYS_OUT = {
     "apt install --no-install-recommends ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
-    "packaging/run": "packaging/run --uninstall-command",
+    "packaging/run --install-command": "packaging/run --uninstall-command",
     "packaging/helper install": "packaging/helper uninstall",
     "pipx install": "pipx uninstall pgfooting",
     "pip install": "pip uninstall pgfooting",
