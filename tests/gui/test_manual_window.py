@@ -18,6 +18,7 @@ from ui.race.window import HINT
 from ui.theme import Scheme, Theme
 from ui.window.commands.manual_window import ManualWindow
 from ui.window.main_window import MainWindow
+from ui.window.pages.window_settings import open_settings
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
@@ -104,6 +105,12 @@ def test_the_chapter_about_talks_names_every_key_of_the_race(manual: ManualWindo
     assert len(keys) == 8
     told = manual.text.toPlainText()
     assert all(re.search(rf"\b{key}\b", told) for key in keys)
+
+
+def test_the_folder_in_which_the_window_remembers_is_named_for_removal(manual: ManualWindow) -> None:
+    manual.show_chapter("removing")
+    folder = Path(open_settings().fileName()).parent
+    assert f"~/.config/{folder.name}\n" in manual.text.toPlainText()
 
 
 def test_every_command_is_in_the_window_with_its_options(manual: ManualWindow) -> None:

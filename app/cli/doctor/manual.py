@@ -9,11 +9,10 @@ from typing import Final
 from rich.console import Console
 from rich.markdown import Markdown
 
-from app import COMMAND
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 from app.manual.chapters import CHAPTERS, Chapter, chapter_title, find_chapter
 
 CHAPTER_COLUMNS: Final[tuple[Column[Chapter], ...]] = (
@@ -35,7 +34,7 @@ def manual_command(arguments: argparse.Namespace, filled: Callable[[Chapter], st
         print_table(console, CHAPTER_COLUMNS, CHAPTERS)
         print_line(console, "")
         hint = tr("“{command} manual CHAPTER” prints one; the window has them all: Menu, Manual.")
-        print_line(console, hint.format(command=COMMAND))
+        print_line(console, hint.format(command=CALLED))
         return ExitStatus.DONE
     text = filled(find_chapter(arguments.chapter))
     if console.is_terminal:

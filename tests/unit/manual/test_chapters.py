@@ -33,6 +33,7 @@ from app.hosts.folders.own_folders import (
     templates_folder,
 )
 from app.hosts.login_notice import notice_path
+from app.hosts.machine_lock import SHARED_LOCK
 from app.hosts.preferences import preferences_path
 from app.library.entries import standard_library
 from app.library.trusted_campaigns import trusted_folder
@@ -64,7 +65,7 @@ from app.runfile.writer import SCHEMAS, schema_script
 
 WAYS_OUT = {
     "apt install --no-install-recommends ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
-    "packaging/run": "packaging/run --uninstall-command",
+    "packaging/run --install-command": "packaging/run --uninstall-command",
     "packaging/helper install": "packaging/helper uninstall",
     "pipx install": "pipx uninstall pgfooting",
     "pip install": "pip uninstall pgfooting",
@@ -260,6 +261,7 @@ def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
         base, *rest = path.relative_to(tmp_path).parts
         told = Path("~", usual[base], *rest)
         assert any(told == each or each in told.parents for each in named), told
+    assert f"`{SHARED_LOCK}`" in flowing("removing")
 
 
 def test_every_way_in_that_the_readme_tells_has_its_way_out() -> None:

@@ -316,7 +316,8 @@ class MorePage(Page):
     def _go_to(self, field: QWidget) -> None:
         """Put the cursor into a field and bring it into sight, once it has its place."""
         field.setFocus()
-        area = self.parentWidget().parentWidget()
+        viewport = self.parentWidget()
+        area = viewport.parentWidget() if viewport is not None else None
         if isinstance(area, QScrollArea):
             QTimer.singleShot(0, partial(area.ensureWidgetVisible, field))
 
