@@ -84,6 +84,44 @@ def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_le
         assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
 
 
+@pytest.mark.parametrize("phase", ["load", "settle", "measure", "teardown"])
+def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaign_goes_on_when_it_is_back(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str
+) -> None:
+    elsewhere.role("bench")
+    with delaying_proxy(elsewhere.port) as proxy:
+        name = f"127.0.0.1:{proxy.port}"
+        text = campaign(f"host=127.0.0.1 port={proxy.port} user=bench")
+        running = campaign_bench.start(text, "--load", name)
+        running.until_phase(phase)
+        proxy.cut()
+        status = running.end()
+        with RunFile(the_run(campaign_bench)) as run:
+            state, marks, error = run.state, dict(run.marks()), or_none(run.metadata.error)
+        is_left = elsewhere.has_ours()
+        assert ("The next campaign there drops it." in marks.get("database-left", "")) is is_left
+        if phase == "teardown":  # everything was measured
+            assert (status, state) == (0, RunState.DONE)
+        else:
+            assert (status, state) == (1, RunState.FAILED)
+            assert error is not None
+            assert error.code == "server"
+        proxy.mend()
+        folder = the_run(campaign_bench).parent
+        ended = campaign_bench.command("run", "--resume", str(folder), "--load", name)
+    if phase == "teardown":
+        assert ended.returncode == 2, "a campaign that is done touches nothing more"
+        assert "all its runs are done" in ended.stderr
+        return
+    assert ended.returncode == 0, ended.stderr
+    states = []
+    for path in campaign_bench.run_files():
+        with RunFile(path) as run:
+            states.append(run.state)
+    assert states.count(RunState.DONE) == 1
+    assert not elsewhere.has_ours()
+
+
 @pytest.fixture
 def certificate(elsewhere: Elsewhere, tmp_path: Path) -> Path:
     """A server that takes TLS alone, and the certificate that it shows: made by itself, for this address."""
