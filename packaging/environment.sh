@@ -108,8 +108,7 @@ prune_environments() {
 
 # pip reads its own configuration (index, proxy, certificates) as ever, but not where to install. Nothing of the
 # system's Python counts as installed: its versions are not those of the list. Nothing is built: that would run a
-# program of whoever made the package. The lists are complete, so nothing is looked up beside them (--no-deps): an old pip
-# refuses a list that pins coverage, where pytest-cov asks for coverage[toml], from the day of a newer coverage on.
+# program of whoever made the package. The lists are complete, so nothing is looked up beside them (--no-deps).
 pip_install() {
   local quiet=() exactly=(--require-hashes --no-deps)
   [[ -t 2 ]] || quiet=(--quiet --progress-bar off)

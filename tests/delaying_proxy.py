@@ -13,6 +13,9 @@ from typing import Final
 
 from tests.false_server import Answer, welcome
 
+Truth = Callable[[socket.socket, bytes], bytes]
+"""What passes of a part that came from a socket."""
+
 _PGBENCH: Final = b"application_name\0pgbench\0"
 
 
@@ -88,10 +91,10 @@ class DelayingProxy:
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._made += [client, server]
-            for source, sink in ((client, server), (server, client)):
-                self._forward(source, sink)
+            self._forward(client, server, self._truth)
+            self._forward(server, client, _as_it_is)
 
-    def _forward(self, source: socket.socket, sink: socket.socket) -> None:
+    def _forward(self, source: socket.socket, sink: socket.socket, truth: Truth) -> None:
         waiting: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def read() -> None:
@@ -101,7 +104,7 @@ class DelayingProxy:
                     part = source.recv(65536)
                 except OSError:
                     part = b""
-                waiting.put((time.monotonic() + self.round_trip_s / 2, self._truth(source, part)))
+                waiting.put((time.monotonic() + self.round_trip_s / 2, truth(source, part)))
 
         def write() -> None:
             while True:
@@ -121,7 +124,11 @@ class DelayingProxy:
             self._start(work)
 
     def _truth(self, source: socket.socket, part: bytes) -> bytes:
-        """Return what passes of a part; where it is of a pgbench that is lied to, that is done here."""
+        """Return what passes of a client's part; where it is of a pgbench that is lied to, that is done here.
+
+        A server's answers are no client's parts: they name pgbench too (ParameterStatus), and one that was
+        under way when the lying began would have had the server lied to, which then ends the connection.
+        """
         is_new = _PGBENCH in part
         if is_new:
             self._pgbenches.append(source)
@@ -138,6 +145,10 @@ class DelayingProxy:
         thread = threading.Thread(target=work, daemon=True)
         self._threads.append(thread)
         thread.start()
+
+
+def _as_it_is(_source: socket.socket, part: bytes) -> bytes:
+    return part
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from app.analysis.bottleneck import Bottleneck, Cause, DeviceEvidence, Evidence,
 from app.analysis.io_baseline import read_used_shares
 from app.analysis.labels import one_line
 from app.domain.campaign.configuration import ServerTarget
+from app.domain.metrics import SESSION_GROUPS
 from app.domain.text import tr
-from app.probes.sources.wait_events import GROUPS
 from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
 from app.runfile.metadata.offered_load import offered_load
 from app.runfile.reader import RunFile
@@ -43,7 +43,7 @@ _OTHERS: Final = (
 _EVENTS: Final = "sessions.at_event"
 METRICS_READ: Final = (
     *(*_CPU, *_PROGRAM, *_DEVICE.values(), *_OTHERS, _EVENTS),
-    *(f"sessions.{group}" for group in GROUPS),
+    *(f"sessions.{group}" for group in SESSION_GROUPS),
 )
 
 _TICK_MS: Final = 1000
@@ -74,7 +74,7 @@ def evidence_of(
         found = [value for metric in metrics if (value := mean(metric, instance)) is not None]
         return sum(found) if found else None
 
-    groups = {group: mean(f"sessions.{group}") for group in GROUPS}
+    groups = {group: mean(f"sessions.{group}") for group in SESSION_GROUPS}
     _, _, looks = totals.get(("sessions.clients", ""), (0.0, 0.0, 0))
     events = [
         (one_line(instance)[:_LONGEST], value)

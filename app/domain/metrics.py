@@ -18,6 +18,11 @@ from typing import Final
 
 from app.domain.text import tr
 
+SESSION_GROUPS: Final = (
+    *("running", "for_client", "for_wal", "for_data", "for_locks", "for_internals", "for_others"),
+)
+"""What sessions wait for: the metrics ``sessions.*``."""
+
 
 class Direction(StrEnum):
     """Which direction is better."""

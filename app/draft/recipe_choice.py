@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
 
 from app.campaign_file.reader import read_campaign_file
 from app.campaign_file.recipes.adapt import Adapted, left_out_sentences, with_remarks
@@ -14,11 +13,9 @@ from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.domain.campaign.configuration import ServerTarget
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft
-from app.draft.fields.state import DraftParts, Place
+from app.draft.fields.state import ON_SERVERS, DraftParts
 from app.draft.trust import refuse_programs
 from app.process.starter import Account
-
-_SERVERS: Final = frozenset({Place.SERVER, Place.OTHER_SERVER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +86,17 @@ def recipe_choice(draft: CampaignDraft, recipe: Recipe, *, quick: bool) -> Recip
     """
     parts = draft.parts
     chosen, targets = parts.chosen(), draft.built.targets
-    on_server = any(each.place in _SERVERS for each in chosen)
     servers = (
         NamedServer(each.name, target)
         for at, each in enumerate(chosen)
-        if each.place in _SERVERS and isinstance(target := targets.get(at), ServerTarget)
+        if each.place in ON_SERVERS and isinstance(target := targets.get(at), ServerTarget)
     )
     return RecipeChoice(
         recipe,
         quick and recipe.head.quick is not None,
         ticked_disks(parts),
         tuple(servers),
-        wants_servers=on_server and not parts.on_disks() and recipe.head.server is not None,
+        wants_servers=bool(parts.on_servers()) and not parts.on_disks() and recipe.head.server is not None,
     )
 
 

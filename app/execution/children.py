@@ -74,6 +74,10 @@ _PEAK: Final = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 """The most that a process had in memory, see proc_pid_status(5)."""
 
 
+_NO_MEMORY: Final = re.compile("out of memory for query result|cannot allocate memory for input buffer")
+"""What libpq of 13 to 18, and no server, says where an answer takes more than its process may have."""
+
+
 @dataclass(frozen=True, slots=True)
 class PgbenchBounds:
     """Of one pgbench.
@@ -100,9 +104,7 @@ class PgbenchBounds:
         if _peak_bytes(pid) > most:
             message = tr("The server sends answers without an end: pgbench took {size} of memory for them.")
             raise ServerError(message.format(size=format_size(most)), hint=KEPT)
-        if _size(self.words) > MOST_WORDS_BYTES:
-            message = tr("The server sends messages without an end: pgbench wrote {size} of them.")
-            raise ServerError(message.format(size=format_size(MOST_WORDS_BYTES)), hint=KEPT)
+        self._check_words()
         late_s = self.place.late_s
         if late_s is not None and self.due_s is not None and time.monotonic() > self.due_s + late_s:
             message = tr(
@@ -110,6 +112,27 @@ class PgbenchBounds:
                 "asked last."
             )
             raise ServerError(message.format(time=format_duration(late_s)), hint=KEPT)
+
+    def check_failed(self, stderr: str) -> None:
+        """Do nothing where a pgbench that failed by itself kept within; it may have been first by a moment.
+
+        Args:
+            stderr: what it printed.
+
+        Raises:
+            ServerError: it did not.
+        """
+        if self.place.memory_bytes is None:
+            return
+        if _NO_MEMORY.search(stderr):
+            message = tr("The server sends answers without an end: pgbench took {size} of memory for them.")
+            raise ServerError(message.format(size=format_size(self.place.memory_bytes)), hint=KEPT)
+        self._check_words()
+
+    def _check_words(self) -> None:
+        if _size(self.words) > MOST_WORDS_BYTES:
+            message = tr("The server sends messages without an end: pgbench wrote {size} of them.")
+            raise ServerError(message.format(size=format_size(MOST_WORDS_BYTES)), hint=KEPT)
 
 
 def _peak_bytes(pid: int) -> int:

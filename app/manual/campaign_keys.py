@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
@@ -13,12 +12,10 @@ from app.campaign_file.kinds import CampaignField
 from app.campaign_file.recipes.find import RECIPES
 from app.campaign_file.recipes.head import QUICK_FIELDS, RECIPE_FIELDS, SERVER_FIELDS
 from app.domain.text import tr
-from app.manual.markdown import plain_markdown
+from app.manual.markdown import marked_markdown, plain_markdown
 
 EXAMPLES: Final = ("example.toml", "example-matrix.toml")
 """Recipes that explain keys: the sentence of a key, then what is to be known beside it."""
-
-_CODE: Final = re.compile(r"\\`([\w-]+)\\`")
 
 TABLES: Final[Mapping[str, tuple[CampaignField, ...]]] = {
     "": CAMPAIGN_FIELDS,
@@ -40,11 +37,11 @@ def campaign_keys() -> str:
         for table, fields in TABLES.items()
         for part in (
             f"### {plain_markdown(table or top)}",
-            "\n".join(f"- **{each.name}**: {_with_code(_told(each))}" for each in fields),
+            "\n".join(f"- **{each.name}**: {marked_markdown(_told(each))}" for each in fields),
         )
     ]
     dimension = "\n".join(
-        f"- **{name}**: {_with_code(' '.join((sentence, *_remarks(sentence))))}"
+        f"- **{name}**: {marked_markdown(' '.join((sentence, *_remarks(sentence))))}"
         for name, sentence in DIMENSION_KEYS.items()
     )
     return "\n\n".join([*parts, f"### {plain_markdown('[[dimension]]')}", dimension])
@@ -53,11 +50,6 @@ def campaign_keys() -> str:
 def _told(field: CampaignField) -> str:
     allowed = tr("Allowed: {allowed}.").format(allowed=field.kind.allowed)
     return " ".join((field.sentence, *_remarks(field.sentence), allowed))
-
-
-def _with_code(text: str) -> str:
-    """Return a text of the examples as Markdown: what stands between backquotes there is code here, too."""
-    return _CODE.sub(r"`\1`", plain_markdown(text))
 
 
 def _remarks(sentence: str) -> Iterator[str]:

@@ -14,7 +14,6 @@ from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
 from app.manual import tables
 from app.manual.campaign_keys import campaign_keys
-from app.manual.markdown import ManualBlock, read_markdown
 from app.manual.roff import ManualPage
 
 MANUAL: Final = TOP / "resources" / "manual"
@@ -45,6 +44,7 @@ CHAPTERS: Final = (
     Chapter("marks"),
     Chapter("filesystems"),
     Chapter("options"),
+    Chapter("commands"),
     Chapter("campaign", ManualPage(f"{COMMAND}-campaign", "campaign files of pgFooting")),
     Chapter("run", ManualPage(f"{COMMAND}-run", "run files of pgFooting")),
     Chapter("safety"),
@@ -72,6 +72,9 @@ FILLED: Final[Mapping[str, Callable[[], str]]] = {
 }
 """What stands alone on a line of a chapter, and what is put in its place."""
 
+COMMANDS: Final = "{{commands}}"
+"""Likewise; the command line, which knows what is put there, is above this room."""
+
 
 def find_chapter(name: str) -> Chapter:
     """Return a chapter by its id.
@@ -95,16 +98,16 @@ def plain_name(name: str) -> str:
 
 
 @cache
-def chapter_text(chapter: Chapter) -> str:
-    """Return a chapter as Markdown, its tables filled."""
+def chapter_text(chapter: Chapter, commands: Callable[[], str]) -> str:
+    """Return a chapter as Markdown, its tables filled.
+
+    Args:
+        chapter: which one.
+        commands: returns what the command line takes, as Markdown.
+    """
+    filled = {**FILLED, COMMANDS: commands}
     lines = chapter.path.read_text(encoding="utf-8").split("\n")
-    return "\n".join(FILLED[line]() if line in FILLED else line for line in lines)
-
-
-@cache
-def chapter_blocks(chapter: Chapter) -> tuple[ManualBlock, ...]:
-    """Return a chapter in blocks, its title first."""
-    return read_markdown(chapter_text(chapter))
+    return "\n".join(filled[line]() if line in filled else line for line in lines)
 
 
 def chapter_title(chapter: Chapter) -> str:

@@ -103,6 +103,14 @@ def plain_markdown(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
+def marked_markdown(text: str) -> str:
+    """Return a text as Markdown, on one line, in which code between backquotes is the only mark."""
+    parts = " ".join(text.split()).split("`")
+    if len(parts) % 2 == 0:
+        return plain_markdown(text)
+    return "".join(f"`{part}`" if at % 2 else _SPECIAL.sub(r"\\\1", part) for at, part in enumerate(parts))
+
+
 def markdown_table(heading: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     """Return a table of cells that are Markdown."""
     rule = f"|{'---|' * len(heading)}"

@@ -159,3 +159,15 @@ def test_an_empty_series_has_nothing_to_draw() -> None:
     empty = Pyramid(np.empty(0), np.empty(0))
     assert empty.extremes is None
     assert [len(part) for part in empty.reduced(0, 60, 100)] == [0, 0]
+
+
+@given(asked=st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60)), min_size=1))
+def test_extremes_are_those_of_the_time_that_is_asked_for_whatever_was_asked_before(
+    asked: list[tuple[int, int]],
+) -> None:
+    t_s, values = np.arange(1.0, 51.0), np.random.default_rng(1).standard_normal(50)
+    pyramid = Pyramid(t_s, values)
+    for start_s, end_s in asked:
+        inside = values[(t_s >= start_s) & (t_s <= end_s)]
+        expected = (inside.min(), inside.max()) if len(inside) else None
+        assert pyramid.extremes_in(start_s, end_s) == expected

@@ -11,11 +11,14 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.cli.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS, chapter_title
+from app.manual.markdown import anchor_of
 from ui.race.window import HINT
 from ui.theme import Scheme, Theme
 from ui.window.commands.manual_window import ManualWindow
 from ui.window.main_window import MainWindow
+from ui.window.pages.window_settings import open_settings
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
@@ -102,3 +105,18 @@ def test_the_chapter_about_talks_names_every_key_of_the_race(manual: ManualWindo
     assert len(keys) == 8
     told = manual.text.toPlainText()
     assert all(re.search(rf"\b{key}\b", told) for key in keys)
+
+
+def test_the_folder_in_which_the_window_remembers_is_named_for_removal(manual: ManualWindow) -> None:
+    manual.show_chapter("removing")
+    folder = Path(open_settings().fileName()).parent
+    assert f"~/.config/{folder.name}\n" in manual.text.toPlainText()
+
+
+def test_every_command_is_in_the_window_with_its_options(manual: ManualWindow) -> None:
+    manual.show_chapter("commands", anchor_of("pgfooting compare"))
+    assert manual.text.textCursor().block().text() == "pgfooting compare"
+    told = manual.text.toPlainText()
+    for name, each in build_parser().commands.items():
+        assert f"pgfooting {name}" in told
+        assert all(option in told for option in each.told_options)

@@ -683,7 +683,7 @@ def test_every_control_has_a_name_and_no_mnemonic_is_taken_twice(make_wizard: Ma
         if label.buddy() is not None and label.buddy() in found
     ]
     keys = [key for key in map(mnemonic, texts) if key]
-    assert len(keys) == len(set(keys)), sorted(zip(keys, texts, strict=False))
+    assert len(keys) == len(set(keys)), sorted((mnemonic(text), text) for text in texts)
     reached = {widget for widget in found if not isinstance(widget, QAbstractButton)}
     buddies = {label.buddy() for label in page.findChildren(QLabel) if mnemonic(label.text())}
     beside = {widget for widget in reached if widget not in buddies}

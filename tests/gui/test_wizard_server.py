@@ -10,6 +10,8 @@ import pytest
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import ServerTarget
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
@@ -92,6 +94,79 @@ def test_a_server_is_chosen_shown_and_started_only_when_its_name_was_typed(
     assert "db:5432" not in draft_text(wizard.draft.parts), "what was typed to agree is never kept"
     (made,) = wizard.draft.to_campaign().configurations
     assert made.target == ServerTarget(CONNECTION)
+
+
+@pytest.mark.usefixtures("found")
+def test_a_reference_is_added_beside_a_server_written_to_the_file_and_wants_its_own_name_typed(
+    qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = replace(ADDRESS, parameters={**ADDRESS.parameters, "host": "other"})
+
+    def answer(question: MachineQuestion, _environment: DraftEnvironment) -> MachineAnswer:
+        if not isinstance(question, ServerQuestion):
+            return MachineAnswer(question)
+        address = others if question.connection == OTHER else ADDRESS
+        return MachineAnswer(question, OpenServer(address, LOOK))
+
+    monkeypatch.setattr(asking, "answer", answer)
+    wizard = make_wizard(on_server())
+    wizard.draft.parts.values["target.server.ssh"] = "machine"
+    go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
+    more = wizard.pages[Step.MORE]
+    assert isinstance(more, MorePage)
+    for words in ("ranked only by a reference", "at least 3 times", "Without ssh", "pg_monitor"):
+        assert words in more.about_reference.text()
+    assert more.about_reference.isVisible()
+    more.reference.click()
+    row = more.list.item(1, 0)
+    assert row is not None
+    assert row.text() == "reference"
+    assert not more.reference.isEnabled(), "one is enough"
+    assert more.editor.server.connection.hasFocus()
+    qtbot.waitUntil(lambda: not more.editor.server.connection.visibleRegion().isEmpty())
+    assert more.editor.server.ssh.text() == "machine", "it is on the machine of the other"
+    missing = more.editor.server.fields["target.server.connection"].error
+    qtbot.waitUntil(lambda: "is missing" in missing.text())
+    assert not wizard.next.isEnabled()
+    QTest.keyClicks(more.editor.server.connection, OTHER)
+    QTest.keyClicks(more.editor.server.room, "lots")
+    told = more.editor.server.fields["target.server.room"].error
+    qtbot.waitUntil(lambda: "lots" in told.text())
+    more.editor.server.room.clear()
+    QTest.keyClicks(more.editor.server.room, "20 GiB")
+    qtbot.waitUntil(lambda: not told.text())
+    go_on(qtbot, wizard, Step.REVIEW)
+    campaign = wizard.draft.to_campaign()
+    made = ServerTarget(OTHER, 20 << 30, "machine")
+    assert [(each.name, each.target) for each in campaign.configurations] == [
+        ("server", ServerTarget(CONNECTION, ssh="machine")),
+        ("reference", made),
+    ]
+    assert parse_campaign(format_campaign(campaign), base_directory="/", source_name="saved") == campaign
+    again = CampaignDraft.of(campaign).parts.on_servers()[1]
+    assert again.place is Place.OTHER_SERVER
+    assert (again.text, again.room, again.ssh) == (OTHER, "20 GiB", "machine")
+    page = wizard.pages[Step.REVIEW]
+    assert isinstance(page, ReviewPage)
+    assert OTHER in page._loaded.contact.text()
+    page._loaded.look.click()
+    qtbot.waitUntil(lambda: len(page._loaded.servers.fields) == 2)
+    QTest.keyClicks(page._loaded.servers.fields[CONNECTION], ADDRESS.name)
+    assert not wizard.next.isEnabled()
+    assert f"Type the name of the server, {others.name}" in wizard.reason.text()
+    QTest.keyClicks(page._loaded.servers.fields[OTHER], others.name)
+    qtbot.waitUntil(wizard.next.isEnabled)
+    assert wizard.draft.agreed_servers() == (ADDRESS.name, others.name)
+
+
+def test_no_reference_is_offered_where_there_is_no_server(make_wizard: MakeWizard) -> None:
+    wizard = make_wizard(known_draft())
+    more = wizard.pages[Step.MORE]
+    assert isinstance(more, MorePage)
+    wizard.flow.step = wizard.flow.furthest = Step.MORE
+    wizard._open_page()
+    assert not more.reference.isVisible()
+    assert not more.about_reference.isVisible()
 
 
 def test_no_server_is_connected_to_before_a_person_has_said_so_on_the_last_page(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import psycopg
 import pytest
@@ -114,14 +115,19 @@ def test_base_backups_are_made_beside_a_phase_as_long_as_it_lasts(campaign_bench
         run.check()
         alone, beside, slowly = known(run.metadata.phases, ())
         assert alone.background.name == ""
-        assert beside.background.done >= 1
+        turns = beside.background.turns
+        # A machine that does much else may need longer for one than the phase lasts.
+        assert beside.background.done >= 1 or [turn.how for turn in turns] == ["ended"]
+        assert all(after.started_ms >= before.ended_ms for before, after in pairwise(turns))
         (cut,) = slowly.background.turns
         assert (cut.how, slowly.background.max_rate_bytes) == ("ended", 256 * 1024)
         for told, name in ((beside, "phase:2"), (slowly, "measure")):
             (times,) = (each for each in run.phases() if each.name.text == name)
             first, last = told.background.turns[0], told.background.turns[-1]
-            assert first.started_ms <= times.started_ms + 1000
-            assert last.ended_ms >= (times.ended_ms or 0) - 2000
+            slowest_ms = max(turn.ended_ms - turn.started_ms for turn in told.background.turns)
+            ended_ms = times.ended_ms or 0
+            assert first.started_ms < ended_ms
+            assert last.how == "ended" or ended_ms - last.ended_ms <= slowest_ms + 1000
         argvs = [each.argv for each in run.commands() if each.argv[0].endswith("pg_basebackup")]
         assert len(argvs) == len(beside.background.turns) + 1
         assert "--max-rate=256k" in argvs[-1]

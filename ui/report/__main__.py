@@ -11,9 +11,9 @@ from pathlib import Path
 from PySide6.QtGui import QGuiApplication
 
 from app import COMMAND
-from app.cli.commands.show import tell_left_out
 from app.cli.terminal.error_boundary import run_guarded
 from app.cli.terminal.log import configure_logging
+from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.report_wishes import add_wishes, wishes_of
 from app.domain.errors import ExitStatus
 from ui.report.save import SaveRequest, save

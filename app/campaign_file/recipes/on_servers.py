@@ -57,7 +57,7 @@ _NEXT: Final = tr(
 _REFERENCE: Final = tr(
     "Two campaigns are ranked only by a common reference: a second server on that machine, on a filesystem "
     "that stays as it is, with a port of its own. Name it in both with one more --server, --as reference and "
-    "--ssh (in the wizard a further configuration on an existing server); it is measured beside the other, "
+    "--ssh (in the wizard “Add a reference”); it is measured beside the other, "
     "at least {runs} times in each."
 )
 

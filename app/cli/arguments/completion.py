@@ -14,6 +14,7 @@ from typing import Final
 
 from app import COMMAND, TOP
 from app.cli.arguments.parser import Parser
+from app.cli.arguments.told import told_commands
 
 _RECIPES: Final = TOP / "resources" / "recipes"
 
@@ -128,7 +129,7 @@ def zsh_completion(parser: Parser) -> Iterator[str]:
     yield f"# zsh completion; made by `{COMMAND} completion zsh`."
     yield f"_{COMMAND}() {{"
     yield "  local -a commands=("
-    yield from (f"    {_quoted(f'{name}:{told}')}" for name, told in _told(parser))
+    yield from (f"    {_quoted(f'{each.name}:{each.told}')}" for each in told_commands(parser))
     yield "  )"
     yield "  if (( CURRENT == 2 )); then"
     options = " ".join(spec for word in _words(parser, ()) for spec in _zsh_spec(word))
@@ -142,13 +143,6 @@ def zsh_completion(parser: Parser) -> Iterator[str]:
     yield "  esac"
     yield "}"
     yield f'if [[ $funcstack[1] == _{COMMAND} ]]; then _{COMMAND} "$@"; else compdef _{COMMAND} {COMMAND}; fi'
-
-
-def _told(parser: Parser) -> Iterator[tuple[str, str]]:
-    """Yield each command with what the help says of it."""
-    for action in parser._actions:  # noqa: SLF001
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            yield from ((each.dest, each.help or "") for each in action._choices_actions)  # noqa: SLF001
 
 
 def _fish_quoted(text: str) -> str:
@@ -169,8 +163,8 @@ def _fish_lines(condition: str, word: Word) -> Iterator[str]:
 def fish_completion(parser: Parser) -> Iterator[str]:
     """Yield the lines for fish."""
     yield f"# fish completion of {COMMAND}; made by `{COMMAND} completion fish`."
-    for name, told in _told(parser):
-        yield f"complete -c {COMMAND} -n __fish_use_subcommand -f -a {name} -d {_fish_quoted(told)}"
+    for told in told_commands(parser):
+        yield f"complete -c {COMMAND} -n __fish_use_subcommand -f -a {told.name} -d {_fish_quoted(told.told)}"
     for word in _words(parser, ()):
         yield from _fish_lines("__fish_use_subcommand", word)
     for name, each in parser.commands.items():

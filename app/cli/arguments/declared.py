@@ -96,9 +96,10 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _manual(arguments: argparse.Namespace) -> int:
+    from app.cli.arguments.chapters import filled_text
     from app.cli.doctor.manual import manual_command
 
-    return manual_command(arguments)
+    return manual_command(arguments, filled_text)
 
 
 def _window(arguments: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn
 
 from typing_extensions import override
 
+from app.cli.arguments.meant import MEANT
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
 
@@ -71,19 +72,34 @@ class Parser(argparse.ArgumentParser):
                 continue
             self._refuse_unknown([word])
             options.append(word)
-            action = self._option_string_actions.get(word) or self._abbreviated(word)
-            if action is not None and action.nargs in {"+", "*"}:  # all up to the next option, as ever
-                while rest and not _is_option(rest[0]):
-                    options.append(rest.popleft())
-                continue
-            if action is None or "=" in word or action.nargs not in {None, "?"}:
-                continue
-            if rest and not _is_option(rest[0]):
-                options.append(rest.popleft())
-            elif action.nargs is None:
-                raise UsageError(_without_value(self, action.option_strings[-1]), hint=self._usage())
+            name, sign, value = word.partition("=")
+            action = self._option_string_actions.get(name) or self._abbreviated(name)
+            if sign:
+                self._refuse_empty(action, value)
+            elif action is not None:
+                options += self._values(action, rest)
         # The dashes keep words from options that take several values.
         return options, ["--", *words, *given[end + 1 :]] if words or end < len(given) else []
+
+    def _values(self, action: argparse.Action, rest: deque[str]) -> Iterator[str]:
+        """Take the values of an option from what follows it, and yield them."""
+        most = {"+": len(rest), "*": len(rest), None: 1, "?": 1}.get(action.nargs, 0)  # type: ignore[arg-type]
+        if action.nargs is None and (not rest or _is_option(rest[0])):
+            raise UsageError(_without_value(self, action.option_strings[-1]), hint=self._usage())
+        while most and rest and not _is_option(rest[0]):
+            self._refuse_empty(action, rest[0])
+            most -= 1
+            yield rest.popleft()
+
+    def _refuse_empty(self, action: argparse.Action | None, value: str) -> None:
+        """Refuse an empty value where it names something: an empty variable of a script leaves one.
+
+        Words of a person (no metavar) may be empty, and so may what then is not the same as left out.
+        """
+        if value or action is None or action.metavar is None:
+            return
+        if action.type is not None or action.default == "":
+            raise UsageError(_without_value(self, action.option_strings[-1]), hint=self._usage())
 
     def _abbreviated(self, word: str) -> argparse.Action | None:
         """Return the option of which a word is the beginning, where it is the beginning of one only."""
@@ -141,7 +157,7 @@ class Parser(argparse.ArgumentParser):
         near = did_you_mean(shown, known)
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             message = tr("There is no command “{word}”; commands are {known}.")
-            near = near or self._near_option(shown)
+            near = _meant(shown) or near or self._near_option(shown)
         else:
             message = tr("{option} cannot be “{word}”; it is {known}.")
         told = message.format(word=shown, known=", ".join(known), option=_name(action))
@@ -165,6 +181,12 @@ class Parser(argparse.ArgumentParser):
             if parts & {*action.option_strings, _name(action)}:
                 return action
         return None
+
+
+def _meant(word: str) -> str:
+    """Return a sentence naming what people mean by a word that is no command; empty where nobody knows."""
+    meant = MEANT.get(word.casefold(), "")
+    return tr("Did you mean “{word}”?").format(word=meant) if meant else ""
 
 
 def _first_word(given: Sequence[str]) -> int:

@@ -14,7 +14,8 @@ from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.cli.commands.gate import check_gate, print_gate
-from app.cli.commands.show import library_of, print_json, tell_left_out, tell_left_over
+from app.cli.commands.show import library_of, print_json, tell_left_over
+from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs

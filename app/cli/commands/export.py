@@ -9,7 +9,8 @@ from typing import Final
 
 from app.cli.commands.compare import runs_named
 from app.cli.commands.exec_painter import become_painter
-from app.cli.commands.show import library_of, tell_left_out, tell_left_over
+from app.cli.commands.show import library_of, tell_left_over
+from app.cli.terminal.plain_text import tell_left_out
 from app.domain.errors import ExitStatus
 from app.execution.recovery import sweep_abandoned
 from app.export.runs import FORMATS, export_runs, format_of

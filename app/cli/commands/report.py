@@ -10,7 +10,7 @@ from typing import Final
 
 from app.cli.commands.exec_painter import become_painter
 from app.cli.commands.export import named_paths
-from app.cli.commands.show import tell_left_out
+from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.report_wishes import wishes_of
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr

@@ -71,11 +71,6 @@ def tell_left_over(events: Sequence[SweepEvent]) -> None:
             sys.stderr.write(f"{COMMAND}: {plain(event.text)}\n")
 
 
-def tell_left_out(sentence: str) -> None:
-    """Say on standard error that something is left out of what is done with several."""
-    sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")
-
-
 def _started(epoch_s: float | None, pattern: str = "%Y-%m-%d %H:%M") -> str:
     if epoch_s is None:
         return ""

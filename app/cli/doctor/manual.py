@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Final
 
 from rich.console import Console
 from rich.markdown import Markdown
 
-from app import COMMAND
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
-from app.domain.text import tr
-from app.manual.chapters import CHAPTERS, Chapter, chapter_text, chapter_title, find_chapter
+from app.domain.text import CALLED, tr
+from app.manual.chapters import CHAPTERS, Chapter, chapter_title, find_chapter
 
 CHAPTER_COLUMNS: Final[tuple[Column[Chapter], ...]] = (
     Column("chapter", tr("chapter"), lambda chapter: chapter.id, CellKind.LABEL),
@@ -22,16 +22,21 @@ CHAPTER_COLUMNS: Final[tuple[Column[Chapter], ...]] = (
 """Of the list of chapters."""
 
 
-def manual_command(arguments: argparse.Namespace) -> int:
-    """List the chapters, or print one."""
+def manual_command(arguments: argparse.Namespace, filled: Callable[[Chapter], str]) -> int:
+    """List the chapters, or print one.
+
+    Args:
+        arguments: of the command.
+        filled: returns a chapter as Markdown.
+    """
     console = Console()
     if not arguments.chapter:
         print_table(console, CHAPTER_COLUMNS, CHAPTERS)
         print_line(console, "")
         hint = tr("“{command} manual CHAPTER” prints one; the window has them all: Menu, Manual.")
-        print_line(console, hint.format(command=COMMAND))
+        print_line(console, hint.format(command=CALLED))
         return ExitStatus.DONE
-    text = chapter_text(find_chapter(arguments.chapter))
+    text = filled(find_chapter(arguments.chapter))
     if console.is_terminal:
         console.print(Markdown(text))
     else:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Final
+
+from app import COMMAND
 
 # Controls (C0, DEL, C1), marks that turn the direction of writing, lone surrogates. A terminal obeys the
 # first; the second let a name look like another; the third cannot be encoded.
@@ -30,3 +33,8 @@ def plain_lines(text: object) -> str:
 def json_text(text: str) -> str:
     """Return a JSON document with the controls that JSON allows in strings (DEL, C1 ...) escaped."""
     return _HARMFUL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def tell_left_out(sentence: str) -> None:
+    """Say on standard error that something is left out of what is done with several."""
+    sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")

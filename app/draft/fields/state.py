@@ -52,6 +52,10 @@ class Place(StrEnum):
     OTHER_SERVER = "other-server"
 
 
+ON_SERVERS: Final = frozenset({Place.SERVER, Place.OTHER_SERVER})
+"""Places on servers that already run."""
+
+
 @dataclass(slots=True)
 class ChangeDraft:
     """One value in which a configuration differs from the pages before.
@@ -227,11 +231,14 @@ class DraftParts:
         """Return those of them whose data lies on spare disks."""
         return [each for each in self.chosen() if each.place is Place.DISKS]
 
+    def on_servers(self) -> list[ConfigurationDraft]:
+        """Return those of them whose data lies on servers that already run."""
+        return [each for each in self.chosen() if each.place in ON_SERVERS]
+
     @property
     def is_only_on_servers(self) -> bool:
         """Whether all data lies on servers that run already, whose set-up is not ours to choose."""
-        places = {each.place for each in self.chosen()}
-        return bool(places) and places <= {Place.SERVER, Place.OTHER_SERVER}
+        return bool(self.on_servers()) and len(self.on_servers()) == len(self.chosen())
 
     def disks_of(self, configuration: ConfigurationDraft) -> DisksDraft:
         """Return the disks of a configuration: its own, else those of the pages."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from app.domain.metrics import Sample
+from app.domain.metrics import SESSION_GROUPS, Sample
 from app.domain.text import tr
 from app.probes.base.server_probe import APPLICATION, ServerConnection, ServerProbe
 
@@ -44,9 +44,6 @@ INTERNALS: Final = frozenset({"procarraygroupupdate", "xactgroupupdate", "spinde
 
 LOCKS: Final = frozenset({"Lock", "BufferPin", "Buffer"})
 
-GROUPS: Final = ("running", "for_client", "for_wal", "for_data", "for_locks", "for_internals", "for_others")
-"""Of the metrics ``sessions.*``."""
-
 _WITHOUT_EVENTS: Final = frozenset({"running", "for_client"})
 
 ActivityRow = tuple[str | None, str | None, str | None, int]
@@ -54,7 +51,7 @@ ActivityRow = tuple[str | None, str | None, str | None, int]
 
 
 def group_of(state: str, kind: str, event: str) -> str:
-    """Return the group of `GROUPS` that a session in this state counts for.
+    """Return the group of `SESSION_GROUPS` that a session in this state counts for.
 
     Args:
         state: of pg_stat_activity: active, idle, idle in transaction ...; empty where there is none yet.
@@ -77,7 +74,7 @@ def group_of(state: str, kind: str, event: str) -> str:
 
 def samples_of(rows: Iterable[ActivityRow]) -> list[Sample]:
     """Return the sessions by what they wait for, every group also where it is empty, and by event."""
-    groups = dict.fromkeys(GROUPS, 0)
+    groups = dict.fromkeys(SESSION_GROUPS, 0)
     events: Counter[str] = Counter()
     for state, kind, event, sessions in rows:
         group = group_of(state or "", kind or "", event or "")

@@ -33,8 +33,7 @@ from app.analysis.bottleneck import (
 )
 from app.analysis.bottleneck_evidence import METRICS_READ, evidence_of, limit_elsewhere, read_bottleneck
 from app.analysis.io_baseline import UsedShare
-from app.domain.metrics import METRICS
-from app.probes.sources.wait_events import GROUPS
+from app.domain.metrics import METRICS, SESSION_GROUPS
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.reader import RunFile
 from tests.fix_runs import Shape, begin_run, write_run
@@ -47,7 +46,7 @@ RECORDED: list[dict[str, Any]] = json.loads(
 ALONE = Evidence(
     seconds=60,
     clients=8,
-    sessions=dict.fromkeys(GROUPS, 0.0),
+    sessions=dict.fromkeys(SESSION_GROUPS, 0.0),
     cpus=4,
     busy=0.5,
     server=0.3,
@@ -216,7 +215,7 @@ LEVEL = st.one_of(st.none(), st.floats(0, 1e6))
 
 
 @given(
-    st.fixed_dictionaries({group: st.floats(0, 1e6) for group in GROUPS}),
+    st.fixed_dictionaries({group: st.floats(0, 1e6) for group in SESSION_GROUPS}),
     st.tuples(LEVEL, LEVEL, LEVEL, LEVEL, LEVEL, LEVEL),
     st.one_of(st.none(), st.integers(0, 1024)),
 )

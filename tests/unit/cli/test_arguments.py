@@ -8,6 +8,7 @@ import pytest
 
 from app.cli.arguments.declared import build_parser
 from app.cli.arguments.implied import with_command
+from app.cli.arguments.meant import MEANT
 from app.domain.errors import UsageError
 
 COMMANDS = list(build_parser().commands)
@@ -80,3 +81,23 @@ def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parser.parse_args(["help", "list"]).command(parser.parse_args(["help", "list"]))
     assert "usage: pgfooting list" in capsys.readouterr().out
+
+
+def test_what_is_meant_by_a_word_begins_with_a_command_that_there_is_and_the_word_is_none() -> None:
+    commands = build_parser().commands
+    assert {each.split()[0] for each in MEANT.values()} <= commands.keys()
+    assert not MEANT.keys() & commands.keys()
+
+
+@pytest.mark.parametrize(
+    ("typed", "name", "value"),
+    [
+        (["report", "a", "-o", "b.pdf", "--author="], "author", ""),
+        (["report", "a", "-o", "b.pdf", "--title", ""], "title", ""),
+        (["run", "quick", "--when-done", ""], "when_done", ""),
+    ],
+)
+def test_words_of_a_person_and_what_is_switched_off_by_it_may_be_empty(
+    typed: list[str], name: str, value: str
+) -> None:
+    assert vars(build_parser().parse_args(typed))[name] == value

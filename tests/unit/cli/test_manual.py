@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
+from app import TOP
+from app.cli.arguments.chapters import filled_text
 from app.cli.main import main
 from app.domain.errors import ExitStatus
-from app.manual.chapters import CHAPTERS, chapter_text, chapter_title, find_chapter
+from app.manual.chapters import CHAPTERS, chapter_title, find_chapter
 
 
 def test_without_a_name_the_chapters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,7 +23,7 @@ def test_without_a_name_the_chapters_are_listed(capsys: pytest.CaptureFixture[st
 
 def test_a_chapter_goes_into_a_pipe_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manual", "method"]) == ExitStatus.DONE
-    assert capsys.readouterr().out == chapter_text(find_chapter("method"))
+    assert capsys.readouterr().out == filled_text(find_chapter("method"))
 
 
 def test_on_a_terminal_marks_are_set(
@@ -33,3 +39,10 @@ def test_on_a_terminal_marks_are_set(
 def test_an_unknown_chapter_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manual", "wrods"]) == ExitStatus.USAGE
     assert "words" in capsys.readouterr().err
+
+
+def test_the_hint_names_the_command_as_it_was_called() -> None:
+    environment = {**os.environ, "PGFOOTING_COMMAND": "packaging/run"}
+    argv = [sys.executable, "-m", "app", "manual"]
+    told = subprocess.run(argv, env=environment, capture_output=True, text=True, check=True, cwd=TOP).stdout
+    assert "“packaging/run manual CHAPTER”" in told

@@ -67,3 +67,31 @@ def test_one_that_has_ended_meanwhile_is_none_to_end(folder: PrivateFolder) -> N
 
 def test_nothing_is_bounded_where_the_server_is_ours(folder: PrivateFolder) -> None:
     bounds(folder, memory_bytes=None, due_s=0.0).check(os.getpid())
+
+
+@pytest.mark.parametrize(
+    "said", ["out of memory for query result", "cannot allocate memory for input buffer"]
+)
+def test_one_that_failed_because_its_answers_had_no_end_says_so_though_it_ended_first(
+    folder: PrivateFolder, said: str
+) -> None:
+    with pytest.raises(ServerError, match="answers without an end"):
+        bounds(folder, due_s=None).check_failed(f"pgbench: error: client 0 aborted in command 5: {said}\n")
+
+
+def test_one_that_failed_behind_messages_without_an_end_says_so_though_it_ended_first(
+    folder: PrivateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = bounds(folder, due_s=None)
+    found.words.write_bytes(bytes(2000))
+    found.check_failed("pgbench: error: client 0 aborted\n")
+    monkeypatch.setattr(children, "MOST_WORDS_BYTES", 1000)
+    with pytest.raises(ServerError, match="messages without an end"):
+        found.check_failed("pgbench: error: client 0 aborted\n")
+
+
+def test_a_server_that_has_no_memory_itself_or_is_ours_is_not_said_to_answer_without_an_end(
+    folder: PrivateFolder,
+) -> None:
+    bounds(folder, due_s=None).check_failed("pgbench: error: client 0 aborted: ERROR:  out of memory\n")
+    bounds(folder, memory_bytes=None, due_s=None).check_failed("out of memory for query result\n")

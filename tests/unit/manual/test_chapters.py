@@ -16,6 +16,7 @@ from app.analysis.glossary import GLOSSARY
 from app.analysis.labels import MARK_WORDS, mark_words
 from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.recipes.find import list_recipes
+from app.cli.arguments.chapters import filled_blocks, filled_text
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
 from app.domain.campaign.order import RunOrder
@@ -32,17 +33,17 @@ from app.hosts.folders.own_folders import (
     templates_folder,
 )
 from app.hosts.login_notice import notice_path
+from app.hosts.machine_lock import SHARED_LOCK
 from app.hosts.preferences import preferences_path
 from app.library.entries import standard_library
 from app.library.trusted_campaigns import trusted_folder
 from app.manual.campaign_keys import TABLES
 from app.manual.chapters import (
     CHAPTERS,
+    COMMANDS,
     FILLED,
     MANUAL,
     Chapter,
-    chapter_blocks,
-    chapter_text,
     chapter_title,
     find_chapter,
 )
@@ -63,8 +64,8 @@ from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
 
 WAYS_OUT = {
-    "apt install ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
-    "packaging/run": "packaging/run --uninstall-command",
+    "apt install --no-install-recommends ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
+    "packaging/run --install-command": "packaging/run --uninstall-command",
     "packaging/helper install": "packaging/helper uninstall",
     "pipx install": "pipx uninstall pgfooting",
     "pip install": "pip uninstall pgfooting",
@@ -75,13 +76,13 @@ EXAMPLE_RUN = next((TOP / "resources/examples/folder-against-memory").glob("*.fo
 
 
 def headings(name: str, level: int) -> list[str]:
-    blocks = chapter_blocks(find_chapter(name))
+    blocks = filled_blocks(find_chapter(name))
     return [words_of(each.spans) for each in blocks if isinstance(each, Heading) and each.level == level]
 
 
 def rows(name: str) -> list[tuple[str, ...]]:
     """Return the cells of all tables of a chapter, as they are read."""
-    grids = [each for each in chapter_blocks(find_chapter(name)) if isinstance(each, ManualTable)]
+    grids = [each for each in filled_blocks(find_chapter(name)) if isinstance(each, ManualTable)]
     return [tuple(map(words_of, row)) for grid in grids for row in grid.rows]
 
 
@@ -89,7 +90,7 @@ def under(name: str, heading: str) -> list[str]:
     """Return the texts below a heading of a chapter, up to the next one."""
     told: list[str] = []
     here = False
-    for each in chapter_blocks(find_chapter(name)):
+    for each in filled_blocks(find_chapter(name)):
         if isinstance(each, Heading):
             here = words_of(each.spans) == heading
         elif here and isinstance(each, Paragraph | ListItem):
@@ -98,12 +99,12 @@ def under(name: str, heading: str) -> list[str]:
 
 
 def flowing(name: str) -> str:
-    return " ".join(chapter_text(find_chapter(name)).split())
+    return " ".join(filled_text(find_chapter(name)).split())
 
 
 def all_spans(chapter: Chapter) -> list[Spans]:
     found: list[Spans] = []
-    for each in chapter_blocks(chapter):
+    for each in filled_blocks(chapter):
         match each:
             case Heading() | Paragraph() | ListItem():
                 found.append(each.spans)
@@ -117,7 +118,7 @@ def all_spans(chapter: Chapter) -> list[Spans]:
 def test_every_file_is_a_chapter_and_every_chapter_is_of_the_subset() -> None:
     assert {path.stem for path in MANUAL.iterdir()} == {each.id for each in CHAPTERS}
     for chapter in CHAPTERS:
-        first, *rest = chapter_blocks(chapter)
+        first, *rest = filled_blocks(chapter)
         assert isinstance(first, Heading)
         assert chapter_title(chapter) == words_of(first.spans)
         assert not any(isinstance(each, Heading) and each.level == 1 for each in rest)
@@ -125,14 +126,14 @@ def test_every_file_is_a_chapter_and_every_chapter_is_of_the_subset() -> None:
 
 def test_every_table_is_in_some_chapter_and_is_filled() -> None:
     sources = "\n".join(each.path.read_text(encoding="utf-8") for each in CHAPTERS)
-    assert set(re.findall(r"^\{\{.*\}\}$", sources, re.MULTILINE)) == FILLED.keys()
-    assert not any("{{" in chapter_text(each) for each in CHAPTERS)
+    assert set(re.findall(r"^\{\{.*\}\}$", sources, re.MULTILINE)) == {*FILLED, COMMANDS}
+    assert not any("{{" in filled_text(each) for each in CHAPTERS)
 
 
 def test_every_link_leads_to_a_heading_that_is_there() -> None:
     anchors = {
         f"{chapter.id}.md": {
-            anchor_of(words_of(each.spans)) for each in chapter_blocks(chapter) if isinstance(each, Heading)
+            anchor_of(words_of(each.spans)) for each in filled_blocks(chapter) if isinstance(each, Heading)
         }
         for chapter in CHAPTERS
     }
@@ -212,13 +213,13 @@ def test_every_recipe_and_threshold_is_told() -> None:
 
 
 def test_the_schema_is_the_one_that_makes_a_file() -> None:
-    codes = [each.text for each in chapter_blocks(find_chapter("run")) if isinstance(each, CodeBlock)]
+    codes = [each.text for each in filled_blocks(find_chapter("run")) if isinstance(each, CodeBlock)]
     assert codes[-1] == schema_script(max(SCHEMAS)).strip()
 
 
 QUERIES = [
     each.text
-    for each in chapter_blocks(find_chapter("run"))
+    for each in filled_blocks(find_chapter("run"))
     if isinstance(each, CodeBlock) and each.text.startswith("SELECT")
 ]
 MAY_BE_EMPTY = ("FROM mark",)
@@ -260,6 +261,7 @@ def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
         base, *rest = path.relative_to(tmp_path).parts
         told = Path("~", usual[base], *rest)
         assert any(told == each or each in told.parents for each in named), told
+    assert f"`{SHARED_LOCK}`" in flowing("removing")
 
 
 def test_every_way_in_that_the_readme_tells_has_its_way_out() -> None:

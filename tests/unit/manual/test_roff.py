@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from app.manual.chapters import CHAPTERS, chapter_blocks
+from app.cli.arguments.chapters import filled_blocks
+from app.manual.chapters import CHAPTERS
 from app.manual.markdown import read_markdown
 from app.manual.roff import ManualPage, manual_page, roff_text
 
@@ -37,7 +38,7 @@ def test_a_text_is_never_a_request_or_an_escape() -> None:
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.id)
 def test_groff_has_nothing_to_say_of_any_chapter(chapter: object) -> None:
     (found,) = (each for each in CHAPTERS if each == chapter)
-    page = manual_page(found.page or PAGE, "2026-01-01", chapter_blocks(found))
+    page = manual_page(found.page or PAGE, "2026-01-01", filled_blocks(found))
     argv = ["groff", "-man", "-ww", "-Kutf8", "-Tutf8", "-z"]
     told = subprocess.run(argv, input=page, capture_output=True, text=True, check=True)
     assert told.stderr == ""

@@ -207,6 +207,18 @@ def test_the_package_brings_the_completion_of_every_shell(packages: dict[str, Pa
         assert (share / places[shell]).read_text() == "\n".join(lines(build_parser())) + "\n"
 
 
+def test_the_command_of_the_readme_installs_all_that_the_program_recommends() -> None:
+    told = re.search(
+        r"apt install --no-install-recommends \./dist/\*\.deb (.*)", (PROJECT / "README.md").read_text()
+    )
+    assert told is not None
+    recommended = re.search(r"^Recommends: (.*)$", (DEBIAN / "pgfooting.control").read_text(), re.MULTILINE)
+    assert recommended is not None
+    of_helper = (DEBIAN / "pgfooting-helper.control").read_text()
+    brought = {"pgfooting-helper", *told[1].split()}
+    assert {name for name in recommended[1].split(", ") if f" {name}," not in of_helper} == brought
+
+
 def test_the_bounds_of_the_package_are_those_of_pyproject() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["window"]]

@@ -204,16 +204,42 @@ def test_without_python_help_tells_what_the_script_does(scripts: Scripts, start:
     assert scripts.run([str(start), "--version"]).stdout == "pgfooting 9.9\n"
 
 
+def use_of_system(scripts: Scripts, start: Path, *words: str) -> str:
+    """Return what of the system packaging/run asks for: that of the window, or the engine alone."""
+    code = start.read_text().replace('main "$@"', 'use_of_system "$@"')
+    probe = start.with_name("probe")
+    probe.write_text(code)
+    return scripts.run(["bash", str(probe), *words]).stdout
+
+
 def test_commands_that_need_no_window_are_those_of_the_command_line(scripts: Scripts, start: Path) -> None:
-    """A new command stands in packaging/run, too, or its user gets Qt."""
+    """A new command of the window stands in packaging/run, too, or its user gets no Qt."""
     make_window(scripts)
     with_window = {"open", "replay", "report"}
     for name in build_parser().commands:
-        code = start.read_text().replace('main "$@"', f"use_of_system {name}")
-        probe = start.with_name("probe")
-        probe.write_text(code)
-        told = scripts.run(["bash", str(probe)]).stdout
+        told = use_of_system(scripts, start, name)
         assert told == ("window" if name in with_window else "engine"), name
+
+
+@pytest.mark.parametrize(
+    ("words", "use"),
+    [
+        ((), "window"),
+        (("a run.footing",), "window"),
+        (("ab12",), "window"),
+        (("/",), "window"),
+        (("export", "ab12", "-o", "a.png"), "window"),
+        (("recipe",), "engine"),
+        (("frobnicate",), "engine"),
+        (("quick",), "engine"),
+        (("--jsn",), "engine"),
+    ],
+)
+def test_nothing_is_fetched_for_a_window_because_of_a_word_that_is_mistyped(
+    scripts: Scripts, start: Path, words: tuple[str, ...], use: str
+) -> None:
+    make_window(scripts)
+    assert use_of_system(scripts, start, *words) == use
 
 
 def test_headless_fetches_no_qt_and_what_follows_uses_the_window_s(scripts: Scripts, start: Path) -> None:

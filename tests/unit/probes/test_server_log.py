@@ -119,9 +119,10 @@ def test_a_statement_that_looks_like_a_log_line_stays_a_statement() -> None:
     assert [event.kind for event in events] == [ServerEventKind.ERROR, ServerEventKind.CHECKPOINT_START]
 
 
-def test_what_a_waiting_client_provokes_at_the_start_is_no_event() -> None:
+@pytest.mark.parametrize("message", ["the database system is starting up", "connection to client lost"])
+def test_what_own_clients_provoke_at_the_start_and_when_they_are_called_off_is_no_event(message: str) -> None:
     reader = RecordReader()
-    reader.feed(["1795172012.527 [13013] FATAL:  the database system is starting up"])
+    reader.feed([f"1795172012.527 [13013] FATAL:  {message}"])
     assert reader.flush() == []
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.domain.metrics import METRICS
+from app.domain.metrics import METRICS, SESSION_GROUPS
 from app.probes.base.probe import ProbeContext, ServerSources
-from app.probes.sources.wait_events import GROUPS, ActivityRow, WaitEventsProbe, group_of, samples_of
+from app.probes.sources.wait_events import ActivityRow, WaitEventsProbe, group_of, samples_of
 from tests.unit.probes.fakes import values
 
 
@@ -64,8 +64,8 @@ def test_every_session_counts_once_and_waiting_ones_by_their_event_too() -> None
         (None, None, None, 1),
     ]
     found = values(samples_of(rows))
-    assert found["sessions.clients"] == 17 == sum(found[f"sessions.{group}"] for group in GROUPS)
-    assert {group: found[f"sessions.{group}"] for group in GROUPS if found[f"sessions.{group}"]} == {
+    assert found["sessions.clients"] == 17 == sum(found[f"sessions.{group}"] for group in SESSION_GROUPS)
+    assert {group: found[f"sessions.{group}"] for group in SESSION_GROUPS if found[f"sessions.{group}"]} == {
         "running": 4,
         "for_client": 3,
         "for_wal": 5,
@@ -80,7 +80,7 @@ def test_every_session_counts_once_and_waiting_ones_by_their_event_too() -> None
 
 
 def test_without_sessions_every_group_is_empty_and_known() -> None:
-    assert values(samples_of([])) == {f"sessions.{name}": 0 for name in ("clients", *GROUPS)}
+    assert values(samples_of([])) == {f"sessions.{name}": 0 for name in ("clients", *SESSION_GROUPS)}
 
 
 def test_without_a_server_nothing_is_read() -> None:

@@ -92,7 +92,7 @@ class Line:
         if np.isinf(self.gap):
             inside = shown.t_s[0] <= t_s <= shown.t_s[-1]
             return float(np.interp(t_s, shown.t_s, shown.values)) if inside else None
-        place = int(np.searchsorted(shown.t_s, t_s))  # a value describes the interval that ends at its time
+        place = int(shown.t_s.searchsorted(t_s))  # a value describes the interval that ends at its time
         place = min(place, len(shown.t_s) - 1)
         if abs(float(shown.t_s[place]) - t_s) > self.gap:
             return None

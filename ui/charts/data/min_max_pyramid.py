@@ -26,7 +26,7 @@ class Pyramid:
         drawn: what it was drawn with and as what, kept for the next time by whoever draws it.
     """
 
-    __slots__ = ("_extremes", "_levels", "drawn", "t_s", "values")
+    __slots__ = ("_asked", "_extremes", "_levels", "drawn", "t_s", "values")
 
     def __init__(self, t_s: Array, values: Array) -> None:
         self.t_s = t_s
@@ -34,6 +34,7 @@ class Pyramid:
         self.drawn: tuple[object, object] | None = None
         self._levels: list[tuple[Coarse, Coarse]] = []
         self._extremes: tuple[float, float] | None = None
+        self._asked: tuple[float, float, tuple[float, float] | None] | None = None
 
     @property
     def extremes(self) -> tuple[float, float] | None:
@@ -43,9 +44,17 @@ class Pyramid:
         return self._extremes
 
     def extremes_in(self, start_s: float, end_s: float) -> tuple[float, float] | None:
-        """Lowest and highest value between two times, None where there is none."""
-        first = int(np.searchsorted(self.t_s, start_s))
-        end = int(np.searchsorted(self.t_s, end_s, side="right"))
+        """Lowest and highest value between two times, None where there is none.
+
+        The last answer is kept: each second of a live run asks all saved ones the same.
+        """
+        if self._asked is None or self._asked[:2] != (start_s, end_s):
+            self._asked = start_s, end_s, self._find_extremes(start_s, end_s)
+        return self._asked[2]
+
+    def _find_extremes(self, start_s: float, end_s: float) -> tuple[float, float] | None:
+        first = int(self.t_s.searchsorted(start_s))
+        end = int(self.t_s.searchsorted(end_s, side="right"))
         if (first, end) == (0, len(self.t_s)):
             return self.extremes
         values = self.values[first:end]
@@ -53,7 +62,7 @@ class Pyramid:
 
     def after(self, t_s: float) -> tuple[Array, Array]:
         """Return (t_s, values) later than a time, with the last one before it."""
-        first = max(0, int(np.searchsorted(self.t_s, t_s, side="right")) - 1)
+        first = max(0, int(self.t_s.searchsorted(t_s, side="right")) - 1)
         return self.t_s[first:], self.values[first:]
 
     def reduced(self, start_s: float, end_s: float, columns: int) -> tuple[Array, Array]:
@@ -62,8 +71,8 @@ class Pyramid:
         Where a column holds several seconds their minimum and maximum stand for them. One point beyond either
         edge is included, so that the line reaches it.
         """
-        first = max(0, int(np.searchsorted(self.t_s, start_s)) - 1)
-        end = min(len(self.t_s), int(np.searchsorted(self.t_s, end_s, side="right")) + 1)
+        first = max(0, int(self.t_s.searchsorted(start_s)) - 1)
+        end = min(len(self.t_s), int(self.t_s.searchsorted(end_s, side="right")) + 1)
         count = end - first
         if count <= _PER_COLUMN * columns or end_s <= start_s:
             return self.t_s[first:end], self.values[first:end]

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 from PySide6.QtWidgets import QGraphicsWidget, QStyleOptionGraphicsItem, QWidget
@@ -175,7 +174,7 @@ class LineLabels(QGraphicsWidget):
 def end_height(line: Line, frame: Frame) -> float | None:
     """Return how far from the top a line ends, in pixels; None where nothing of it is shown."""
     t_s, values = line.main.t_s, line.main.values
-    last = int(np.searchsorted(t_s, frame.end_s, side="right")) - 1
+    last = int(t_s.searchsorted(frame.end_s, side="right")) - 1
     if last < 0 or float(t_s[last]) < frame.start_s:
         return None
     return min(max(0.0, float(frame.y(float(values[last])))), float(frame.height))

@@ -198,9 +198,12 @@ def _paint_marks(
         return
     apart = _MARKS_APART * unit
     first = apart * ((line.mark * 0.37) % 1.0)
+    if after_s is not None:
+        first += apart * max(0.0, np.ceil((float(frame.x(after_s)) - first) / apart))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
     ground = QColor("#ffffff") if line.colour.lightness() < 128 else QColor("#000000")
-    for x in np.arange(first, frame.width, apart).tolist():
+    end = min(float(frame.width), float(frame.x(float(line.main.t_s[-1]))) + apart)
+    for x in np.arange(first, end, apart).tolist():
         t_s = frame.start_s + x / frame.width * (frame.end_s - frame.start_s)
         value = line.read(t_s) if after_s is None or t_s > after_s else None
         if value is not None:

@@ -29,8 +29,9 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.cli.arguments.chapters import filled_text
 from app.domain.text import tr
-from app.manual.chapters import CHAPTERS, chapter_text, chapter_title
+from app.manual.chapters import CHAPTERS, chapter_title
 from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.tab_order import go_as_read
@@ -118,7 +119,7 @@ class ManualWindow(QDialog):
             return
         here = self.chapters.currentRow()
         for row in (*range(here + 1, len(CHAPTERS)), *range(here + 1)):
-            if sought.casefold() in chapter_text(CHAPTERS[row]).casefold():
+            if sought.casefold() in filled_text(CHAPTERS[row]).casefold():
                 self.chapters.setCurrentRow(row)
                 self.text.moveCursor(QTextCursor.MoveOperation.Start)
                 if self.text.find(sought):
@@ -133,7 +134,7 @@ class ManualWindow(QDialog):
     def _write(self) -> None:
         document = self.text.document()
         document.setDefaultFont(self.text.font())
-        self.text.setMarkdown(chapter_text(CHAPTERS[self.chapters.currentRow()]))
+        self.text.setMarkdown(filled_text(CHAPTERS[self.chapters.currentRow()]))
         document.setDocumentMargin(MEDIUM)
         for frame in document.rootFrame().childFrames():
             if isinstance(frame, QTextTable):

@@ -237,6 +237,12 @@ HELP_TEXTS: Final = {
             "then the difference has one reason. Runs are interleaved."
         )
     ),
+    "reference": Help(
+        tr(
+            "Adds a server that stays as it is. What else changed between two campaigns, a kernel, a machine "
+            "that others use, is told by it and taken out of their difference."
+        )
+    ),
     "making": Help(
         tr(
             "The commands that will make this, from the same builders that execute them. The review "

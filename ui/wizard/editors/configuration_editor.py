@@ -22,6 +22,7 @@ from ui.widgets.texts import ErrorText
 from ui.widgets.tips import show_tip
 from ui.wizard.base.page import belongs
 from ui.wizard.editors.made_editor import MadeEditor
+from ui.wizard.editors.server_fields import CONNECTION, ROOM, SSH, ServerFields
 
 _PLACES: Final = {
     Place.FOLDER: tr("The folder of the first page"),
@@ -35,9 +36,10 @@ _PLACES: Final = {
 _EXAMPLES: Final = {
     Place.OTHER_FOLDER: "/srv/bench",
     Place.OTHER_MEMORY: "4 GiB",
-    Place.OTHER_SERVER: "host=db.example user=bench",
 }
-"""Places of a configuration's own, with what could be typed."""
+"""Places of a configuration's own that one line says, with what could be typed."""
+_ATTRIBUTES: Final = {CONNECTION: "text", ROOM: "room", SSH: "ssh"}
+"""Where a configuration keeps what is said of a server of its own."""
 _FIRST_CHANGE: Final = "workload.clients"
 
 
@@ -85,6 +87,7 @@ class ConfigurationEditor(QWidget):
         self.place_text = line_edit()
         self.place_text.setAccessibleName(tr("Folder or size"))
         self.place_text.setProperty(HELP, "configuration.place")
+        self.server = ServerFields(theme, tr("Connection:"), tr("Room for it:"), tr("Its machine, by ssh:"))
         self.settings = text_box(theme, "synchronous_commit = off", 3)
         self.changes = _ChangesEditor()
         self.made = MadeEditor(draft, theme)
@@ -98,6 +101,7 @@ class ConfigurationEditor(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SMALL)
         layout.addWidget(Columns((self._name, self._place), 34))
+        layout.addWidget(self.server)
         layout.addWidget(self.made)
         layout.addWidget(self._settings)
         layout.addWidget(self.changes)
@@ -105,6 +109,7 @@ class ConfigurationEditor(QWidget):
         self.name.textEdited.connect(self._on_name)
         self.place.currentIndexChanged.connect(self._on_place)
         self.place_text.textEdited.connect(self._on_place_text)
+        self.server.edited.connect(self._on_server)
         self.settings.textChanged.connect(self._on_settings)
         self.made.edited.connect(self.edited)
         self.changes.edited.connect(self.edited)
@@ -117,6 +122,7 @@ class ConfigurationEditor(QWidget):
             self.name.setText(configuration.name)
         self.place.setCurrentIndex(self.place.findData(configuration.place))
         self.place_text.setText(configuration.text)
+        self.server.show_texts(*(getattr(configuration, name) for name in _ATTRIBUTES.values()))
         if self.settings.toPlainText() != configuration.settings:
             self.settings.setPlainText(configuration.settings)
         self.changes.show_changes(configuration.changes)
@@ -129,7 +135,10 @@ class ConfigurationEditor(QWidget):
     def show_problems(self, problems: Sequence[Problem], path: str) -> None:
         """Show what is wrong with this one beside its field."""
         rest = list(problems)
+        keys = {ROOM: ROOM, SSH: SSH, CONNECTION: "target.server"}  # where it is missing, that is told there
+        on_server = [(self.server.fields[key], f"{path}.{of}") for key, of in keys.items()]
         for field, key in (
+            *(on_server if not self.server.isHidden() else ()),
             (self._name, f"{path}.name"),
             (self._place, f"{path}.target"),
             (self._settings, f"{path}.postgresql.settings"),
@@ -143,6 +152,7 @@ class ConfigurationEditor(QWidget):
         own = _EXAMPLES.get(self.place.currentData())
         self.place_text.setVisible(own is not None)
         self.place_text.setPlaceholderText(own or "")
+        self.server.setVisible(self.place.currentData() == Place.OTHER_SERVER)
 
     def _show_made(self) -> None:
         each = self._configuration
@@ -166,6 +176,11 @@ class ConfigurationEditor(QWidget):
     def _on_place_text(self, text: str) -> None:
         if self._configuration is not None:
             self._configuration.text = text
+            self.edited.emit()
+
+    def _on_server(self, key: str, text: str) -> None:
+        if self._configuration is not None:
+            setattr(self._configuration, _ATTRIBUTES[key], text)
             self.edited.emit()
 
     def _on_settings(self) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QMenu,
+    QScrollArea,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -29,6 +30,7 @@ from app.draft.matrix.cells import cell_rows, tick_cell, total_sentences
 from app.draft.matrix.offers import DimensionRow, dimension_rows
 from app.draft.matrix.reading import FIELD
 from app.draft.matrix.ticking import CLIENTS, set_values, sweep_clients, tick, typed_values
+from app.draft.reference import add_reference, has_reference, reference_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP, Field, line_edit, push_button
 from ui.widgets.formatting import tooltip
@@ -54,6 +56,8 @@ class MorePage(Page):
         self.list = self._make_list()
         self.copy = push_button(tr("C&opy"), "list")
         self.remove = push_button(tr("Remo&ve"), "list")
+        self.reference = push_button(tr("&Add a reference"), "reference")
+        self.about_reference = Text(theme, reference_words(), role="muted")
         self.compare = push_button(tr("Compare &with"), "compare")
         self.menu = QMenu(self.compare)
         self.menu.setToolTipsVisible(True)
@@ -88,6 +92,7 @@ class MorePage(Page):
         buttons.setSpacing(SMALL)
         buttons.addWidget(self.copy)
         buttons.addWidget(self.compare)
+        buttons.addWidget(self.reference)
         buttons.addWidget(self.remove)
         buttons.addStretch(1)
         top_layout.addWidget(self.list, 1)
@@ -96,13 +101,18 @@ class MorePage(Page):
         self.origin = Text(theme, sentence, role="muted")
         for widget in (ticking, self.dimensions, self.cells, Rule(theme), one_by_one, intro, top):
             self.layout_.addWidget(widget)
-        for widget in (self.heading, self.origin, self.editor, self.fields["name"]):
+        below = (self.about_reference, self.heading, self.origin, self.editor, self.fields["name"])
+        for widget in below:
             self.layout_.addWidget(widget)
         self.layout_.addStretch(1)
+        self._connect()
+
+    def _connect(self) -> None:
         self.list.currentCellChanged.connect(self._on_row)
         self.menu.aboutToShow.connect(self._fill_menu)
         self.copy.clicked.connect(self._copy)
         self.remove.clicked.connect(self._remove)
+        self.reference.clicked.connect(self._add_reference)
         self.name.textEdited.connect(self._on_name)
         self.editor.edited.connect(self.tell)
         self.dimensions.ticked.connect(self._on_ticked)
@@ -171,6 +181,7 @@ class MorePage(Page):
         self.name.setPlaceholderText(self.draft.automatic_name())
         self.remove.setEnabled(self.list.rowCount() > 1)
         self._show_compare()
+        self._show_reference()
         super().refresh()
 
     @override
@@ -286,6 +297,29 @@ class MorePage(Page):
         chosen = self._chosen()
         self.compare.setVisible(bool(self.draft.parts.on_disks()))
         self.compare.setEnabled(chosen is not None and chosen.place is Place.DISKS)
+
+    def _show_reference(self) -> None:
+        """Offer a reference beside servers that already run."""
+        parts = self.draft.parts
+        for widget in (self.reference, self.about_reference):
+            widget.setVisible(bool(parts.on_servers()))
+        self.reference.setEnabled(not has_reference(parts))
+
+    def _add_reference(self) -> None:
+        made = add_reference(self.draft.parts)
+        self._show_rows()
+        self.list.setCurrentCell(self.draft.parts.chosen().index(made), 0)
+        self._show_chosen()
+        self.tell()
+        self._go_to(self.editor.server.connection)
+
+    def _go_to(self, field: QWidget) -> None:
+        """Put the cursor into a field and bring it into sight, once it has its place."""
+        field.setFocus()
+        viewport = self.parentWidget()
+        area = viewport.parentWidget() if viewport is not None else None
+        if isinstance(area, QScrollArea):
+            QTimer.singleShot(0, partial(area.ensureWidgetVisible, field))
 
     def _fill_menu(self) -> None:
         self.menu.clear()

@@ -16,12 +16,10 @@ from ui.widgets.fields import Choice, Field, line_edit, push_button
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
 from ui.wizard.editors.recipe_chooser import RecipeChooser
+from ui.wizard.editors.server_fields import ServerFields
 
 _PATH = "target.folder.path"
 _MEMORY = "target.memory.size"
-_CONNECTION = "target.server.connection"
-_ROOM = "target.server.room"
-_SSH = "target.server.ssh"
 
 
 class WherePage(Page):
@@ -39,15 +37,14 @@ class WherePage(Page):
         self.memory = QCheckBox(tr("&Memory"))
         self.memory_size = line_edit(tr("as much as the data needs"))
         self.server = QCheckBox(tr("An &existing server: PostgreSQL that already runs, wherever"))
-        self.connection = line_edit("host=db.example user=bench")
-        self.room = line_edit(tr("nobody knows"))
-        self.ssh = line_edit(tr("not asked"))
+        self.server_fields = ServerFields(
+            theme, tr("&Connection:"), tr("&Room for it:"), tr("Its machine, b&y ssh:")
+        )
+        self.connection = self.server_fields.connection
         self.fields = {
             _PATH: Field(theme, tr("F&older:"), self.path, _PATH, beside=(self.choose,)),
             _MEMORY: Field(theme, tr("&At most:"), self.memory_size, _MEMORY),
-            _CONNECTION: Field(theme, tr("&Connection:"), self.connection, _CONNECTION),
-            _ROOM: Field(theme, tr("&Room for it:"), self.room, _ROOM),
-            _SSH: Field(theme, tr("Its machine, b&y ssh:"), self.ssh, _SSH),
+            **self.server_fields.fields,
         }
         self.disks = QCheckBox(tr("&Spare disks: arrays and filesystems made anew"))
         self._disks = Choice(
@@ -78,7 +75,7 @@ class WherePage(Page):
                 "found there is shown before the start, and its name is to be typed."
             ),
             "server",
-            (self.fields[_CONNECTION], self.fields[_ROOM], self.fields[_SSH]),
+            (self.server_fields,),
         )
         self.recipes = RecipeChooser(draft, theme)
         hint = Text(theme, tr("What is ticked is compared."), role="muted")
@@ -93,9 +90,7 @@ class WherePage(Page):
         self.memory.toggled.connect(lambda ticked: self._tick(Place.MEMORY, ticked=ticked))
         self.disks.toggled.connect(lambda ticked: self._tick(Place.DISKS, ticked=ticked))
         self.server.toggled.connect(lambda ticked: self._tick(Place.SERVER, ticked=ticked))
-        self.connection.textEdited.connect(lambda text: self._on_text(_CONNECTION, text))
-        self.room.textEdited.connect(lambda text: self._on_text(_ROOM, text))
-        self.ssh.textEdited.connect(lambda text: self._on_text(_SSH, text))
+        self.server_fields.edited.connect(self._on_text)
         self.path.textEdited.connect(self._on_path)
         self.memory_size.textEdited.connect(self._on_memory)
         self.choose.clicked.connect(self._choose_folder)
@@ -109,9 +104,7 @@ class WherePage(Page):
         self._show_ticks()
         _set(self.path, self.draft.parts.values["target.folder.path"])
         _set(self.memory_size, self.draft.parts.values["target.memory.size"])
-        _set(self.connection, self.draft.parts.values[_CONNECTION])
-        _set(self.room, self.draft.parts.values[_ROOM])
-        _set(self.ssh, self.draft.parts.values[_SSH])
+        self.server_fields.show_texts(*(self.draft.parts.values[key] for key in self.server_fields.fields))
 
     @override
     def refresh(self) -> None:
@@ -128,8 +121,8 @@ class WherePage(Page):
             choice.set_state(self._state(place, ticked=ticked))
         self._show_disks()
         on_server = self.draft.configuration_of(Place.SERVER).chosen
-        for key in (_CONNECTION, _ROOM, _SSH):
-            self.fields[key].setEnabled(on_server)
+        for field in self.server_fields.fields.values():
+            field.setEnabled(on_server)
         self._server.set_state(tr("It is looked at on the last page.") if on_server else "")
         super().refresh()
 

@@ -1,0 +1,65 @@
+"""The chapter of the commands says what the help says: every command, what it takes, the exit status."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from app.cli.arguments.chapters import filled_blocks
+from app.cli.arguments.declared import build_parser
+from app.cli.arguments.told import told_commands
+from app.manual.chapters import find_chapter
+from app.manual.markdown import Heading, ListItem, ManualBlock, Paragraph, words_of
+
+PARSER = build_parser()
+
+
+def told_under(heading: str) -> list[str]:
+    """Return the texts between a heading and the next one."""
+    found: list[str] = []
+    here = False
+    for each in filled_blocks(find_chapter("commands")):
+        assert isinstance(each, Heading | ListItem | Paragraph)
+        text = words_of(each.spans)
+        if isinstance(each, Heading):
+            here = text == heading
+        elif here:
+            found.append(text)
+    return found
+
+
+def headings(blocks: tuple[ManualBlock, ...]) -> list[str]:
+    return [words_of(each.spans) for each in blocks if isinstance(each, Heading)]
+
+
+def test_every_command_has_a_heading_in_the_order_of_the_help() -> None:
+    told = [f"pgfooting {name}" for name in PARSER.commands]
+    found = headings(filled_blocks(find_chapter("commands")))
+    assert [each for each in found if each.startswith("pgfooting ")] == told
+
+
+@pytest.mark.parametrize("command", [each.name for each in told_commands(PARSER)])
+def test_a_command_is_told_with_everything_that_it_takes_and_with_nothing_that_the_help_hides(
+    command: str,
+) -> None:
+    parser = PARSER.commands[command]
+    told = "\n".join(told_under(f"pgfooting {command}"))
+    for action in parser._actions:
+        names = action.option_strings or [str(action.metavar)]
+        assert (names[-1] in told) is (action.help != argparse.SUPPRESS and action.dest != "help"), names
+        if action.help not in {None, argparse.SUPPRESS} and action.dest != "help":
+            words = (action.help or "") % {"default": action.default}
+            assert " ".join(words.replace("`", "").split()) in told
+    for text in (parser.description, parser.epilog):
+        assert " ".join((text or "").replace("`", "").split()) in told
+
+
+def test_the_chapter_ends_with_the_exit_status_as_the_help_tells_it() -> None:
+    (told,) = told_under("Exit status and environment")
+    assert told == " ".join((PARSER.epilog or "").split())
+
+
+def test_what_holds_for_all_is_told_before_them() -> None:
+    told = told_under("Before every command")
+    assert [each.partition(":")[0] for each in told] == ["-h, --help", "--version", "--temp"]
