@@ -100,9 +100,9 @@ class Looks:
         found = (cut_texts() | markup_for_screen_readers() | foreign) - self._seen
         self._seen |= found
         self.wrong |= {f"{name}: {each}" for each in found}
-        for each in window.window().findChildren(OptionEditor):
-            if each.word.layoutDirection() is Qt.LayoutDirection.RightToLeft:
-                self.wrong.add(f"{name}: {each.word.text()} is mirrored")
+        for editor in window.window().findChildren(OptionEditor):
+            if editor.word.layoutDirection() is Qt.LayoutDirection.RightToLeft:
+                self.wrong.add(f"{name}: {editor.word.text()} is mirrored")
         for each in window.window().findChildren(QWidget):
             is_left = each.layoutDirection() is Qt.LayoutDirection.LeftToRight
             if isinstance(each, ALWAYS_FROM_LEFT) and not is_left:

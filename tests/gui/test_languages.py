@@ -45,13 +45,13 @@ def test_reports_say_that_they_are_german_and_write_numbers_so(tmp_path: Path) -
     runs = write_cases(tmp_path, cases_of("three"))
     environment = os.environ | {"LANGUAGE": "de", "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}
     for name in ("out.pdf", "out.html"):
-        argv = (sys.executable, "-P", "-m", "ui.report", "--output", tmp_path / name, "--", *runs)
-        subprocess.run(argv, cwd=TOP, env=environment, check=True)
+        argv = (sys.executable, "-P", "-m", "ui.report", "--output", str(tmp_path / name), "--")
+        subprocess.run([*argv, *map(str, runs)], cwd=TOP, env=environment, check=True)
     paper = PdfReader(tmp_path / "out.pdf")
     printed = " ".join(" ".join(page.extract_text().split()) for page in paper.pages)
     page = (tmp_path / "out.html").read_text()
     shown = page.partition("</style>")[2]
-    assert paper.root_object["/Lang"] == "de"
+    assert str(paper.root_object["/Lang"]) == "de"
     assert '<html lang="de">' in page
     assert f"Seite 1 von {len(paper.pages)}" in printed
     for words in (printed, shown):
