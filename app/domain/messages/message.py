@@ -8,13 +8,14 @@ said, the text of a command, an error of the kernel) is a plain `str` and crosse
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from app.domain.messages.spare import SPARE
 from app.domain.messages.storage import STORAGE
-from app.domain.text import tr
+from app.domain.text import number_text, tr
 
 SENTENCES: Final[Mapping[str, str]] = {**STORAGE, **SPARE}
 """Every sentence by its code, with the names of its values."""
@@ -30,6 +31,8 @@ Values are texts, whole numbers, fractions, messages, or arrays of messages.
 """
 _MOST_DEPTH: Final = 6
 """Messages within messages; D-Bus has at most 64 containers within each other, of which one takes four."""
+_SIZE: Final = re.compile(r"(?P<number>\d+(?:\.(?P<fraction>\d+))?) (?P<unit>(?:[KMGT]i)?B)")
+"""As `app.domain.units.format_size` writes them."""
 _MOST_INTEGER: Final = 2**63 - 1
 
 Value = str | int | float | tuple[str, ...]
@@ -193,12 +196,21 @@ def _restored(code: str, values: Mapping[str, Value]) -> str:
     if code == TEXT:
         return str(values.get(TEXT, ""))
     try:
-        return Message(code, values)
+        return Message(code, {name: _as_read(each) for name, each in values.items()})
     except (KeyError, IndexError, ValueError, TypeError, AttributeError):
         told = ", ".join(f"{name}: {each}" for name, each in values.items() if not isinstance(each, tuple))
         return tr("“{code}” ({values}), a message of another version of pgFooting").format(
             code=code, values=told
         )
+
+
+def _as_read(value: Value) -> Value:
+    """Return a value with the size in it written as the reader's language does; root writes it in English."""
+    size = _SIZE.fullmatch(value) if isinstance(value, str) and not isinstance(value, Message) else None
+    if size is None:
+        return value
+    digits = len(size["fraction"] or "")
+    return f"{number_text(float(size['number']), f'.{digits}f')} {size['unit']}"
 
 
 # --- in the journal

@@ -24,6 +24,7 @@ from app.domain.disk import (
     unreleased_to_wire,
 )
 from app.domain.errors import CancelledError, FootingError, RefusedError, StorageError, restore_error
+from app.domain.messages import message
 from app.domain.messages.message import (
     MESSAGE,
     SENTENCES,
@@ -39,7 +40,9 @@ from app.domain.messages.message import (
 )
 from app.domain.messages.spare import SPARE
 from app.domain.messages.storage import STORAGE
+from app.domain.number_format import NUMBER_FORMATS
 from app.domain.step_progress import Operation, StepProgress, progress_from_wire, progress_to_wire
+from app.domain.units import GIB, format_size
 
 APP = Path(__file__).parents[3] / "app"
 
@@ -246,3 +249,15 @@ def test_a_job_is_the_same_at_the_other_end(operation: Operation) -> None:
     for job in (StepProgress(operation, 1, 2, "mkfs"), StepProgress(operation, 2, 2, said, 0.0, 12.5)):
         wire = variant_of(glib, f"(suu{MESSAGE}dd)", progress_to_wire(job)).unpack()
         assert progress_from_wire(wire) == job
+
+
+def test_sizes_that_root_tells_are_written_as_the_reader_writes_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = say("size-at-least", size=format_size(1.46 * GIB), minimum=format_size(16 * GIB))
+    kept = message_to_json(told)
+    assert message_from_json(kept) == told == "1.46 GiB, at least 16 GiB"
+    monkeypatch.setattr(message, "number_text", NUMBER_FORMATS["de"].write)
+    assert message_from_json(kept) == "1,46 GiB, at least 16 GiB"
+    named = message_to_json(say("size-at-least", size="3.5 GiB of sda", minimum="v1.46"))
+    assert message_from_json(named) == "3.5 GiB of sda, at least v1.46", "names are as they are"
