@@ -39,6 +39,7 @@ def start_server(
     *,
     hba: str = _TRUST,
     settings: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     port: int = 0,
 ) -> tuple[subprocess.Popen[bytes], int]:
     """Start a server on a port of the loopback interface; another one where somebody takes it meanwhile."""
@@ -57,6 +58,7 @@ def start_server(
             (installation.program("postgres"), "-D", str(data), *words),
             account=account,
             death_signal=signal.SIGQUIT,
+            env=environment,
         )
         deadline_s = time.monotonic() + PATIENCE_S
         while process.poll() is None and time.monotonic() < deadline_s:
@@ -79,6 +81,7 @@ class Elsewhere:
     account: Account
     data: Path
     settings: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
     hba: str = _HBA
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
@@ -91,6 +94,7 @@ class Elsewhere:
             self.data,
             hba=self.hba,
             settings=self.settings,
+            environment=self.environment,
             port=self.port,
         )
 

@@ -16,11 +16,42 @@ _RIGHTS: Final = re.compile(
 )
 """What the server says of a statement for which a role has no rights (13 to 18)."""
 
-_FULL: Final = re.compile(
-    r"\b(?:ERROR|FATAL|PANIC):\s+(?P<text>.*(?:No space left on device|wrote only \d+ of \d+ bytes).*)"
+_NO_ROOM: Final = (
+    "No space left on device",
+    "Na zařízení není volné místo",
+    "Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
+    "No queda espacio en el dispositivo",
+    "Aucun espace disponible sur le périphérique",
+    "Tidak ruang lagi diperangkat",
+    "Spazio esaurito sul device",
+    "デバイスに空き領域がありません",
+    "장치에 남은 공간이 없음",
+    "Brak miejsca na urządzeniu",
+    "Não há espaço disponível no dispositivo",
+    "На устройстве не осталось свободного места",  # noqa: RUF001 - as glibc has it
+    "Enheten är full",
+    "Aygıt üzerinde boş yer yok",  # noqa: RUF001 - as glibc has it
+    "Недостатньо місця на пристрої",
+    "设备上没有空间",
+    "裝置上已無多餘空間",
 )
-"""ENOSPC, and what fits in before it, as the server tells its clients (md.c, fd.c, xlog.c of 13 to 18); where
-it speaks another language only pgbench's words remain."""
+"""ENOSPC in words of glibc 2.36, in the languages that servers of 13 to 18 speak."""
+
+
+def _whatever_the_encoding(words: str) -> str:
+    """Return a pattern for words in which a server whose locale is C has a "?" for what is no ASCII."""
+    if sum(map(str.isascii, words)) < len(words) / 2:
+        return re.escape(words)
+    return "".join(re.escape(letter) if letter.isascii() else ".{1,2}" for letter in words)
+
+
+_FULL: Final = re.compile(
+    rf"(?:\b(?:ERROR|FATAL|PANIC):\s+|(?:^|\s)[^\s:]+:  )"
+    rf"(?P<text>.*(?:{'|'.join(map(_whatever_the_encoding, _NO_ROOM))}|wrote only \d+ of \d+ bytes).*)",
+    re.MULTILINE,
+)
+"""ENOSPC, and what fits in before it, as the server tells its clients (md.c, fd.c, xlog.c of 13 to 18).
+Behind its translated ERROR, FATAL or PANIC libpq puts two blanks (fe-protocol3.c, pqBuildErrorMessage3)."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,18 +80,20 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
     return PgbenchError(tr("pgbench failed: {reason}").format(reason=reason), hint=_hint(reason))
 
 
-def full_disk(stderr: str) -> TargetLostError | None:
+def full_disk(stderr: str, told: str = "") -> TargetLostError | None:
     """Return the error for a server without room, where it said so to pgbench; None where it did not.
 
     Args:
         stderr: what pgbench printed. While loading the reason stands above its last line, which has none.
+        told: why the server takes nothing more, as it was asked; empty where it was not, or takes more.
     """
     found = _FULL.search(stderr)
-    if found is None:
+    reason = found["text"].strip() if found is not None else told
+    if not reason:
         return None
     message = tr("The disk of the server is full: {reason}.")
     hint = tr("Make room there, or choose a smaller data set or a shorter run. {kept}")
-    return TargetLostError(message.format(reason=found["text"].strip()), hint=hint.format(kept=KEPT))
+    return TargetLostError(message.format(reason=reason), hint=hint.format(kept=KEPT))
 
 
 def _hint(reason: str) -> str:

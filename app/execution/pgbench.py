@@ -137,7 +137,9 @@ class PgbenchRuns:
         stderr = self._record_load(argv, child, started_s, name)
         if child.returncode:
             bounds.check_failed(stderr)
-            _tell_full_disk(stderr)
+            full = self._full_disk(stderr)
+            if full is not None:
+                raise full
             self.server.check_running(_GRACE_S)
             message = tr("pgbench could not load the data: {reason}")
             reason = self._words(stderr, self._workload) or tr("it ended with status {code}")
@@ -223,7 +225,7 @@ class PgbenchRuns:
 
     def _failure_of_pgbench(self, code: int, stderr: str, workload: Workload) -> FootingError:
         """Return the error for a pgbench that ended with another status than 0."""
-        full = full_disk(stderr)
+        full = self._full_disk(stderr)
         if full is not None:
             return full
         try:
@@ -234,6 +236,10 @@ class PgbenchRuns:
             return error
         reason = self._words(stderr, workload)
         return failure_of_pgbench(code, reason, was_killed=not self.recorder.client_aborted)
+
+    def _full_disk(self, stderr: str) -> FootingError | None:
+        """Return the error for a server without room; one whose words are not understood is asked."""
+        return full_disk(stderr) or full_disk("", self.server.no_room())
 
     def _words(self, stderr: str, workload: Workload) -> str:
         folder = self.place.folder.path
@@ -301,7 +307,7 @@ class PgbenchRuns:
             os.close(ended)
 
 
-def _tell_full_disk(stderr: str, error: BaseException | None = None) -> None:
+def _tell_full_disk(stderr: str, error: BaseException) -> None:
     """Do nothing where the server did not say to pgbench that its disk is full.
 
     Args:
@@ -311,6 +317,6 @@ def _tell_full_disk(stderr: str, error: BaseException | None = None) -> None:
     Raises:
         TargetLostError: it did.
     """
-    full = full_disk(stderr) if error is None or isinstance(error, ServerError) else None
+    full = full_disk(stderr) if isinstance(error, ServerError) else None
     if full is not None:
         raise full from error

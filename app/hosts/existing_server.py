@@ -53,6 +53,13 @@ _THREAD_BYTES: Final = 16 * MIB
 _LATE_S: Final = 600.0
 """How long a server may take for the transactions under way when the time of a phase is over."""
 
+_SPILL: Final = (
+    b"SET work_mem = '64kB'",
+    b"SET temp_tablespaces = ''",
+    b"SELECT pg_catalog.count(*) FROM pg_catalog.generate_series(1, 1000000)",
+)
+"""Takes 14 MB of a temporary file and no WAL: a server that has no room for WAL goes down."""
+
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -256,6 +263,18 @@ class ExistingServer:
 
     def log_text(self) -> str:
         """Return nothing: its log is not here."""
+        return ""
+
+    def no_room(self) -> str:
+        """Have it write what has no room in memory: its SQLSTATE is the same in every language."""
+        try:
+            with self.reached.connect(OWN_DATABASE) as connection:
+                for statement in _SPILL:
+                    connection.execute(statement)
+        except psycopg.errors.DiskFull as error:
+            return said(error)
+        except psycopg.Error:
+            return ""
         return ""
 
     def check_target(self) -> None:

@@ -239,6 +239,10 @@ class OwnServer:
         """Return the end of that log."""
         return "" if self._server is None else self._server.log_text()
 
+    def no_room(self) -> str:
+        """Return nothing: it speaks English, and its target is looked at every second."""
+        return ""
+
     def check_target(self) -> None:
         """Look at storage and private folder."""
         if self._folders is not None:

@@ -272,6 +272,12 @@ class ServerUnderTest(Protocol):
     def log_text(self) -> str:
         """Return the end of its log, to look for a crash; empty where that is not known."""
 
+    def no_room(self) -> str:
+        """Return why its disk takes nothing more now, in its own words; when pgbench has failed.
+
+        Empty where it takes more, where that is known otherwise, and where nobody can ask.
+        """
+
     def check_target(self) -> None:
         """Make sure that its storage and the folder of pgbench can go on; once a second.
 

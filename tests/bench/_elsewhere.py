@@ -1,16 +1,21 @@
-"""A server on a port of the loopback interface for benches, as one elsewhere is reached."""
+"""What benches of a server elsewhere share: a server on a loopback port, what arrived, options."""
 
 from __future__ import annotations
 
+import argparse
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from app.hosts.folders.account import server_account
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.server import Server
+from app.probes.sampling.sampler import Tick
 from tests.fix_existing import start_server
 from tests.fix_postgres import give
 
@@ -32,3 +37,36 @@ def server_elsewhere() -> Iterator[int]:
         finally:
             process.send_signal(signal.SIGQUIT)
             process.wait()
+
+
+MOST_BEHIND_S: Final = 2.0
+"""Charts of a server elsewhere are at most so far behind."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What arrived: how long after it was read there."""
+
+    behind_s: list[float] = field(default_factory=list)
+    series: set[str] = field(default_factory=set)
+    missed: int = 0
+
+    def tick(self, tick: Tick) -> None:
+        """Take what a sampler tells."""
+        now = time.monotonic()
+        self.missed += len(tick.missed_readings)
+        for reading in tick.delayed:
+            self.behind_s.append(now - reading.monotonic_s)
+            self.series |= {f"{sample.metric} {sample.instance}" for sample in reading.samples}
+
+    def most_behind_s(self, delay_ms: float) -> float:
+        """Return how far charts were behind, with a round trip of so many milliseconds."""
+        return max(self.behind_s, default=float("inf")) + delay_ms / 1000
+
+
+def seconds_and_delays(about: str | None) -> argparse.Namespace:
+    """Return the options of such a bench: ``seconds`` and the ``delay`` of each round in milliseconds."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--delay", type=float, nargs="+", default=[0.0, 5.0, 50.0], help="milliseconds")
+    return parser.parse_args()

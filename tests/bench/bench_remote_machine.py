@@ -9,86 +9,23 @@ the connection. Limits: 1 % of a core there, 2 s from reading the counters to th
 
 from __future__ import annotations
 
-import argparse
 import os
-import queue
-import socket
 import sys
 import tempfile
-import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from app.probes.base.probe import ProbeContext, ServerSources
 from app.probes.base.ssh import RemoteMachine
 from app.probes.remote.probe import RemoteMachineProbe
-from app.probes.sampling.sampler import Sampler, Tick
+from app.probes.sampling.sampler import Sampler
+from tests.bench._elsewhere import MOST_BEHIND_S, Seen, seconds_and_delays
+from tests.delaying_proxy import delaying_proxy
 from tests.fix_sshd import SshServer, make_server
 
 MOST_PERCENT: Final = 1.0
-MOST_BEHIND_S: Final = 2.0
 TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
-
-
-class SlowLine:
-    """A line on which everything takes half of a round trip."""
-
-    def __init__(self, port: int, round_trip_s: float) -> None:
-        self._to, self._way_s = port, round_trip_s / 2
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = int(self._listening.getsockname()[1])
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self._listening.accept()
-                far = socket.create_connection(("127.0.0.1", self._to))
-                for source, sink in ((near, far), (far, near)):
-                    parts: queue.Queue[tuple[float, bytes]] = queue.Queue()
-                    source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    threading.Thread(target=self._take, args=(source, parts), daemon=True).start()
-                    threading.Thread(target=self._give, args=(sink, parts), daemon=True).start()
-
-    def _take(self, source: socket.socket, parts: queue.Queue[tuple[float, bytes]]) -> None:
-        with suppress(OSError):
-            while True:
-                part = source.recv(65536)
-                parts.put((time.monotonic() + self._way_s, part))
-                if not part:
-                    return
-
-    def _give(self, sink: socket.socket, parts: queue.Queue[tuple[float, bytes]]) -> None:
-        with suppress(OSError):
-            while True:
-                due_s, part = parts.get()
-                time.sleep(max(0.0, due_s - time.monotonic()))
-                if not part:
-                    sink.shutdown(socket.SHUT_WR)
-                    return
-                sink.sendall(part)
-
-    def close(self) -> None:
-        self._listening.close()
-
-
-@dataclass(slots=True)
-class Seen:
-    """What arrived: how long after it was read there."""
-
-    behind_s: list[float] = field(default_factory=list)
-    series: set[str] = field(default_factory=set)
-    missed: int = 0
-
-    def tick(self, tick: Tick) -> None:
-        now = time.monotonic()
-        self.missed += len(tick.missed_readings)
-        for reading in tick.delayed:
-            self.behind_s.append(now - reading.monotonic_s)
-            self.series |= {f"{sample.metric} {sample.instance}" for sample in reading.samples}
 
 
 def cpu_s(pid: int) -> float:
@@ -105,28 +42,26 @@ def below(pid: int) -> list[int]:
 
 def measure(server: SshServer, seconds: float, delay_ms: float) -> bool:
     """Ask for so long and print; return whether both limits were kept."""
-    line = SlowLine(server.port, delay_ms / 1000)
-    server.configure_client(Port=str(line.port), HostKeyAlias=f"[127.0.0.1]:{server.port}")
     probe, seen = RemoteMachineProbe(), Seen()
-    context = ProbeContext(ServerSources(elsewhere=RemoteMachine(server.destination, "/var/lib")))
-    sampler = Sampler([probe], context, seen.tick)
-    sampler.start()
-    while not seen.behind_s:
-        time.sleep(0.1)
-    (session,) = server.sessions()
-    names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in below(session)}
-    before = {pid: cpu_s(pid) for pid in names if names[pid] != "sleep"}
-    seen.behind_s.clear()
-    begun_s = time.monotonic()
-    time.sleep(seconds)
-    took_s = time.monotonic() - begun_s
-    used = {pid: cpu_s(pid) - was for pid, was in before.items() if Path(f"/proc/{pid}").exists()}
-    sampler.stop()
-    line.close()
+    with delaying_proxy(server.port, delay_ms / 1000) as line:
+        server.configure_client(Port=str(line.port), HostKeyAlias=f"[127.0.0.1]:{server.port}")
+        context = ProbeContext(ServerSources(elsewhere=RemoteMachine(server.destination, "/var/lib")))
+        sampler = Sampler([probe], context, seen.tick)
+        sampler.start()
+        while not seen.behind_s:
+            time.sleep(0.1)
+        (session,) = server.sessions()
+        names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in below(session)}
+        before = {pid: cpu_s(pid) for pid in names if names[pid] != "sleep"}
+        seen.behind_s.clear()
+        begun_s = time.monotonic()
+        time.sleep(seconds)
+        took_s = time.monotonic() - begun_s
+        used = {pid: cpu_s(pid) - was for pid, was in before.items() if Path(f"/proc/{pid}").exists()}
+        sampler.stop()
     of_sshd = sum(value for pid, value in used.items() if names[pid].startswith("sshd"))
     percent = 100 * sum(used.values()) / took_s
-    answer_s = max(seen.behind_s, default=float("inf"))
-    behind_s = answer_s + delay_ms / 1000
+    behind_s = seen.most_behind_s(delay_ms)
     print(
         f"round trip {delay_ms:g} ms, {took_s:.0f} s: {len(seen.behind_s)} seconds told, {seen.missed}"
         f" missed, {len(seen.series)} series:\n"
@@ -139,10 +74,7 @@ def measure(server: SshServer, seconds: float, delay_ms: float) -> bool:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--delay", type=float, nargs="+", default=[0.0, 5.0, 50.0], help="milliseconds")
-    options = parser.parse_args()
+    options = seconds_and_delays(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         server = make_server(Path(folder) / "ssh")
         server.start()

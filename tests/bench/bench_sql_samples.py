@@ -7,37 +7,16 @@ To reach: at most 2 s from the question to the tick that brings the answer, with
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
-from dataclasses import dataclass, field
-from typing import Final
 
 from app.postgres.connection import ROLE
 from app.probes.base.probe import ProbeContext, ServerSources
-from app.probes.sampling.sampler import Sampler, Tick
+from app.probes.sampling.sampler import Sampler
 from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
 from app.probes.sources.wait_events import WaitEventsProbe
-from tests.bench._elsewhere import server_elsewhere
+from tests.bench._elsewhere import MOST_BEHIND_S, Seen, seconds_and_delays, server_elsewhere
 from tests.delaying_proxy import delaying_proxy
-
-MOST_BEHIND_S: Final = 2.0
-
-
-@dataclass(slots=True)
-class Seen:
-    """What arrived: how long after it was read."""
-
-    behind_s: list[float] = field(default_factory=list)
-    series: set[str] = field(default_factory=set)
-    missed: int = 0
-
-    def tick(self, tick: Tick) -> None:
-        now = time.monotonic()
-        self.missed += len(tick.missed_readings)
-        for reading in tick.delayed:
-            self.behind_s.append(now - reading.monotonic_s)
-            self.series |= {sample.metric for sample in reading.samples}
 
 
 def measure(port: int, seconds: float, delay_ms: float) -> bool:
@@ -50,7 +29,7 @@ def measure(port: int, seconds: float, delay_ms: float) -> bool:
         sampler.start()
         time.sleep(seconds)
         sampler.stop()
-    behind_s = max(seen.behind_s, default=float("inf")) + delay_ms / 1000
+    behind_s = seen.most_behind_s(delay_ms)
     print(
         f"round trip {delay_ms:g} ms, {seconds:.0f} s: {len(seen.behind_s)} answers, {seen.missed} missed, "
         f"{len(seen.series)} series; charts at most {behind_s:.2f} s behind, limit {MOST_BEHIND_S:g} s"
@@ -60,10 +39,7 @@ def measure(port: int, seconds: float, delay_ms: float) -> bool:
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--delay", type=float, nargs="+", default=[0.0, 5.0, 50.0], help="milliseconds")
-    options = parser.parse_args()
+    options = seconds_and_delays(__doc__)
     with server_elsewhere() as port:
         kept = [measure(port, options.seconds, delay_ms) for delay_ms in options.delay]
     return 0 if all(kept) else 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QEvent, QSettings, Qt
 from PySide6.QtWidgets import QApplication, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -55,6 +55,7 @@ from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails
 from ui.window.library.panel import RunList
 from ui.window.main_window import MainWindow
+from ui.wizard.editors.option_editor import OptionEditor
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 OpenWindow = Callable[..., MainWindow]
@@ -90,6 +91,8 @@ class Looks:
         self.qtbot.wait(60)
         assert finish_background(120)
         self.qtbot.wait(20)
+        # An answer that came last has changed words whose place is found by the next event.
+        QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
         size = window.window().size()
         if size.width() > SIZE[0] or size.height() > SIZE[1]:
             self.wrong.add(f"{name}: the window is {size.width()} x {size.height()} px")
@@ -97,6 +100,9 @@ class Looks:
         found = (cut_texts() | markup_for_screen_readers() | foreign) - self._seen
         self._seen |= found
         self.wrong |= {f"{name}: {each}" for each in found}
+        for editor in window.window().findChildren(OptionEditor):
+            if editor.word.layoutDirection() is Qt.LayoutDirection.RightToLeft:
+                self.wrong.add(f"{name}: {editor.word.text()} is mirrored")
         for each in window.window().findChildren(QWidget):
             is_left = each.layoutDirection() is Qt.LayoutDirection.LeftToRight
             if isinstance(each, ALWAYS_FROM_LEFT) and not is_left:

@@ -53,6 +53,7 @@ from ui.compare.page import ComparePage
 from ui.live.page import LivePage
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
+from ui.widgets.elided import ElidedLabel
 from ui.window.main_window import MainWindow
 from ui.wizard.background import validation as asking
 from ui.wizard.wizard import Wizard
@@ -378,3 +379,22 @@ def test_message_boxes_show_plain_text() -> None:
         assert made <= plain, path
         assert "setHtml(" not in text, path
         assert "insertHtml(" not in text, path
+
+
+def test_what_is_typed_is_drawn_from_left_to_right_in_a_program_that_is_read_from_the_right(
+    qtbot: QtBot, qapp: QApplication
+) -> None:
+    def picture(of_program: Qt.LayoutDirection) -> QtGui.QImage:
+        qapp.setLayoutDirection(of_program)
+        label = ElidedLabel()
+        qtbot.addWidget(label)
+        label.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        label.show_line("-E stride")
+        label.resize(200, 20)
+        return label.grab().toImage()
+
+    try:
+        from_right = picture(Qt.LayoutDirection.RightToLeft)
+    finally:
+        qapp.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+    assert from_right == picture(Qt.LayoutDirection.LeftToRight)

@@ -45,9 +45,8 @@ def test_reports_say_that_they_are_german_and_write_numbers_so(tmp_path: Path) -
     runs = write_cases(tmp_path, cases_of("three"))
     environment = os.environ | {"LANGUAGE": "de", "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(TOP)}
     for name in ("out.pdf", "out.html"):
-        program = [sys.executable, "-P", "-m", "ui.report"]
-        argv = [*program, "--output", str(tmp_path / name), "--", *map(str, runs)]
-        subprocess.run(argv, cwd=TOP, env=environment, check=True)
+        argv = (sys.executable, "-P", "-m", "ui.report", "--output", str(tmp_path / name), "--")
+        subprocess.run([*argv, *map(str, runs)], cwd=TOP, env=environment, check=True)
     paper = PdfReader(tmp_path / "out.pdf")
     printed = " ".join(" ".join(page.extract_text().split()) for page in paper.pages)
     page = (tmp_path / "out.html").read_text()

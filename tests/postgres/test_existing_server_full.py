@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from app.postgres.existing.own_database import OWN_DATABASE
@@ -114,18 +115,24 @@ def test_a_disk_that_fills_there_while_loading_fails_the_run_and_the_others_foll
     assert server.ask("SELECT pg_postmaster_start_time()") == started
 
 
+def measure_until_full(server: Elsewhere, bench: CampaignBench) -> tuple[Path, Path]:
+    """Take what is free there while it is measured; return the failed run's file and what takes the room."""
+    connection = server.role("bench")
+    running = bench.start(campaign(connection).replace('"3s"', '"120s"'), "--load", server.name)
+    running.until_second(1)
+    filler = fill(server)
+    assert running.end() == 1
+    (path,) = bench.run_files()
+    assert the_error(path).startswith(FULL)
+    return path, filler
+
+
 def test_a_disk_that_fills_there_while_measuring_fails_the_run_and_the_server_outlives_the_way_back(
     with_room_for_wal: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
     server = with_room_for_wal
-    connection = server.role("bench")
     before, started = server.databases(), server.ask("SELECT pg_postmaster_start_time()")
-    running = campaign_bench.start(campaign(connection).replace('"3s"', '"120s"'), "--load", server.name)
-    running.until_second(1)
-    filler = fill(server)
-    assert running.end() == 1
-    (path,) = campaign_bench.run_files()
-    assert the_error(path).startswith(FULL)
+    path, filler = measure_until_full(server, campaign_bench)
     with RunFile(path) as run:
         assert run.samples("pgbench.tps")[1].size, "what was measured is kept"
         assert "database-left" not in dict(run.marks())
@@ -135,19 +142,60 @@ def test_a_disk_that_fills_there_while_measuring_fails_the_run_and_the_server_ou
     assert filler.stat().st_size > 0
 
 
+def speak(server: Elsewhere, language: str, folder: Path) -> str:
+    """Start the server anew in a language of this machine; return how it says that a table is missing."""
+    locales = folder / "locales"
+    locales.mkdir(mode=0o755)
+    made = shutil.which("localedef") and subprocess.run(
+        ("localedef", "-i", language, "-f", "UTF-8", str(locales / f"{language}.UTF-8")),
+        capture_output=True,
+        check=False,
+    )
+    if not made or made.returncode:
+        pytest.skip(f"no locale {language} can be made here")
+    server.stop()
+    server.settings = {"lc_messages": f"{language}.UTF-8"}
+    server.environment = {"LOCPATH": str(locales)}
+    server.start()
+    with pytest.raises(psycopg.errors.UndefinedTable) as caught:
+        server.ask("SELECT FROM missing")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("language", "says", "words"),
+    [
+        # Its words are known.
+        pytest.param("de_DE", "existiert nicht", "kein Speicherplatz mehr verf", id="German"),
+        # They are not (the C library speaks Esperanto): it is asked, and its SQLSTATE read.
+        pytest.param("eo", "does not exist", "base/pgsql_tmp", id="Esperanto"),
+    ],
+)
+def test_a_disk_that_fills_there_is_told_in_whatever_language_the_server_says_so(
+    with_room_for_wal: Elsewhere,
+    campaign_bench: CampaignBench,
+    open_folder: Path,
+    language: str,
+    says: str,
+    words: str,
+) -> None:
+    server = with_room_for_wal
+    if says not in speak(server, language, open_folder):
+        pytest.skip("the server's translations are not installed")
+    before, started = server.databases(), server.ask("SELECT pg_postmaster_start_time()")
+    path, _ = measure_until_full(server, campaign_bench)
+    assert words in the_error(path)
+    assert server.ask("SELECT pg_postmaster_start_time()") == started
+    assert server.databases() == before
+
+
 def test_a_server_that_goes_down_because_its_wal_has_no_room_is_told_and_our_database_dropped_later(
     small_elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
     server = small_elsewhere
     server.start()
-    connection = server.role("bench")
     before = server.databases()
-    running = campaign_bench.start(campaign(connection).replace('"3s"', '"120s"'), "--load", server.name)
-    running.until_second(1)
-    filler = fill(server)
-    assert running.end() == 1
-    (path,) = campaign_bench.run_files()
-    assert the_error(path).startswith(FULL)
+    path, filler = measure_until_full(server, campaign_bench)
     filler.unlink()
     server.stop()
     server.start()
@@ -156,6 +204,6 @@ def test_a_server_that_goes_down_because_its_wal_has_no_room_is_told_and_our_dat
             assert "The next campaign there drops it." in dict(run.marks())["database-left"]
         listener = Telling()
         with ExitStack() as stack:
-            open_there(stack, connection, server.account, listener)
+            open_there(stack, f"host=127.0.0.1 port={server.port} user=bench", server.account, listener)
         assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
     assert server.databases() == before

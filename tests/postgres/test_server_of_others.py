@@ -168,6 +168,9 @@ class ServerOfOthers:
     def open_log(self) -> IO[bytes]:
         raise ProbeUnavailable(WHY)
 
+    def no_room(self) -> str:
+        return ""
+
     def log_text(self) -> str:
         return ""
 

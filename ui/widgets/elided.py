@@ -50,6 +50,7 @@ class ElidedLabel(QLabel):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setLayoutDirection(self.layoutDirection())  # without this it is the program's
         room = self.contentsRect()
         text = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
         painter.setPen(self.palette().color(self.foregroundRole()))

@@ -96,18 +96,28 @@ class LineReader:
     def __init__(self, token: str) -> None:
         self.foreign = 0
         self._token = token
+        self._mark = f"pgfooting {token} ".encode()
         self._begun = bytearray()
         self._too_long = False
 
     def feed(self, part: bytes) -> list[RemoteLine]:
-        """Take what arrived and return the lines that are complete now."""
-        found: list[RemoteLine] = []
-        start = 0
-        while (end := part.find(b"\n", start)) >= 0:
-            self._add(part[start:end])
+        """Take what arrived and return the lines that are complete now.
+
+        Only what begins as ours does is looked at: a shell that prints without an end (``yes``) sends two
+        million lines before that is more than an answer can be, which must not take as long as a timeout.
+        """
+        first, *more = part.split(b"\n")
+        self._add(first)
+        if not more:
+            return []
+        found = self._finish()
+        *whole, last = more
+        ours = [line for line in whole if line.startswith(self._mark)]
+        self.foreign += len(whole) - len(ours)
+        for line in ours:
+            self._add(line)
             found += self._finish()
-            start = end + 1
-        self._add(part[start:])
+        self._add(last)
         return found
 
     def _add(self, part: bytes) -> None:

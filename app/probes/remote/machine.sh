@@ -328,9 +328,13 @@ watch() {
 stay_for_a_while() {
   [ -z "$guard" ] || { kill "$guard" && wait "$guard"; } 2>/dev/null
   (
-    trap 'kill "$nap"; exit 0' TERM
+    # One may come before the number of what is begun is known; and what was begun a moment ago may still be this shell,
+    # which would only note a TERM.
+    ended='' nap=''
+    trap 'ended=yes; [ -z "$nap" ] || kill -KILL "$nap"' TERM
     sleep 120 &
     nap=$!
+    [ -z "$ended" ] || kill -KILL "$nap"
     wait "$nap" && kill -TERM "$me"
   ) </dev/null >/dev/null 2>&1 &
   guard=$!

@@ -120,6 +120,18 @@ pgbench: error: PQendcopy failed
             'could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2',
         ),
         (
+            "FEHLER:  konnte nicht: Auf dem Gerät ist kein Speicherplatz mehr verfügbar\nTIPP:  x\n",
+            "konnte nicht: Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
+        ),
+        (
+            "pgbench: error: client 0: FEHLER:  nein: Auf dem Ger?t ist kein Speicherplatz mehr verf?gbar\n",
+            "nein: Auf dem Ger?t ist kein Speicherplatz mehr verf?gbar",
+        ),
+        (
+            "错误:  无法扩展文件 “base/5/1”: 设备上没有空间\n",
+            "无法扩展文件 “base/5/1”: 设备上没有空间",
+        ),
+        (
             'PANIC:  could not write to file "pg_wal/xlogtemp.1": No space left on device\n',
             'could not write to file "pg_wal/xlogtemp.1": No space left on device',
         ),
@@ -138,7 +150,14 @@ def test_a_server_without_room_is_told_in_its_words(stderr: str, reason: str) ->
         "",
         "pgbench: error: PQendcopy failed\n",
         "pgbench: error: log: No space left on device\n",
+        "pgbench: error: log: Auf dem Gerät ist kein Speicherplatz mehr verfügbar\n",
     ],
 )
 def test_what_is_not_the_servers_disk_is_not_called_that(stderr: str) -> None:
     assert full_disk(stderr) is None
+
+
+def test_a_server_without_room_in_whatever_language_is_told_by_what_it_said_when_it_was_asked() -> None:
+    error = full_disk("pgbench: error: ALIRBEG:  xyz\n", "xyz: jeku")
+    assert error is not None
+    assert error.message == "The disk of the server is full: xyz: jeku."

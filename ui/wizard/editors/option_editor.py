@@ -53,6 +53,9 @@ class OptionEditor(QWidget):
         self.option_id = row.option.id
         self.control = self._make_control(row)
         self.word = ElidedLabel()
+        if self.layoutDirection() is Qt.LayoutDirection.RightToLeft:  # -b is no b- in any script
+            self.word.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+            self.word.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.word.setFont(theme.fixed_font())
         self.effect = Text(theme, row.option.effect, role="muted")
         self.badge = Text(theme, role="warning")

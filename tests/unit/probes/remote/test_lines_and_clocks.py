@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.probes.base.ssh import RemoteMachine, SshDestination, explain, harmless, is_destination
+from app.probes.remote import lines
 from app.probes.remote.clocks import ClockAnswer, compare_clocks
-from app.probes.remote.lines import LONGEST_LINE, LineKind, LineReader, parse_line
+from app.probes.remote.lines import LONGEST_LINE, LineKind, LineReader, RemoteLine, parse_line
 
 TOKEN = "0011aabb"  # noqa: S105 - of a connection, no secret
 HELLO = b"pgfooting 0011aabb H\t1\tLinux\n"
@@ -159,3 +160,22 @@ def test_words_that_nobody_knows_are_shown_without_what_could_harm() -> None:
 
 def test_a_machine_is_told_apart_by_its_name_and_folder() -> None:
     assert RemoteMachine(SshDestination("a")) == RemoteMachine(SshDestination("a"), None)
+
+
+def test_of_a_flood_that_is_not_ours_only_what_begins_as_ours_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at: list[bytes] = []
+
+    def look(line: bytes, token: str) -> RemoteLine | None:
+        looked_at.append(line)
+        return parse_line(line, token)
+
+    monkeypatch.setattr(lines, "parse_line", look)
+    reader = LineReader("t")
+    ours = b"pgfooting t E\tfacts"
+    assert reader.feed(b"y\n" * 30_000 + ours + b"\n" + b"y\n" * 30_000) == [
+        RemoteLine(LineKind.END, ("facts",))
+    ]
+    assert looked_at == [b"y", ours], "and the first, which may have begun before"
+    assert reader.foreign == 60_000
