@@ -16,7 +16,7 @@ _RIGHTS: Final = re.compile(
 )
 """What the server says of a statement for which a role has no rights (13 to 18)."""
 
-_NO_ROOM: Final = (
+NO_ROOM: Final = (
     "No space left on device",
     "Na zařízení není volné místo",
     "Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
@@ -47,7 +47,7 @@ def _whatever_the_encoding(words: str) -> str:
 
 _FULL: Final = re.compile(
     rf"(?:\b(?:ERROR|FATAL|PANIC):\s+|(?:^|\s)[^\s:]+:  )"
-    rf"(?P<text>.*(?:{'|'.join(map(_whatever_the_encoding, _NO_ROOM))}|wrote only \d+ of \d+ bytes).*)",
+    rf"(?P<text>.*(?:{'|'.join(map(_whatever_the_encoding, NO_ROOM))}|wrote only \d+ of \d+ bytes).*)",
     re.MULTILINE,
 )
 """ENOSPC, and what fits in before it, as the server tells its clients (md.c, fd.c, xlog.c of 13 to 18).
