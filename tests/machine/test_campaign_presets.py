@@ -69,11 +69,12 @@ def test_every_preset_is_measured_as_it_was_chosen_and_another_value_would_have_
     (file,) = running.run_files()
     with file:
         stored = prove_recorded(file, spec, preset)
+        notes = [each.message for each in file.events() if each.kind == "note"]
     with capsys.disabled():
         print(f"\n{name} {chosen}: {preset.options} {stored} {ratio or ''}")  # noqa: T201
     if ratio is not None:
         compresses = preset.options.get("compression", "off") != "off"
-        assert (stored is not None) == compresses
+        assert (stored is not None) == compresses, notes
         if stored is not None:
             assert stored.encoded_bytes is None
             # Blanks compress well, but whole sectors are saved only: of a record of 8 KiB one of two.
