@@ -19,6 +19,7 @@ from ui.background import BackgroundOp
 from ui.theme import Theme
 from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.message_bar import Notice
+from ui.widgets.screen_room import screen_room
 from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns
@@ -197,8 +198,7 @@ class MainWindow(QMainWindow):
         self.pages.currentChanged.connect(self._follow_page)
 
     def _restore(self) -> None:
-        room = self.screen().availableSize() - _FRAME  # a title bar must fit as well
-        self.resize(_DEFAULT_SIZE.boundedTo(room))
+        self.resize(_DEFAULT_SIZE.boundedTo(screen_room(self) - _FRAME))  # a title bar must fit as well
         self.restoreGeometry(self._settings.geometry)
         state = self._settings.runs
         self.runs_page.restore(state)

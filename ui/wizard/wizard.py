@@ -38,6 +38,7 @@ from ui.icons import set_icon
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.fields import describe_button, plain
 from ui.widgets.formatting import one_line
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Rule, Text
 from ui.widgets.tips import show_tip
@@ -426,7 +427,7 @@ class Wizard(QDialog):
         geometry = self._settings.value(_GEOMETRY)
         if not (geometry and self.restoreGeometry(geometry)):
             em = self.fontMetrics().averageCharWidth()
-            room = self.screen().availableGeometry()
+            room = screen_room(self)
             self.resize(min(200 * em, room.width() * 9 // 10), min(128 * em, room.height() * 9 // 10))
 
     @override

@@ -40,6 +40,7 @@ from app.library.entries import standard_library, why_not_writable
 from ui.motion import set_reduced_motion
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import ErrorText, Text
 
@@ -175,9 +176,8 @@ class PreferencesDialog(QDialog):
         width = self.fontMetrics().averageCharWidth() * 110
         margins = outer.contentsMargins()
         beside = margins.left() + margins.right() + area.verticalScrollBar().sizeHint().width()
-        room = self.screen().availableSize()
         needed = QSize(max(inner.sizeHint().width() + beside, width), inner.sizeHint().height() + 4 * LARGE)
-        self.resize(needed.boundedTo(room))
+        self.resize(needed.boundedTo(screen_room(self)))
 
     def _name(self, form: QFormLayout, folder: QHBoxLayout) -> None:
         """The label of the library's row belongs to its field, not to the row."""

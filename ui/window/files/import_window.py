@@ -22,6 +22,7 @@ from app.domain.text import number_text, tr
 from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Text
 
@@ -102,7 +103,7 @@ class ImportWindow(QDialog):
         layout.addLayout(foot)
         self.show_runs.hide()
         em = self.fontMetrics().averageCharWidth()
-        self.resize(QSize(em * 100, em * 70).boundedTo(self.screen().availableSize()))
+        self.resize(QSize(em * 100, em * 70).boundedTo(screen_room(self)))
 
     def _choose(self, mode: QFileDialog.FileMode) -> None:
         dialog = QFileDialog(self, tr("Import results"))

@@ -1,0 +1,64 @@
+"""How large a window may be: asked so that the screen outlives the windows that asked."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.gui
+
+TOP = Path(__file__).resolve().parents[2]
+WINDOWS = """
+import gc
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QWidget
+from ui.widgets.screen_room import screen_room
+
+class Dialog(QDialog):
+    def __init__(self, parent):
+        super().__init__(parent)
+        self.me = self
+        screen_room(self)
+
+class Window(QMainWindow):
+    def __init__(self):
+        super().__init__()
+        self.me, self.dialog = self, Dialog(self)
+        screen_room(self)
+
+application = QApplication([])
+gc.disable()
+for number in range(12):
+    window = Window()
+    window.show()
+    window.dialog.show()
+    application.processEvents()
+    if number % 3 == 0:
+        window.deleteLater()
+    elif number % 3 == 1:
+        window.dialog.deleteLater()
+    del window
+    gc.collect()
+    application.processEvents()
+    QWidget().logicalDpiX()
+print(len(QGuiApplication.screens()))
+"""
+
+
+def test_a_screen_outlives_the_garbage_of_windows_that_asked_for_its_size() -> None:
+    """With QWidget.screen() in its place this is a segmentation fault (PySide6 6.8.2 and 6.11.3)."""
+    ended = subprocess.run(
+        [sys.executable, "-c", WINDOWS], cwd=TOP, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (ended.returncode, ended.stdout) == (0, "1\n"), ended.stderr
+
+
+def test_no_widget_is_asked_for_its_screen() -> None:
+    asking = [
+        path.name for path in (TOP / "ui").rglob("*.py") if re.search(r"\.screen\(\)", path.read_text())
+    ]
+    assert asking == []
