@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QSettings, QSize, Qt
@@ -272,8 +271,7 @@ def test_no_field_is_behind_the_edge_when_it_opens_in_a_language_of_long_words(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(preferences_dialog, "tr", lambda message: f"{message} {'o' * (len(message) // 2)}")
-    screen = SimpleNamespace(availableSize=lambda: QSize(1920, 1080))
-    monkeypatch.setattr(PreferencesDialog, "screen", lambda _self: screen)
+    monkeypatch.setattr(preferences_dialog, "screen_room", lambda _window: QSize(1920, 1080))
     dialog = open_dialog(qtbot)
     (area,) = dialog.findChildren(QScrollArea)
     inner = area.widget()
