@@ -19,7 +19,7 @@ from typing_extensions import override
 from app.analysis.labels import DISK_MARKS
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_line
-from app.domain.campaign.configuration import PlannedRun
+from app.domain.campaign.configuration import PlannedRun, ServerTarget
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.export.runs import finite
@@ -34,8 +34,14 @@ _REDRAW_S: Final = 1.2
 """A little more than the second in which pgbench reports, so that it is not drawn twice."""
 
 
-def phase_words(phase: Phase) -> str:
-    """Return what a phase does, in words for people."""
+def phase_words(phase: Phase, planned: PlannedRun | None) -> str:
+    """Return what a phase of a run does, in words for people."""
+    if planned is not None and isinstance(planned.configuration.target, ServerTarget):
+        # Nobody should have to fear for a server of his.
+        if phase is Phase.INITDB:
+            return tr("making pgFooting's database")
+        if phase is Phase.TEARDOWN:
+            return tr("dropping pgFooting's database")
     words: Mapping[Phase, str] = {
         Phase.BASELINE: tr("asking the storage what it can do"),
         Phase.PREPARE: tr("checking and preparing"),
@@ -81,6 +87,7 @@ class PlainProgress(NullListener):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._total = 0
+        self._run: PlannedRun | None = None
         self._last_line_s = 0.0
         self._step = ""
 
@@ -95,12 +102,13 @@ class PlainProgress(NullListener):
 
     @override
     def run_started(self, planned: PlannedRun, path: str) -> None:
+        self._run = planned
         self._line(run_words(planned, self._total))
 
     @override
     def phase_started(self, phase: Phase, planned_s: float | None) -> None:
         length = f" ({format_duration(planned_s)})" if planned_s else ""
-        self._line(f"  {phase_words(phase)}{length}")
+        self._line(f"  {phase_words(phase, self._run)}{length}")
         self._last_line_s = time.monotonic()
 
     @override
@@ -272,7 +280,9 @@ class TerminalProgress(NullListener):
         if self._planned_s:
             clock += f" / {format_duration(self._planned_s)}"
         bar = ProgressBar(total=self._planned_s or None, completed=elapsed, width=30, pulse=False)
-        row.add_row(Text(phase_words(self._phase)), bar if self._planned_s else Text(""), Text(clock))
+        row.add_row(
+            Text(phase_words(self._phase, self._run)), bar if self._planned_s else Text(""), Text(clock)
+        )
         title = Text(
             plain(run_words(self._run, self._total)), style="bold", no_wrap=True, overflow="ellipsis"
         )

@@ -16,7 +16,7 @@ from app.cli.terminal.progress import (
     choose_listener,
     result_words,
 )
-from app.domain.campaign.configuration import Configuration, MemoryTarget, PlannedRun
+from app.domain.campaign.configuration import Configuration, MemoryTarget, PlannedRun, ServerTarget
 from app.domain.errors import ServerError
 from app.recording.events import CampaignListener, NullListener, ProgressReport, RunResult
 from app.runfile.writer import Phase, RunState
@@ -168,3 +168,14 @@ def test_a_stopped_run_says_what_there_is() -> None:
     assert result_words(stopped) == "stopped, nothing measured yet"
     measured = RunResult(PLANNED, RunState.STOPPED, "/x", {"tps": 12.0})
     assert result_words(measured) == "stopped, 12 TPS"
+
+
+def test_on_a_server_that_already_runs_only_our_own_database_is_said_to_be_made_and_dropped() -> None:
+    stream = io.StringIO()
+    listener = PlainProgress(stream)
+    there = Configuration("volume", ServerTarget("host=db.example"))
+    listener.run_started(PlannedRun(1, there, 0, 7), "/x.footing")
+    for phase in (Phase.INITDB, Phase.TEARDOWN):
+        listener.phase_started(phase, None)
+    told = stream.getvalue().splitlines()[1:]
+    assert told == ["  making pgFooting's database", "  dropping pgFooting's database"]
