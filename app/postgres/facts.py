@@ -61,6 +61,8 @@ _MAY_HOLD_SECRETS: Final = re.compile(r"conninfo|command|passphrase|password|sec
 _MOST_SETTINGS: Final = 2000
 _LONGEST: Final = 4000
 _CONFIGURE_QUERY: Final = "SELECT setting FROM pg_catalog.pg_config WHERE name = 'CONFIGURE'"
+_MAY_ASK_QUERY: Final = "SELECT pg_catalog.has_table_privilege('pg_catalog.pg_config', 'SELECT')"
+"""Asked before: a role that is no superuser would leave an error in the log of whose server it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,9 @@ def facts_of(connection: psycopg.Connection[tuple[object, ...]]) -> ServerFacts:
     """Return version, build and settings as far as the role may see them; may raise psycopg.Error."""
     version = connection.execute("SELECT pg_catalog.version()").fetchone()
     configure = None
-    with suppress(psycopg.errors.InsufficientPrivilege):  # of a role that is no superuser
-        configure = connection.execute(_CONFIGURE_QUERY).fetchone()
+    if connection.execute(_MAY_ASK_QUERY).fetchone() == (True,):
+        with suppress(psycopg.errors.InsufficientPrivilege):  # of the function below the view
+            configure = connection.execute(_CONFIGURE_QUERY).fetchone()
     settings = connection.execute(_SETTINGS_QUERY, (list(ALWAYS_REPORTED),)).fetchall()
     return ServerFacts(
         version_text=_short(version[0]) if version else "",

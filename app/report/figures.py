@@ -20,6 +20,8 @@ SERIES_OF: Final = {
     "wal": "wal.bytes",
 }
 """Charts by id with the series without which there is nothing to draw."""
+_OF_ONE_LINE: Final = {"cpu": "postgres"}
+"""Charts by id with the instance of their main line, which is unknown of a server that already ran."""
 
 MOST_LINES: Final = 6
 """More configurations than this are drawn beside each other, not over each other."""
@@ -36,18 +38,25 @@ _SMALL_COLUMNS: Final = 2
 _SMALL_HEIGHT_MM: Final = 28.0
 
 
-def has_chart(run: RunData, chart: str) -> bool:
-    """Return whether a run has anything to draw in a chart: a second of its measured phase."""
+def has_chart(run: RunData, chart: str, *, one_line: bool = False) -> bool:
+    """Return whether a run has anything to draw in a chart: a second of its measured phase.
+
+    Args:
+        run: whose.
+        chart: its id.
+        one_line: whether the chart draws one line a run, so that others, such as pgbench's CPU, do not count.
+    """
     if chart == "latency":
         return bool((run.percentile(99.0)[0] > 0).any())
-    metric = SERIES_OF[chart]
-    return any(bool((run.series(*key)[0] > 0).any()) for key in run.series_keys() if key[0] == metric)
+    metric, instance = SERIES_OF[chart], _OF_ONE_LINE.get(chart) if one_line else None
+    keys = (key for key in run.series_keys() if key[0] == metric and instance in {None, key[1]})
+    return any(bool((run.series(*key)[0] > 0).any()) for key in keys)
 
 
-def charts_of(runs: Iterable[ReportedRun], wanted: Iterable[str]) -> list[str]:
-    """Return those of the wanted charts that at least one run can fill."""
+def charts_of(runs: Iterable[ReportedRun], wanted: Iterable[str], *, one_line: bool = False) -> list[str]:
+    """Return those of the wanted charts that at least one run can fill, as `has_chart` has it."""
     known = list(runs)
-    return [chart for chart in wanted if any(has_chart(run.data, chart) for run in known)]
+    return [chart for chart in wanted if any(has_chart(run.data, chart, one_line=one_line) for run in known)]
 
 
 _MEANS_S: Final = (15.0, 30.0, 60.0, 120.0, 300.0)
@@ -75,7 +84,7 @@ def overlay(
 ) -> tuple[Block, ...]:
     """Return all runs in one chart, or a chart for each configuration where there are many."""
     having = [
-        (configuration, [run for run in configuration.runs if has_chart(run.data, chart)])
+        (configuration, [run for run in configuration.runs if has_chart(run.data, chart, one_line=True)])
         for configuration in configurations
     ]
     having = [(configuration, runs) for configuration, runs in having if runs]

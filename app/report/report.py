@@ -167,7 +167,7 @@ def read_picture(paths: Iterable[Path], *, anonymous: bool = False) -> Report:
 
 
 def _picture_blocks(found: Findings) -> Iterable[Block]:
-    charts = charts_of(found.runs, _CHARTS)
+    charts = charts_of(found.runs, _CHARTS, one_line=True)
     if not charts:
         return
     yield Text(TextRole.HEADING, found.title)

@@ -148,6 +148,22 @@ def test_a_server_is_measured_and_is_afterwards_as_it_was(
         assert words in shown
 
 
+def test_a_role_with_few_rights_leaves_no_error_in_the_servers_log(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    elsewhere.stop(signal.SIGINT)
+    elsewhere.settings = {"logging_collector": "on", "log_directory": "log", "log_filename": "told"}
+    elsewhere.start()
+    connection, log = elsewhere.role("bench"), elsewhere.data / "log" / "told"
+    before = len(log.read_text())
+    ended = campaign_bench.run(campaign(connection), "--load", elsewhere.name)
+    assert ended.returncode == 0, ended.stderr
+    elsewhere.stop(signal.SIGINT)
+    told = log.read_text()[before:].splitlines()
+    assert "shutting down" in " ".join(told), "it is the log of this server"
+    assert [line for line in told if " ERROR: " in line] == []
+
+
 def test_nobody_agreed_and_nothing_was_done(elsewhere: Elsewhere, campaign_bench: CampaignBench) -> None:
     connection = elsewhere.role("bench")
     ended = campaign_bench.run(campaign(connection))

@@ -62,7 +62,8 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
 def overlay_pages(found: Findings) -> Iterator[Block]:
     """Yield all runs over each other, one chart a metric; nothing for a single configuration."""
     configurations, runs = found.configurations, found.runs
-    charts = charts_of(runs, _OVERLAYS if len(configurations) <= MOST_DRAWN else _OVERLAYS[:1])
+    wanted = _OVERLAYS if len(configurations) <= MOST_DRAWN else _OVERLAYS[:1]
+    charts = charts_of(runs, wanted, one_line=True)
     if len(configurations) < 2 or not charts:
         return
     yield Text(TextRole.HEADING, tr("All runs over time"), bookmark=tr("All runs over time"), new_page=True)
@@ -75,7 +76,7 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
         "Lines are means over {seconds:g} s around each second, for the eye only: no figure is made from "
         "them."
     )
-    drawn = [run for run in runs if any(has_chart(run.data, chart) for chart in charts)]
+    drawn = [run for run in runs if any(has_chart(run.data, chart, one_line=True) for chart in charts)]
     yield Text(TextRole.NOTE, f"{sentence.format(seconds=mean_width(drawn))} {sources(drawn)}")
 
 

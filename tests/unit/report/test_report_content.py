@@ -514,3 +514,19 @@ def test_a_configuration_has_the_colour_of_the_window_whichever_was_faster(tmp_p
     assert [each.look for each in found] == [1, 0], "ext4 was measured first"
     again = find(facts[::-1], data[::-1]).configurations
     assert {each.name: each.look for each in again} == {"xfs": 1, "ext4": 0}
+
+
+def test_a_chart_with_one_line_a_run_is_left_out_where_only_other_lines_have_seconds(tmp_path: Path) -> None:
+    """As of a server that already ran: pgbench's CPU is known and that of the server is not."""
+    paths = write_cases(tmp_path, [Case(name, 0, SHORT) for name in ("ext4", "xfs")])
+
+    def overlays() -> set[str]:
+        report = read_report(paths, ReportWishes())
+        return {each.chart for each in report.blocks if isinstance(each, TimeFigure) and len(each.traces) > 1}
+
+    assert "cpu" in overlays()
+    for path in paths:
+        with sqlite3.connect(path) as file:
+            file.execute("UPDATE series SET instance = 'another' WHERE instance = 'postgres'")
+    assert "tps" in overlays()
+    assert "cpu" not in overlays()
