@@ -53,7 +53,7 @@ def test_a_server_of_every_version_is_made_started_and_stopped(
         assert values["work_mem"] == "5MB"
         assert values["data_checksums"] == shown
         assert int(values["block_size"]) == installation.block_size
-        assert server.stop() is StopMode.FAST
+        assert server.stop(timeout_s=300) is StopMode.FAST
         assert server.pid is None
         assert server.stop() is None
 
@@ -357,7 +357,7 @@ def test_a_crashed_data_directory_starts_again(workbench: Workbench) -> None:
     server = workbench.server()
     server.start()
     _do(server, "CREATE DATABASE kept")
-    assert server.stop(mode=StopMode.IMMEDIATE) is StopMode.IMMEDIATE
+    assert server.stop(timeout_s=300, mode=StopMode.IMMEDIATE) is StopMode.IMMEDIATE
     server.start()
     assert _ask(server, "SELECT count(*) FROM pg_database WHERE datname = 'kept'") == 1
     assert "automatic recovery in progress" in server.log_text()
