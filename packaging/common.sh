@@ -13,6 +13,21 @@ say() {
   printf '%s: %s\n' "$PROGRAM" "$*" >&2
 }
 
+# Prints, where this checkout lies in a bundle, what installs from it.
+bundle_advice() {
+  local bundle
+  bundle=$(dirname -- "$CHECKOUT")
+  [[ ! -x $bundle/install || ! -f $bundle/packages/wanted ]] ||
+    printf '%s' "This is in a bundle: $bundle/install, started by an administrator first, needs no network."
+}
+
+# Prints what else there is where something could not be fetched.
+network_advice() {
+  local advice
+  advice=$(bundle_advice)
+  printf '%s' "${advice:-Without network: packaging/bundle, on a machine with network, makes one file with all that is needed here.}"
+}
+
 # Says each argument as a line of its own and ends with status 1.
 fail() {
   local line
@@ -22,6 +37,13 @@ fail() {
 
 is_root() {
   ((EUID == 0))
+}
+
+# Makes the folder into which a script writes: FOLDER COMMAND, after which another one can be named.
+make_folder() {
+  if ! mkdir --parents -- "$1" 2>/dev/null || [[ ! -w $1 ]]; then
+    fail "Cannot write to the folder $1. Nothing was changed." "Name one that you can write to:  $2 FOLDER"
+  fi
 }
 
 # PYTHONPATH and virtual environments cannot express a path with a colon.

@@ -130,7 +130,8 @@ install_requirements() {
   done
   delete_environment "$ENVIRONMENT"
   fail "pip could not install these Python packages, which pgFooting needs: $wanted" \
-    "The lines above say why. Nothing half done is left; start this again when the cause is gone (network, proxy, disk space)."
+    "The lines above say why. Nothing half done is left; start this again when the cause is gone (network, proxy, disk space)." \
+    "$(network_advice)"
 }
 
 build_environment() {

@@ -301,7 +301,9 @@ prove_wrong_release() {
   dpkg-deb --raw-extract "$WORK"/new/pgfooting_*.deb "$folder"
   sed --in-place 's/python3-pyside6.qtcore (>= [^)]*)/python3-pyside6.qtcore (>= 99)/' "$folder/DEBIAN/control"
   dpkg-deb --root-owner-group --build "$folder" "$folder.deb" >/dev/null
-  refuses "python3-pyside6.qtcore" apt-get -qq -y install "$folder.deb"
+  # The solver of apt 3.1 tells whichever contradiction it met first; the older one, which it still has, what is lacking.
+  refuses "E: " apt-get -qq -y install "$folder.deb" &&
+    refuses "python3-pyside6.qtcore" apt-get -y -o APT::Solver=internal install "$folder.deb"
 }
 
 mkdir --parents -- "$WORK"

@@ -24,7 +24,7 @@ TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP))
 
 from app.importers.importing import import_paths  # noqa: E402 - found through the line before
-from app.library.entries import list_runs  # noqa: E402
+from app.library.entries import EXAMPLE_LEFT_OUT, list_runs  # noqa: E402
 
 EXAMPLE = TOP / "resources" / "examples" / "vondra-2022"
 LIMIT_BYTES = 700_000
@@ -35,9 +35,6 @@ KEPT = ("pgbench.tps", "latency.p99")
 NOTE = (
     f"Measured by Tomas Vondra in September 2022, published at {ADDRESS}; see also his “Postgres vs. File "
     "Systems”, EDB 2022. No licence given: these are figures computed from his files, not the files."
-)
-LEFT_OUT = (
-    "of this example only TPS and the 99th percentile of latency are kept; import the folder for the rest"
 )
 
 
@@ -100,9 +97,7 @@ def shrink(path: Path, folder: Path) -> None:
     connection.execute(
         "INSERT OR REPLACE INTO run VALUES ('note', ?)", (json.dumps(NOTE, ensure_ascii=False),)
     )
-    connection.execute(
-        "INSERT INTO unavailable (t_ms, source, reason) VALUES (0, ?, ?)", ("other series", LEFT_OUT)
-    )
+    connection.execute("INSERT INTO unavailable (t_ms, source, reason) VALUES (0, ?, ?)", EXAMPLE_LEFT_OUT)
     connection.commit()
     connection.execute("PRAGMA page_size = 1024")
     connection.execute("VACUUM")

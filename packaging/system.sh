@@ -51,13 +51,14 @@ SCREEN_LIBRARIES=(libxcb-cursor.so.0 libxcb-icccm.so.4 libxcb-image.so.0 libxcb-
   libxcb-render-util.so.0 libxcb-shape.so.0 libxcb-xkb.so.1 libxkbcommon-x11.so.0 libX11-xcb.so.1
   libwayland-client.so.0 libwayland-cursor.so.0)
 
-# Prints the names of the needs of a use: `engine`, `window`, `test`, and what a tier needs beyond: `disks`,
-# `machine`.
+# Prints the names of the needs of a use: `engine`, `window`, `packages` (to build them), `test`, and what a tier needs
+# beyond: `disks`, `machine`.
 needs_of() {
   local engine="python venv gi pydbus postgresql fio util-linux"
   case $1 in
     engine) printf '%s' "$engine" ;;
     window) printf '%s' "$engine qt screen" ;;
+    packages) printf '%s' "python venv gi qt" ;; # with PyGObject comes GLib, which Qt needs
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
     disks) printf '%s' "dbus-daemon udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk" ;;
     matrix) printf '%s' "cryptsetup pvcreate mkfs.f2fs mkfs.exfat mkfs.ntfs mkudffs mksquashfs" ;;
@@ -189,14 +190,16 @@ unconfigured_packages() {
 
 # Sets SUDO to what has to stand before a command of root's; ends here where root is out of reach.
 find_way_to_root() {
+  local bundle
   SUDO=()
   if is_root; then return; fi
+  bundle=$(bundle_advice)
   command -v sudo >/dev/null || fail "Only root may install packages, and there is no sudo here. Nothing was changed." \
-    "Ask an administrator to run:  $1" "and start this again."
+    "Ask an administrator to run:  $1" "and start this again." ${bundle:+"$bundle"}
   SUDO=(sudo)
   [[ -t 0 && -t 2 ]] || SUDO=(sudo -n)
   "${SUDO[@]}" true >&2 || fail "sudo was refused, or needs a password and there is no terminal. Nothing was changed." \
-    "Run:  sudo $1" "and start this again."
+    "Run, or let an administrator run:  sudo $1" "and start this again." ${bundle:+"$bundle"}
 }
 
 # Runs install-debian-packages as root. sudo gets its text and not its path, because root may not be able to read the
@@ -208,7 +211,8 @@ install_debian_packages() {
   printf '%s\n' "$@" >"$UNFINISHED"
   "${SUDO[@]}" bash -c "$(<"$CHECKOUT/packaging/install-debian-packages")" install-debian-packages "$@" >&2 </dev/null ||
     fail "apt could not install the packages: the lines above say why. What apt did finish stays." \
-      "Start this again when the cause is gone, or run:  ${SUDO[*]:+sudo }$command"
+      "Start this again when the cause is gone, or run:  ${SUDO[*]:+sudo }$command" \
+      "$(network_advice)"
   rm --force -- "$UNFINISHED"
 }
 

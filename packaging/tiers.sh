@@ -82,9 +82,10 @@ run_pytest() {
   count "$tier" "$passed" "$failed" "$skipped"
 }
 
+# Runs a tier: TIER [LESS], where LESS goes on with its marker expression.
 run_tier() {
   heading "$1"
-  run_pytest "$1" -m "$(expression_of "$1")"
+  run_pytest "$1" -m "$(expression_of "$1")${2:-}"
 }
 
 # Points the XDG folders into FOLDER, where they are made.
@@ -96,22 +97,28 @@ use_folders() {
   done
 }
 
-# Runs a share of a tier, in namespaces of its own: TIER SHARE OF. Its tests measure as if nobody else did.
+# Runs a share of a tier, in namespaces of its own: TIER SHARE OF [LESS]. Its tests measure as if nobody else did.
 run_share() {
   heading "$1 $2/$3"
   mkdir --mode=1777 -- "$SCRATCH/tmp-$2"
   COMMAND_PREFIX=("$CHECKOUT/tests/system/apart" "$SCRATCH/tmp-$2")
-  run_pytest "$1$2" -m "$(expression_of "$1")" --share="$2/$3"
+  run_pytest "$1$2" -m "$(expression_of "$1")${4:-}" --share="$2/$3"
 }
 
 # Begins the tests of PostgreSQL beside what follows. They wait more than they compute, but only one campaign of a machine
-# measures at a time: root runs two halves, each in namespaces of its own.
+# measures at a time: root runs two halves, each in namespaces of its own. Those that are marked long run where they, or
+# all that takes long, are asked for.
 begin_servers() {
+  local less=""
+  if [[ $MACHINE != whole && ,${ONLY:-}, != *,postgres,* ]]; then
+    less=" and not long"
+    leave_out long "tests of servers that take long (packaging/test --machine, or --only=postgres)"
+  fi
   if "$CHECKOUT/tests/system/apart" --possible; then
-    begin_beside postgres1 run_share postgres 1 2
-    begin_beside postgres2 run_share postgres 2 2
+    begin_beside postgres1 run_share postgres 1 2 "$less"
+    begin_beside postgres2 run_share postgres 2 2 "$less"
   else
-    begin_beside postgres run_tier postgres
+    begin_beside postgres run_tier postgres "$less"
   fi
 }
 
@@ -189,6 +196,27 @@ wait_for_guest() {
   ((status == 0)) || return "$status"
   PGFOOTING_GUEST_FOLDER=$(<"$SCRATCH/guest-folder")
   export PGFOOTING_GUEST_FOLDER
+}
+
+# Runs every tier that is asked for, as many beside each other as may be.
+run_tiers() {
+  local covering=""
+  if wants lint; then run_lint; fi
+  if wants unit; then begin_beside unit run_tier unit; fi
+  if wants gui; then run_tier gui; fi
+  if wants bus; then run_tier bus; fi
+  # Campaigns on loop devices are measured while nothing else is; what follows may begin before the unit tests have ended.
+  if [[ -n $ROOT ]]; then end_beside; fi
+  if wants disks; then
+    run_device_tier disks --root "$ROOT"
+    ! plays_covering_matrix || covering=asked
+  fi
+  # Campaigns of the virtual machine, which has one CPU, are none of this machine; of the matrix none measures.
+  if wants postgres; then begin_servers; fi
+  if [[ -n $covering ]]; then run_matrix --covering --quiet; fi
+  if wants machine; then run_device_tier machine --machine "$MACHINE"; fi
+  end_beside
+  if [[ -z $ONLY ]]; then leave_out bench "not asked for (packaging/test --bench)"; fi
 }
 
 # A tier that touches devices: TIER OPTION ASKED. Its tests demand PGFOOTING_DEVICE_TESTS, which names the folder for

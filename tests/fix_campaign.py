@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from app.hosts.folders.own_folders import create_state_folder
 from app.hosts.folders.targets import OWN_NAME
@@ -37,6 +39,13 @@ ORDINARY_EVENTS = frozenset(
     {"checkpoint-start", "checkpoint-complete", "autovacuum", "autoanalyze", "missed", "missed-reading"}
 )
 """What a server does by itself, and what a machine that is busy with other tests does to a sampler."""
+
+
+def check_ticks(ticks: NDArray[np.float64]) -> None:
+    """Each deadline has its tick, or the next one tells that it was missed: on a busy machine some are."""
+    numbers, missed = ticks[:, 0], ticks[:, 3]
+    assert numbers.tolist() == (np.cumsum(1 + missed) - 1).tolist()
+    assert (np.diff(ticks[:, 1]) - 1000 * missed[1:] < 3000).all()
 
 
 def campaign_text(

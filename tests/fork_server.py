@@ -17,12 +17,12 @@ import traceback
 from collections.abc import Mapping, Sequence
 
 MODULES = (
-    "app.cli.commands.compare",
-    "app.cli.commands.export",
+    "app.cli.commands.runs.compare",
+    "app.cli.commands.runs.export",
     "app.cli.commands.import_results",
-    "app.cli.commands.report",
+    "app.cli.commands.runs.report",
     "app.cli.commands.run",
-    "app.cli.commands.show",
+    "app.cli.commands.runs.show",
     "app.cli.main",
     "app.cli.terminal.plain_text",
 )

@@ -127,13 +127,19 @@ class BackgroundOp(Generic[Result]):
             return None, InternalError.of(err)
 
     def deliver(self, result: Result, error: FootingError | None) -> None:
-        """Tell who waits, in the GUI thread."""
-        if self.is_cancelled:
+        """Tell who waits, in the GUI thread; a page that Qt has deleted meanwhile waits no more."""
+        if self.is_cancelled or _is_gone(self._failure if error is not None else self._success):
             return
         if error is not None:
             self._failure(error)
         else:
             self._success(result)
+
+
+def _is_gone(function: Callable[..., object]) -> bool:
+    """Whether it is a method of what Qt has deleted."""
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, QObject) and not isValid(owner)
 
 
 class _Delivery(QObject):

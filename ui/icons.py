@@ -51,8 +51,18 @@ def icon_pixmap(name: str, colour: QColor, side: int, ratio: float) -> QPixmap:
     return picture
 
 
-def make_icon(name: str, theme: Theme, side: int = SMALL_ICON, colour: str = "text") -> QIcon:
-    """Return an icon in a colour of the theme, paler where it is disabled, for screens of every density."""
+def make_icon(
+    name: str, theme: Theme, side: int = SMALL_ICON, colour: str = "text", selected: str = ""
+) -> QIcon:
+    """Return an icon in a colour of the theme, paler where it is disabled, for screens of every density.
+
+    Args:
+        name: of its file.
+        theme: whose colours it has.
+        side: in device-independent pixels.
+        colour: name of a colour of the palette.
+        selected: the same where it stands in a selected row; empty for no other.
+    """
     icon = QIcon()
     ink = theme.colour(colour)
     pale = mix(ink, theme.colour("window"), _DISABLED_SHARE)
@@ -60,6 +70,9 @@ def make_icon(name: str, theme: Theme, side: int = SMALL_ICON, colour: str = "te
     for ratio in sorted(ratios):
         icon.addPixmap(icon_pixmap(name, ink, side, ratio), QIcon.Mode.Normal)
         icon.addPixmap(icon_pixmap(name, pale, side, ratio), QIcon.Mode.Disabled)
+        if selected:
+            drawn = icon_pixmap(name, theme.colour(selected), side, ratio)
+            icon.addPixmap(drawn, QIcon.Mode.Selected)
     return icon
 
 

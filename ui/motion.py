@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
 _PREFERRED: Final = "reducedMotion"
 """Dynamic property of the application; None, as where it was never set, for what the desktop says."""
+STEP_MS: Final = 500
+"""Between two pictures of what moves elsewhere, where motion is reduced: it goes on in steps."""
 _EFFECTS: Final = (
     Qt.UIEffect.UI_AnimateMenu,
     Qt.UIEffect.UI_FadeMenu,

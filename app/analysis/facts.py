@@ -21,9 +21,10 @@ from app.analysis.phase_figures import PhaseFigures, read_phase_figures
 from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.io_baseline import IoBaseline
+from app.domain.messages.retelling import retold
+from app.domain.step_progress import ROOT_STEP
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
-from app.hosts.host import ROOT_STEP
 from app.library.entries import effective_state
 from app.runfile.disturbance import Disturbances, marks_of, read_disturbances
 from app.runfile.kept import KeptByFile
@@ -185,7 +186,7 @@ def read_run_facts(path: Path) -> RunFacts:
             state=effective_state(path, run.state).value,
             error="" if isinstance(told.error, NotKnown) else told.error.text[:MOST_CHARACTERS],
             started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,
-            marks=marks_of(run, judged),
+            marks=tuple((kind, retold(reason)) for kind, reason in marks_of(run, judged)),
             disturbances=judged,
             baseline=or_none(told.io_baseline),
             used=read_used_shares(run),
@@ -197,7 +198,7 @@ def read_run_facts(path: Path) -> RunFacts:
             plan=or_none(told.target.plan),
             commands=_executed(run),
             environment=tuple(_flat(facts)),
-            unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
+            unavailable=tuple((retold(source), retold(reason)) for _, source, reason in run.unavailable()),
             shape=shape,
             bottleneck=read_bottleneck(run),
             unshown=find_unshown(told, environment, facts, shape),

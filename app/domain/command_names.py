@@ -1,4 +1,4 @@
-"""What commands are called where this program was started: by packaging/run, as installed, or as a package.
+"""What commands are called where this program was started: by packaging/run, installed, as package or wheel.
 
 Sentences name them as ``pgfooting COMMAND``, ``packaging/run`` and ``sudo packaging/helper``; `name_commands`
 says instead what can be typed where they are read.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +25,9 @@ PACKAGED: Final = Path("/usr/share/pgfooting")
 SPOKEN: Final = re.compile(rf"(?<![\w./-]){COMMAND}(?= (?:--)?(?P<word>[a-z]+))")
 """The command in a sentence, with the command or option that follows it."""
 
+PIPX_MARK: Final = "pipx_metadata.json"
+"""What pipx leaves in each environment that it made."""
+
 _INSTALL: Final = "sudo packaging/helper install"
 _STATUS: Final = "sudo packaging/helper status"
 
@@ -34,6 +39,28 @@ def called(environment: Mapping[str, str]) -> str:
     return shlex.quote(told) if told.isprintable() and not {"{", "}"} & set(told) and told else COMMAND
 
 
+@cache
+def wheel_installer(prefix: str = sys.prefix) -> str:
+    """Return the command that adds what the window needs to where pip or pipx put the program in place.
+
+    Args:
+        prefix: the environment that it runs in.
+    """
+    # Every start imports this module, and only a wheel without its window asks.
+    from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415
+
+    try:
+        required = distribution(COMMAND).requires or ()
+    except PackageNotFoundError:
+        required = ()
+    wanted = [each.partition(";")[0].strip() for each in required if 'extra == "window"' in each]
+    by_pipx = Path(prefix, PIPX_MARK).exists()
+    # Sentences get their values afterwards, see `called`.
+    python = "python3" if {"{", "}"} & set(sys.executable) else sys.executable
+    command = ["pipx", "inject", COMMAND] if by_pipx else [python, "-m", "pip", "install"]
+    return shlex.join([*command, *wanted])
+
+
 def name_commands(environment: Mapping[str, str], top: Path = TOP) -> Callable[[str], str]:
     """Return what makes sentences say the commands that work here.
 
@@ -42,12 +69,16 @@ def name_commands(environment: Mapping[str, str], top: Path = TOP) -> Callable[[
         top: the folder that holds the program.
     """
     name = called(environment)
+    helper = {
+        _INSTALL: "sudo apt-get install pgfooting-helper",
+        _STATUS: "systemctl status pgfooting-helper",
+    }
+    # A wheel has nothing for root, and nobody says how it was started: root's part comes as a package.
+    is_wheel = not environment.get(CALLED_VARIABLE) and not (top / "packaging" / "helper").exists()
     if top == PACKAGED:
-        helper = {
-            _INSTALL: "sudo apt-get install pgfooting-helper",
-            _STATUS: "systemctl status pgfooting-helper",
-        }
         helper["packaging/run"] = "apt-get install pgfooting"
+    elif is_wheel:
+        pass
     elif not environment.get(CALLED_VARIABLE) or {"{", "}"} & set(environment[CALLED_VARIABLE] + str(top)):
         return lambda sentence: sentence
     else:
@@ -61,6 +92,8 @@ def name_commands(environment: Mapping[str, str], top: Path = TOP) -> Callable[[
             return sentence
         for spoken, works in helper.items():
             sentence = sentence.replace(spoken, works)
+        if is_wheel and "packaging/run" in sentence:
+            sentence = sentence.replace("packaging/run", wheel_installer())
         return SPOKEN.sub(lambda _: name, sentence)
 
     return say

@@ -11,6 +11,7 @@
     ├── ProgramError              a program that could not be started
     ├── InstallationError         no usable PostgreSQL
     ├── ServerError               initdb or the server failed
+    │   └── ServerLostError       a server elsewhere that cannot be reached now
     ├── PgbenchError              pgbench failed or printed what nobody knows
     ├── TargetLostError           the target vanished or filled up while running
     ├── BusyError                 another runner holds what this one needs
@@ -141,6 +142,12 @@ class ServerError(FootingError):
     """Initdb failed, or the server did not start or died; the message carries its log line."""
 
     code = "server"
+
+
+class ServerLostError(ServerError):
+    """A server that was not started here cannot be reached now; nothing speaks against trying again later."""
+
+    code = "server-lost"
 
 
 class PgbenchError(FootingError):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from app.domain.messages.message import WireMessage, message_from_wire, message_to_wire
+
+ROOT_STEP: Final = "storage"
+"""Kind of the events that tell a step of root's for which no program ran, such as wiping a signature."""
 
 _NOT_KNOWN = -1.0
 

@@ -97,6 +97,11 @@ def _sentence(translated: str) -> str:
     return told if _numbers.is_english else Sentence.of(told, _numbers)
 
 
+def own_translations() -> Mapping[str, tuple[str, ...]]:
+    """Return the translations into the user's language by message; none where that is English."""
+    return _catalogue.translations
+
+
 def number_text(value: float, form: str) -> str:
     """Return a number for people, with the signs of the user's language.
 

@@ -26,7 +26,7 @@ from app.domain.campaign.configuration import (
     interleaved_order,
     with_drawn_order,
 )
-from app.domain.errors import RunFileError, UsageError
+from app.domain.errors import RunFileError, ServerLostError, UsageError
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
 from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
@@ -385,8 +385,10 @@ def _attempt(
         remember_run(result.folder, Path(ended.path))
     if _is_without_disks(execution, resolved.configurations[name]):
         _tell_without_disks(execution, resolved.configurations[name])
-    elif ended.state is RunState.FAILED and not ended.measured:
-        hopeless.add(name)  # what fails before measuring fails again
+    elif (
+        ended.state is RunState.FAILED and not ended.measured and not isinstance(ended.error, ServerLostError)
+    ):
+        hopeless.add(name)  # what fails before measuring fails again; a line that was cut may be back
         message = tr("The other runs of {name} are left out, because they would fail in the same way.")
         execution.listener.told("note", message.format(name=name))
     if execution.switch.requested is not None:

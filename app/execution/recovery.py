@@ -16,14 +16,13 @@ from typing import Final
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.execution.control import SOCKET_NAME
-from app.execution.run_description import marks_after
 from app.hosts.recovery.cleanup import SweepEvent, sweep
 from app.hosts.recovery.resource_record import Owner, ResourceRecord
 from app.library.entries import LibraryEntry, is_live
 from app.recording.live_file import LiveFile, settle_live_file
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
-from app.runfile.summary import summarise, summarise_phases
+from app.runfile.summary import marks_after, summarise, summarise_phases
 from app.runfile.writer import SUFFIX, RunState
 
 LOST_NOTE: Final = ".lost.txt"

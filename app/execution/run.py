@@ -26,7 +26,7 @@ from app.execution.failures import footing_error
 from app.execution.measured_phases import LogSampling
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
-from app.execution.run_description import describe_run, marks_after, marks_before
+from app.execution.run_description import describe_run, marks_before
 from app.execution.servers import Servers, marks_of_server, server_of, with_server
 from app.execution.stop import Cancellable
 from app.hosts.disk_session import DiskSession
@@ -54,7 +54,7 @@ from app.runfile.filenames import slug
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
 from app.runfile.reader import RunFile
-from app.runfile.summary import summarise, summarise_phases
+from app.runfile.summary import marks_after, summarise, summarise_phases
 from app.runfile.writer import SUFFIX, Json, Phase, RunFileWriter, RunState
 
 _FREE_MEMORY_BYTES: Final = 64 * MIB
@@ -140,6 +140,7 @@ def _server(
             host=LocalHost(execution.account, execution.resources, recorder.command),
             reached=existing.address,
             look=existing.look,
+            tell=partial(_note, execution.listener, recorder),
             lock=existing.lock,
             machine=existing.machine,
             is_asked=existing.is_asked,
@@ -192,6 +193,12 @@ def _tell(listener: CampaignListener, recorder: Recorder, kind: str, message: st
     if kind in DISK_MARKS:
         recorder.mark(kind, message)
         listener.told(kind, message)
+
+
+def _note(listener: CampaignListener, recorder: Recorder, message: str) -> None:
+    """Record a sentence, and tell it at once."""
+    recorder.event("note", message)
+    listener.told("note", message)
 
 
 @dataclass(slots=True)

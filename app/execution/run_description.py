@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from app.campaign_file.fields import PHASES
@@ -28,7 +27,6 @@ from app.hosts.server_under_test import ServerSetup
 from app.postgres.installations.installation import newer_than_tested
 from app.postgres.page_writes import FULL_PAGE_WRITES
 from app.postgres.settings import Origin
-from app.probes.sources.processes import CLIENT_BOUND_SHARE
 from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     PostgresqlMetadata,
@@ -40,7 +38,6 @@ from app.runfile.metadata.run_metadata import (
 from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.typed_json import NOT_KNOWN
 from app.runfile.metadata.workload_metadata import ScriptMetadata, WorkloadMetadata
-from app.runfile.summary import steadiness_marks
 from app.storage.layout.disk_target import is_test_device
 
 TEST_DEVICES = "test-devices"
@@ -231,21 +228,4 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
         marks.append(("newer-than-tested", newer))
     if resolved.scale.is_contended:
         marks.append(("contended", tr("fewer scale units than clients: they wait for each other's rows")))
-    return marks
-
-
-def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
-    """Return the labels that follow from the figures."""
-    marks: list[tuple[str, str]] = []
-    share = summary.get("pgbench_share")
-    if share is not None and share >= 100 * CLIENT_BOUND_SHARE:
-        reason = tr("pgbench used {share:.0f} % of the CPU its threads can use: it limited the run itself")
-        marks.append(("client-bound", reason.format(share=share)))
-    missed = summary.get("missed_ticks")
-    if missed:
-        marks.append(("missed-seconds", tr("{count:.0f} seconds have no samples").format(count=missed)))
-    marks += steadiness_marks(summary)
-    if summary.get("checkpoint_cycles") == 0:
-        reason = tr("no checkpoint cycle inside: what checkpoints cost is in no figure, or only in part")
-        marks.append(("no-checkpoint-cycle", reason))
     return marks

@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 
 import psycopg
 
-from app.domain.errors import FootingError, ServerError, TargetError, TargetLostError
+from app.domain.errors import FootingError, ServerError, ServerLostError, TargetError, TargetLostError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
 from app.domain.units import GIB, MIB
@@ -43,6 +43,8 @@ from app.probes.facts.stored import StoredBytes
 
 _DROP_S: Final = 20.0
 """How long the end of a run waits for a server that does not answer; the next campaign there drops it."""
+_BACK_S: Final = 600.0
+"""How long a run waits, before anything of it is made, for a server that cannot be reached."""
 _AGAIN_S: Final = 1.0
 _GRACE_S: Final = 3.0
 
@@ -71,6 +73,7 @@ class ExistingServer:
         host: gives the folder of pgbench on this machine.
         reached: how it was reached.
         look: what it told before the campaign.
+        tell: gets a sentence that a person should see.
         settings: for our database alone, of the campaign.
         room_bytes: what our database may take; None where nobody says.
         machine: that it is on; None where that is not asked.
@@ -81,6 +84,7 @@ class ExistingServer:
     host: LocalHost
     reached: ServerAddress
     look: ServerLook
+    tell: Callable[[str], None]
     settings: tuple[tuple[str, str], ...] = ()
     room_bytes: int | None = None
     machine: RemoteMachine | None = None
@@ -116,9 +120,13 @@ class ExistingServer:
         )
 
     def prepare(self, watch: Watch) -> PgbenchPlace:
-        """Make sure that it is still the one that was looked at, and drop what an earlier run left."""
+        """Make sure that it is still the one that was looked at, and drop what an earlier run left.
+
+        One that cannot be reached is waited for: a line that is cut for a minute at night does not end the
+        campaign.
+        """
         watch()
-        connection = self._connect()
+        connection = self._wait_for_connection(watch)
         try:
             self._check_identity(connection)
             self._drop_held(connection)
@@ -288,7 +296,8 @@ class ExistingServer:
             return
         failure = self._watch.wait_for_failure(max(grace_s, _GRACE_S) if grace_s else 0.0)
         if failure:
-            raise ServerError(failure, hint=tr("What was measured until then is kept."))
+            kind = ServerLostError if self._watch.is_lost else ServerError
+            raise kind(failure, hint=tr("What was measured until then is kept."))
 
     def stop(self) -> None:
         """End the watch, and a statement of ours that is under way; the server goes on."""
@@ -334,11 +343,33 @@ class ExistingServer:
             self.lock.hold()
         drop_own(connection, self.reached, ends_sessions=True)
 
+    def _wait_for_connection(self, watch: Watch) -> ServerConnection:
+        """Return a connection, as soon as there is one.
+
+        Raises:
+            ServerError: it refuses, or was waited for in vain: no other run waits for it again.
+        """
+        end_s = time.monotonic() + _BACK_S
+        is_told = False
+        while True:
+            try:
+                return self._connect()
+            except ServerLostError as error:
+                if time.monotonic() >= end_s:
+                    raise ServerError(error.message, hint=error.hint) from error
+                if not is_told:
+                    message = tr("Waiting until the server can be reached, {minutes:.0f} minutes at most.")
+                    self.tell(f"{error.message} {message.format(minutes=_BACK_S / 60)}")
+                    is_told = True
+            watch()
+            time.sleep(_AGAIN_S)
+
     def _connect(self) -> ServerConnection:
         """Return a connection to the database that the person named.
 
         Raises:
-            ServerError: it does not take it.
+            ServerLostError: it cannot be reached.
+            ServerError: it refuses.
         """
         try:
             return self.reached.connect()
@@ -347,4 +378,7 @@ class ExistingServer:
 
     def _silent(self, error: psycopg.Error) -> ServerError:
         message = tr("The server {name} does not do what it was asked: {reason}")
-        return ServerError(message.format(name=self.reached.name, reason=said(error)))
+        # What a server answers to a statement has a SQLSTATE; a cut line, and who cannot connect, have none.
+        is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+        kind = ServerLostError if is_lost else ServerError
+        return kind(message.format(name=self.reached.name, reason=said(error)))

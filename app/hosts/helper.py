@@ -28,7 +28,7 @@ from app.domain.campaign.configuration import DiskTarget, Target
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError, TargetError, TargetLostError
 from app.domain.maintenance import MaintenanceEnd
-from app.domain.step_progress import StepProgress
+from app.domain.step_progress import ROOT_STEP, StepProgress
 from app.domain.storage_plan.plan import RELATION_ROLES, Role, StoragePlan
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
@@ -39,7 +39,7 @@ from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
 from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders, TablespaceFolder
-from app.hosts.host import ROOT_STEP, ProcessRole, Watch, look_at_nothing
+from app.hosts.host import ProcessRole, Watch, look_at_nothing
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.process.starter import Account, CommandOutcome, Hold, Recorder
 from app.storage.system.kernel_log import naming_pattern

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Protocol
 
 from app.domain.campaign.configuration import Target
 from app.domain.maintenance import MaintenanceEnd
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.recovery.cleanup import SweepEvent
 from app.process.starter import Account, Hold
-
-ROOT_STEP: Final = "storage"
-"""Kind of the events that tell a step of root's for which no program ran, such as wiping a signature."""
 
 Watch = Callable[[], None]
 """Called often while something takes long; what it raises ends it, and everything is undone."""

@@ -13,7 +13,6 @@ from typing import Final
 from app import VERSION
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
-from app.execution.run_description import marks_after
 from app.importers.files.members import ForeignFile
 from app.importers.files.parse_errors import BadLines
 from app.importers.formats.file_types import FileType
@@ -30,7 +29,7 @@ from app.runfile.filenames import slug
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.typed_json import known, values_of
 from app.runfile.reader import RunFile
-from app.runfile.summary import summarise
+from app.runfile.summary import marks_after, summarise
 from app.runfile.writer import SUFFIX, Json, LatencySecond, Phase, RunFileWriter, RunState, compact
 
 _JOURNALS: Final = ("", "-wal", "-shm", "-journal")

@@ -419,6 +419,13 @@ def _near_file(path: Path) -> str:
 
 
 EXAMPLES: Final = TOP / "resources" / "examples" / "vondra-2022"
+EXAMPLE_LEFT_OUT: Final = (
+    tr("other series"),
+    tr(
+        "of this example only TPS and the 99th percentile of latency are kept; import the folder for the rest"
+    ),
+)
+"""What the files of the example say of what they leave out: source and reason, in English."""
 
 
 def find_examples(folder: Path = EXAMPLES) -> tuple[Path, ...]:

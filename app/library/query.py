@@ -63,9 +63,13 @@ def _dates(entry: LibraryEntry) -> tuple[str, ...]:
     return () if day is None else (day.isoformat(),)
 
 
+def _today() -> date:
+    return datetime.now().astimezone().date()
+
+
 def _is_date(value: str, typed: str) -> bool:
     """Whether a day is meant by a year, month or day, by ``today``, or by a number of days back: ``7d``."""
-    today = datetime.now().astimezone().date()
+    today = _today()
     if typed == "today":
         return value == today.isoformat()
     if typed == "yesterday":

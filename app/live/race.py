@@ -91,7 +91,7 @@ class Standing:
 
     Attributes:
         run: which.
-        rank: 1 leads.
+        rank: 1 leads; None before the first second: nobody has a place yet.
         lane: what it does.
         newest: mean TPS of the last `width_s`, or before its end; None before the first second.
         mean: mean TPS since the begin; None before the first second.
@@ -101,7 +101,7 @@ class Standing:
     """
 
     run: RacingRun
-    rank: int
+    rank: int | None
     lane: Lane
     newest: float | None
     mean: float | None
@@ -158,7 +158,7 @@ class Race:
         return tuple(
             Standing(
                 each.run,
-                place,
+                None if each.mean is None else place,
                 each.lane,
                 each.newest,
                 each.mean,
@@ -178,7 +178,7 @@ class Race:
             lane = Lane.ENDED
         return Standing(
             run,
-            0,
+            None,
             lane,
             newest,
             run.mean(0.0, now_s),

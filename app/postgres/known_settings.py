@@ -16,9 +16,9 @@ from app.domain.text import tr
 from app.postgres.installations.installation import Installation
 from app.postgres.settings import Setting
 from app.postgres.startup_failure import parse_refusal, setting_error
-from app.process.starter import Account, Recorder, run_command
+from app.process.starter import TIMED_OUT, Account, Recorder, run_command
 
-CHECK_TIMEOUT_S: Final = 20.0
+CHECK_TIMEOUT_S: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ def check_settings(
 
     Raises:
         SettingError: a setting that this version does not know, or a value that it does not take; names it.
+            Or it did not answer in time, which says nothing of the settings.
         ProgramError: the server's program cannot be started.
     """
     argv = [installation.program("postgres"), "-C", "server_version", "-D", installation.bin_directory]
@@ -92,6 +93,12 @@ def check_settings(
     outcome = run_command(argv, account=account, timeout_s=CHECK_TIMEOUT_S, record=record)
     if outcome.succeeded:
         return
+    if outcome.exit_code == TIMED_OUT:
+        message = tr("PostgreSQL {version} did not say in time whether it takes these settings: {outcome}")
+        raise SettingError(
+            message.format(version=installation.version, outcome=outcome.describe()),
+            hint=tr("Something keeps this machine busy; look again once it has ended."),
+        )
     refusal = parse_refusal(outcome.stderr)
     nearest = ""
     if refusal.is_unknown:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -107,7 +108,7 @@ class RunData:
         baseline = or_none(self.metadata.io_baseline)
         return {} if baseline is None else baseline.limits
 
-    @property
+    @cached_property
     def origin_ms(self) -> float:
         """Time 0 of every series: the begin of the measured phase, before it the earliest it can be."""
         if self.measure_start_ms is not None:
@@ -130,7 +131,7 @@ class RunData:
     @property
     def end_s(self) -> float:
         """The latest time that this view knows, at most the end of the last measured phase."""
-        return min((self.last_ms - self.origin_ms) / 1000, self._measure_end_s())
+        return min((self.last_ms - self.origin_ms) / 1000, self._measure_end_s)
 
     def series_keys(self) -> tuple[SeriesKey, ...]:
         """Return (metric, instance) of every series."""
@@ -193,7 +194,7 @@ class RunData:
                 started = None
         if started is not None:
             found.append((self._t_s(started.t_ms), self._t_s(self.last_ms), started))
-        return [each for each in found if self.begin_s <= each[1] and each[0] <= self._measure_end_s()]
+        return [each for each in found if self.begin_s <= each[1] and each[0] <= self._measure_end_s]
 
     def until(self, t_s: float) -> RunData:
         """Return the same run as if it had only come to `t_s`, for replay; time 0 stays where it is."""
@@ -227,6 +228,7 @@ class RunData:
     def _t_s(self, t_ms: float) -> float:
         return (t_ms - self.origin_ms) / 1000
 
+    @cached_property
     def _measure_end_s(self) -> float:
         """End of the last measured phase; infinite while more may come."""
         ended = [times.ended_ms for times in self.phases if times.phase in {Phase.PART, Phase.MEASURE}]
@@ -253,7 +255,7 @@ class RunData:
         return tuple(found)
 
     def _seen(self, t_ms: Array, values: Array) -> tuple[Array, Array]:
-        last_ms = min(self.last_ms, self.origin_ms + 1000 * (self._measure_end_s() + _EDGE_S))
+        last_ms = min(self.last_ms, self.origin_ms + 1000 * (self._measure_end_s + _EDGE_S))
         count = int(np.searchsorted(t_ms, last_ms, side="right"))
         return (t_ms[:count] - self.origin_ms) / 1000, values[:count]
 

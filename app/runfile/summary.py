@@ -371,6 +371,9 @@ def summarise_phases(run: RunFile) -> dict[int, dict[str, float | None]]:
     return {number: figures for number in numbers if (figures := summarise(run, part=number))}
 
 
+CLIENT_BOUND_SHARE: Final = 0.9
+"""Of the CPU that the threads of pgbench can use: from here on pgbench was the limit."""
+
 NOT_STEADY: Final = "not-steady"
 """Kind of the label of a run that was not steady."""
 
@@ -381,6 +384,23 @@ def steadiness_marks(figures: Mapping[str, float | None]) -> Sequence[tuple[str,
         return []
     reason = tr("its five rounds lie apart, or have a trend, by more than its unevenness explains")
     return [(NOT_STEADY, reason)]
+
+
+def marks_after(summary: Mapping[str, float | None]) -> list[tuple[str, str]]:
+    """Return the labels that follow from the figures."""
+    marks: list[tuple[str, str]] = []
+    share = summary.get("pgbench_share")
+    if share is not None and share >= 100 * CLIENT_BOUND_SHARE:
+        reason = tr("pgbench used {share:.0f} % of the CPU its threads can use: it limited the run itself")
+        marks.append(("client-bound", reason.format(share=share)))
+    missed = summary.get("missed_ticks")
+    if missed:
+        marks.append(("missed-seconds", tr("{count:.0f} seconds have no samples").format(count=missed)))
+    marks += steadiness_marks(summary)
+    if summary.get("checkpoint_cycles") == 0:
+        reason = tr("no checkpoint cycle inside: what checkpoints cost is in no figure, or only in part")
+        marks.append(("no-checkpoint-cycle", reason))
+    return marks
 
 
 def has_older_definitions(run: RunFile, stored: Mapping[str, float | None]) -> bool:

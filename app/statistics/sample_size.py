@@ -60,11 +60,23 @@ def power_of_t_test(shift: float, df: float, alpha: float) -> float:
 def _shift_needed(df: float, alpha: float) -> float:
     """Return the true difference, by its standard error, that is named with a probability of `POWER`."""
     low, high = 0.0, 4.0
-    while power_of_t_test(high, df, alpha) < POWER:
-        low, high = high, 2 * high
+    below, above = -POWER, power_of_t_test(high, df, alpha) - POWER
+    while above < 0:
+        low, below, high = high, above, 2 * high
+        above = power_of_t_test(high, df, alpha) - POWER
+    # The Illinois method: an end of the bracket that stays twice counts half, so that both come nearer.
+    stayed = 0
     while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if power_of_t_test(middle, df, alpha) >= POWER else (middle, high)
+        between = high - above * (high - low) / (above - below)
+        step = 4e-10 * high  # an end that is met exactly would leave the other where it is
+        between = min(max(between, low + step), high - step)
+        found = power_of_t_test(between, df, alpha) - POWER
+        if found >= 0:
+            high, above, below = between, found, below / 2 if stayed < 0 else below
+            stayed = -1
+        else:
+            low, below, above = between, found, above / 2 if stayed > 0 else above
+            stayed = 1
     return high
 
 

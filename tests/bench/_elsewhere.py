@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import signal
+import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from app.hosts.folders.account import server_account
 from app.postgres.installations.find import choose_installation, find_installations
 from app.postgres.server import Server
 from app.probes.sampling.sampler import Tick
+from tests.delaying_proxy import delaying_proxy
 from tests.fix_existing import start_server
 from tests.fix_postgres import give
 
@@ -37,6 +40,25 @@ def server_elsewhere() -> Iterator[int]:
         finally:
             process.send_signal(signal.SIGQUIT)
             process.wait()
+
+
+@contextmanager
+def line_to(port: int, delay_ms: float, *, netem: bool) -> Iterator[int]:
+    """Yield a port that leads to this one over a line with such a round trip: a proxy, or the kernel's netem.
+
+    netem (tc-netem(8)) delays all of the loopback interface, each direction by half; ``sch_netem`` has to be
+    there, and `options_of_lines` made sure that nothing else is reached through this network namespace.
+    """
+    if not netem:
+        with delaying_proxy(port, delay_ms / 1000) as proxy:
+            yield proxy.port
+        return
+    delay = ("netem", "delay", f"{delay_ms * 500:.0f}us", "limit", "100000")
+    subprocess.run(("tc", "qdisc", "replace", "dev", "lo", "root", *delay), check=True)
+    try:
+        yield port
+    finally:
+        subprocess.run(("tc", "qdisc", "del", "dev", "lo", "root"), check=True)
 
 
 MOST_BEHIND_S: Final = 2.0
@@ -64,9 +86,21 @@ class Seen:
         return max(self.behind_s, default=float("inf")) + delay_ms / 1000
 
 
-def seconds_and_delays(about: str | None) -> argparse.Namespace:
-    """Return the options of such a bench: ``seconds`` and the ``delay`` of each round in milliseconds."""
+def options_of_lines(about: str | None, *, seconds: float | None = None) -> argparse.Namespace:
+    """Return the options of such a bench: the ``delay`` of each line in milliseconds and ``netem``.
+
+    Also ``seconds``, where a number of them is given as what goes without saying.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=30.0)
+    if seconds is not None:
+        parser.add_argument("--seconds", type=float, default=seconds)
+    parser.add_argument("--netem", action="store_true", help="the kernel delays, in a namespace of its own")
     parser.add_argument("--delay", type=float, nargs="+", default=[0.0, 5.0, 50.0], help="milliseconds")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.netem:
+        if [name for _, name in socket.if_nameindex()] != ["lo"]:
+            parser.error(
+                "--netem slows loopback down: for a network namespace or a guest that has nothing else"
+            )
+        subprocess.run(("ip", "link", "set", "lo", "up"), check=True)
+    return options

@@ -20,8 +20,7 @@ from app.probes.base.probe import ProbeContext, ServerSources
 from app.probes.base.ssh import RemoteMachine
 from app.probes.remote.probe import RemoteMachineProbe
 from app.probes.sampling.sampler import Sampler
-from tests.bench._elsewhere import MOST_BEHIND_S, Seen, seconds_and_delays
-from tests.delaying_proxy import delaying_proxy
+from tests.bench._elsewhere import MOST_BEHIND_S, Seen, line_to, options_of_lines
 from tests.fix_sshd import SshServer, make_server
 
 MOST_PERCENT: Final = 1.0
@@ -40,11 +39,11 @@ def below(pid: int) -> list[int]:
     return [pid, *(each for child in children for each in below(child))]
 
 
-def measure(server: SshServer, seconds: float, delay_ms: float) -> bool:
+def measure(server: SshServer, seconds: float, delay_ms: float, *, netem: bool) -> bool:
     """Ask for so long and print; return whether both limits were kept."""
     probe, seen = RemoteMachineProbe(), Seen()
-    with delaying_proxy(server.port, delay_ms / 1000) as line:
-        server.configure_client(Port=str(line.port), HostKeyAlias=f"[127.0.0.1]:{server.port}")
+    with line_to(server.port, delay_ms, netem=netem) as entry:
+        server.configure_client(Port=str(entry), HostKeyAlias=f"[127.0.0.1]:{server.port}")
         context = ProbeContext(ServerSources(elsewhere=RemoteMachine(server.destination, "/var/lib")))
         sampler = Sampler([probe], context, seen.tick)
         sampler.start()
@@ -74,12 +73,14 @@ def measure(server: SshServer, seconds: float, delay_ms: float) -> bool:
 
 def main() -> int:
     """Measure and print."""
-    options = seconds_and_delays(__doc__)
+    options = options_of_lines(__doc__, seconds=30)
     with tempfile.TemporaryDirectory() as folder:
         server = make_server(Path(folder) / "ssh")
         server.start()
         try:
-            kept = [measure(server, options.seconds, delay_ms) for delay_ms in options.delay]
+            kept = [
+                measure(server, options.seconds, delay_ms, netem=options.netem) for delay_ms in options.delay
+            ]
         finally:
             server.stop()
     return 0 if all(kept) else 1

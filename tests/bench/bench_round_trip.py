@@ -1,9 +1,10 @@
-"""How well the round trip to a server is told: behind proxies that delay by 0, 5 and 50 ms.
+"""How well the round trip to a server is told: behind lines that delay by 0, 5 and 50 ms.
 
 To reach: what is told (the median) is within 10 % of the delay. Rounds are interleaved, and their median
-counts; the shortest trip without delay is what the proxy itself costs, and is taken off.
+counts; the shortest trip without delay is what line and ends themselves cost, and is taken off.
 
     python -m tests.bench.bench_round_trip
+    tests/machine/run-guest -- python3 -m tests.bench.bench_round_trip --netem
 """
 
 from __future__ import annotations
@@ -14,28 +15,27 @@ from typing import Final
 from app.postgres.connection import ROLE
 from app.postgres.existing.address import open_address
 from app.postgres.existing.look import RoundTrip, measure_round_trip
-from tests.bench._elsewhere import server_elsewhere
-from tests.delaying_proxy import delaying_proxy
+from tests.bench._elsewhere import line_to, options_of_lines, server_elsewhere
 
-DELAYS_MS: Final = (0.0, 5.0, 50.0)
 ROUNDS: Final = 5
 
 
 def main() -> None:
-    """Start a server, measure it through each proxy, and print what was told."""
-    told: dict[float, list[RoundTrip]] = {delay_ms: [] for delay_ms in DELAYS_MS}
+    """Start a server, measure it over each line, and print what was told."""
+    options = options_of_lines(__doc__)
+    told: dict[float, list[RoundTrip]] = {delay_ms: [] for delay_ms in sorted({0.0, *options.delay})}
     with server_elsewhere() as port:
         for _ in range(ROUNDS):
             for delay_ms, trips in told.items():
-                with delaying_proxy(port, delay_ms / 1000) as proxy:
-                    _, connection = open_address(f"host=127.0.0.1 port={proxy.port} user={ROLE}")
+                with line_to(port, delay_ms, netem=options.netem) as entry:
+                    _, connection = open_address(f"host=127.0.0.1 port={entry} user={ROLE}")
                     with connection:
                         trips.append(measure_round_trip(connection))
-    proxy_ms = min(trip.least_ms for trip in told[0.0])
+    itself_ms = min(trip.least_ms for trip in told[0.0])
     for delay_ms, trips in told.items():
         median_ms = statistics.median(trip.median_ms for trip in trips)
         least_ms, most_ms = min(trip.least_ms for trip in trips), max(trip.most_ms for trip in trips)
-        error = f", {100 * (median_ms - proxy_ms - delay_ms) / delay_ms:+.1f} %" if delay_ms else ""
+        error = f", {100 * (median_ms - itself_ms - delay_ms) / delay_ms:+.1f} %" if delay_ms else ""
         print(f"{delay_ms:4.0f} ms: told {median_ms:.2f} ms ({least_ms:.2f} to {most_ms:.2f}){error}")
 
 

@@ -3,6 +3,7 @@
 To reach: at most 2 s from the question to the tick that brings the answer, with the delay of the line.
 
     python -m tests.bench.bench_sql_samples [--seconds 30] [--delay 0 5 50]
+    tests/machine/run-guest -- python3 -m tests.bench.bench_sql_samples --netem
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ from app.probes.base.probe import ProbeContext, ServerSources
 from app.probes.sampling.sampler import Sampler
 from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
 from app.probes.sources.wait_events import WaitEventsProbe
-from tests.bench._elsewhere import MOST_BEHIND_S, Seen, seconds_and_delays, server_elsewhere
-from tests.delaying_proxy import delaying_proxy
+from tests.bench._elsewhere import MOST_BEHIND_S, Seen, line_to, options_of_lines, server_elsewhere
 
 
-def measure(port: int, seconds: float, delay_ms: float) -> bool:
+def measure(port: int, seconds: float, delay_ms: float, *, netem: bool) -> bool:
     """Sample for so long and print; return whether the limit was kept."""
     seen = Seen()
-    with delaying_proxy(port, delay_ms / 1000) as proxy:
-        conninfo = f"host=127.0.0.1 port={proxy.port} user={ROLE} dbname=postgres"
+    with line_to(port, delay_ms, netem=netem) as entry:
+        conninfo = f"host=127.0.0.1 port={entry} user={ROLE} dbname=postgres"
         context = ProbeContext(ServerSources(conninfo=conninfo, database="postgres"))
         sampler = Sampler([PostgresStatisticsProbe(), WaitEventsProbe()], context, seen.tick)
         sampler.start()
@@ -39,9 +39,9 @@ def measure(port: int, seconds: float, delay_ms: float) -> bool:
 
 def main() -> int:
     """Measure and print."""
-    options = seconds_and_delays(__doc__)
+    options = options_of_lines(__doc__, seconds=30)
     with server_elsewhere() as port:
-        kept = [measure(port, options.seconds, delay_ms) for delay_ms in options.delay]
+        kept = [measure(port, options.seconds, delay_ms, netem=options.netem) for delay_ms in options.delay]
     return 0 if all(kept) else 1
 
 

@@ -17,7 +17,7 @@ from app.domain.options.kinds import OptionValue
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.raid import Level, layout
 from app.domain.options.tokens import ExpectedToken
-from app.hosts.host import ROOT_STEP
+from app.domain.step_progress import ROOT_STEP
 from app.runfile.metadata.run_metadata import StoredMetadata
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile

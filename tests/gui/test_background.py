@@ -4,10 +4,13 @@ import logging
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from app.domain.errors import FootingError, InternalError
 from ui.background import BackgroundOp, finish_background
@@ -62,20 +65,45 @@ def test_a_cancelled_result_is_not_delivered(qtbot: QtBot) -> None:
     go_on = threading.Event()
     seen: list[bool] = []
     arrived: list[int] = []
-    op = BackgroundOp(lambda: go_on.wait(10), unwanted, unwanted)
+    op = BackgroundOp(lambda: go_on.wait(60), unwanted, unwanted)
     op.start()
     op.cancel()
     go_on.set()
     BackgroundOp(lambda: seen.append(op.is_cancelled), lambda _none: arrived.append(1), unwanted).start()
     qtbot.waitUntil(lambda: bool(arrived))
-    assert finish_background()
+    assert finish_background(60)
     assert seen == [True]
+
+
+class Page(QObject):
+    """Waits for a piece of work, and counts what arrives."""
+
+    def __init__(self, arrived: list[object]) -> None:
+        super().__init__()
+        self.arrived = arrived
+
+    def take(self, result: object) -> None:
+        assert self.children() == []
+        self.arrived.append(result)
+
+
+@pytest.mark.parametrize("work", [lambda: 1, lambda: 1 / 0])
+def test_a_page_that_is_deleted_meanwhile_waits_no_more(qtbot: QtBot, work: Callable[[], object]) -> None:
+    arrived: list[object] = []
+    page = Page(arrived)
+    BackgroundOp(work, page.take, page.take).start()
+    delete(page)
+    after: list[int] = []
+    assert finish_background(60)
+    BackgroundOp(lambda: 2, after.append, unwanted).start()
+    qtbot.waitUntil(lambda: bool(after))
+    assert arrived == []
 
 
 def test_work_that_was_cancelled_before_it_began_never_begins(qtbot: QtBot) -> None:
     go_on = threading.Event()
     done: list[int] = []
-    blockers = [BackgroundOp(lambda: go_on.wait(10), lambda _: done.append(0), unwanted) for _ in range(8)]
+    blockers = [BackgroundOp(lambda: go_on.wait(60), lambda _: done.append(0), unwanted) for _ in range(8)]
     for blocker in blockers:
         blocker.start()
     late = BackgroundOp(lambda: done.append(99), unwanted, unwanted)
@@ -83,7 +111,7 @@ def test_work_that_was_cancelled_before_it_began_never_begins(qtbot: QtBot) -> N
     late.cancel()
     go_on.set()
     qtbot.waitUntil(lambda: len(done) == len(blockers))
-    assert finish_background()
+    assert finish_background(60)
     assert 99 not in done
 
 
@@ -105,11 +133,11 @@ def test_many_pieces_of_work_share_a_few_threads(qtbot: QtBot) -> None:
 def test_waiting_for_work_that_hangs_ends_in_time(qtbot: QtBot) -> None:
     go_on = threading.Event()
     arrived: list[bool] = []
-    BackgroundOp(lambda: go_on.wait(30), arrived.append, unwanted).start()
+    BackgroundOp(lambda: go_on.wait(60), arrived.append, unwanted).start()
     assert not finish_background(0.05)
     go_on.set()
     qtbot.waitUntil(lambda: bool(arrived))
-    assert finish_background()
+    assert finish_background(60)
 
 
 ENDED_BEFORE_ITS_WORK = """
@@ -120,10 +148,10 @@ from ui.background import BackgroundOp, _delivery, finish_background
 
 application = QCoreApplication([])
 go_on = threading.Event()
-BackgroundOp(lambda: go_on.wait(10), print, print).start()
+BackgroundOp(lambda: go_on.wait(60), print, print).start()
 delete(_delivery())  # as the end of the program does with all of Qt's objects
 go_on.set()
-assert finish_background()
+assert finish_background(60)
 """
 
 
@@ -166,7 +194,7 @@ def test_what_the_functions_of_a_piece_of_work_hold_goes_in_the_gui_thread(qtbot
     for _ in range(300):
         hold()
     qtbot.waitUntil(lambda: len(count) == 300)
-    assert finish_background()
+    assert finish_background(60)
     qtbot.waitUntil(lambda: len(went) == 300)
     assert set(went) == {threading.main_thread()}
 

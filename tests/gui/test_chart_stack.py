@@ -313,8 +313,11 @@ def test_a_live_run_before_its_first_second_is_no_mistake(stack: ChartStack, tmp
     stack.set_live(growing.refresh(), 0, "live")
     stack.show_crosshair(0.0)
     stack.grab()
+    numbers = [chart.axis.labels(*chart.values, 200.0) for chart in stack.charts]
+    assert not any(numbers), "numbers on an axis would look like measured ones"
     add_seconds(writer, SHAPE, 0, 3)
     stack.update_live(growing.refresh())
+    assert stack.charts[0].axis.labels(*stack.charts[0].values, 200.0)
     assert [line.curve.id for line in stack.charts[0].live] == ["tps"]
     writer.close()
 

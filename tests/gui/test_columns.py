@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 from rich.console import Console
 
 from app.analysis.facts import read_run_facts
-from app.cli.commands.compare import compare_command
 from app.cli.commands.run import show_table
+from app.cli.commands.runs.compare import compare_command
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonRow
 from app.domain.campaign.configuration import Campaign, Configuration, FolderTarget, PlannedRun
 from app.domain.columns import Column

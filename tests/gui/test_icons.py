@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QAction, QIcon, QImage
+from PySide6.QtGui import QAction, QIcon, QImage, QPalette
 from PySide6.QtWidgets import QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app import TOP
 from ui.icons import ICONS, SMALL_ICON, icon_pixmap, make_icon, set_icon
+from ui.style import qt_palette
 from ui.theme import Scheme, Theme
 from ui.widgets.choice_button import ChoiceButton
 from ui.window.commands.commands import COMMANDS
@@ -40,6 +41,15 @@ def test_every_icon_is_painted_in_the_colour_that_is_asked_for(qtbot: QtBot, nam
 def test_an_icon_is_paler_where_it_is_disabled(qtbot: QtBot) -> None:
     icon = make_icon("plus", Theme(Scheme.LIGHT))
     assert strokes(icon) != strokes(icon, QIcon.Mode.Disabled)
+
+
+@pytest.mark.parametrize("scheme", [Scheme.LIGHT, Scheme.DARK])
+def test_an_icon_in_a_selected_row_has_the_colour_of_its_words(qtbot: QtBot, scheme: Scheme) -> None:
+    theme = Theme(scheme)
+    icon = make_icon("usb", theme, selected="background")
+    words = qt_palette(theme.palette).color(QPalette.ColorRole.HighlightedText).name()
+    assert words in strokes(icon, QIcon.Mode.Selected)
+    assert words not in strokes(icon)
 
 
 @pytest.mark.parametrize("kind", [QAction, QPushButton, QToolButton])

@@ -359,11 +359,13 @@ def test_an_unsafe_run_says_so_next_to_its_name(qtbot: QtBot, page: LivePage, be
     writer = bench.begin(1)
     with writer.transaction():
         writer.add_mark("unsafe", "fsync = off: commits are lost on power loss")
+        writer.add_mark("clock-step", "")
     bench.grow(writer, 0, 3)
     with qtbot.waitSignal(page.poller.watched):
         page.set_campaign(bench.folder)
     assert "UNSAFE" in page.header.marks.text()
     assert "fsync = off" in page.header.marks.toolTip()
+    assert "clock set" in page.header.marks.text(), "in the words of every other page, and so in its language"
 
 
 @pytest.mark.parametrize("stall_s", [0.8])  # as long as one likes: the runner does not know of it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +12,38 @@ from PySide6.QtWidgets import QApplication, QProgressBar
 from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
+from app.live.replay import load_replay
 from tests.fix_runs import Shape, write_run
+from tests.house import modules, tree_of
+from ui.background import finish_background
 from ui.flat_style import FlatStyle
+from ui.live.feed_poller import REPLAY_MS
 from ui.live.leader_board import BoardRow, LeaderBoard
-from ui.motion import is_motion_reduced, set_reduced_motion
+from ui.live.page import LivePage
+from ui.motion import STEP_MS, is_motion_reduced, set_reduced_motion
 from ui.race.content import load_race
-from ui.race.window import FRAME_MS, STEP_MS, RaceWindow
+from ui.race.window import FRAME_MS, RaceWindow
 from ui.style import qt_palette
 from ui.theme import PALETTES, Scheme, Theme
+
+ANIMATORS = {
+    "QMovie",
+    "QParallelAnimationGroup",
+    "QPropertyAnimation",
+    "QScroller",
+    "QSequentialAnimationGroup",
+    "QTimeLine",
+    "QVariantAnimation",
+}
+TIMED = {"startTimer", "timerEvent"}
+STANDING = {
+    "ui.charts.stack.stack",
+    "ui.report.preview",
+    "ui.window.campaigns.starter",
+    "ui.window.library.reader",
+    "ui.wizard.background.validation",
+}
+"""Modules that wait less than a step for somebody to end, and move nothing meanwhile."""
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints")]
 
@@ -31,6 +56,15 @@ def _as_before() -> Iterator[None]:
 
 def row(key: str) -> BoardRow:
     return BoardRow(key, "", key, "", 0, 1.0, "1")
+
+
+def constants_of(path: Path) -> Iterator[tuple[str, float]]:
+    """Yield the numbers that a module names."""
+    for node in tree_of(path).body:
+        if isinstance(node, ast.AnnAssign | ast.Assign) and isinstance(node.value, ast.Constant):
+            target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+            if isinstance(target, ast.Name) and isinstance(node.value.value, int | float):
+                yield target.id, node.value.value
 
 
 def board(qtbot: QtBot) -> LeaderBoard:
@@ -103,6 +137,37 @@ def test_a_race_is_run_to_its_end_and_its_verdict_whatever_is_preferred(
     assert [each.name for each in race.board.rows] == ["xfs", "ext4"]
     race.next_slide(-1)
     assert race.shows_verdict
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_a_replay_goes_on_in_steps_where_motion_is_reduced(
+    qtbot: QtBot, tmp_path: Path, *, reduced: bool
+) -> None:
+    set_reduced_motion(reduced)
+    page = LivePage(Theme(Scheme.LIGHT))
+    qtbot.addWidget(page)
+    page.set_source(load_replay(write_run(tmp_path / "run.footing", Shape(seconds=30), "run")))
+    assert page.poller._timer.interval() == (STEP_MS if reduced else REPLAY_MS)
+    page.stop()
+    finish_background()
+
+
+def test_what_moves_by_itself_asks_whether_it_may() -> None:
+    moving: dict[str, set[str]] = {}
+    for module, path in modules().items():
+        if module.startswith("ui."):
+            used = {each.id for each in ast.walk(tree_of(path)) if isinstance(each, ast.Name)}
+            called = {each.attr for each in ast.walk(tree_of(path)) if isinstance(each, ast.Attribute)}
+            moving[module] = (used & ANIMATORS) | (called & TIMED)
+    assert {module: found for module, found in moving.items() if found} == {}, "ask is_motion_reduced"
+    quick = {
+        module
+        for module, path in modules().items()
+        if module.startswith("ui.")
+        for name, value in constants_of(path)
+        if name.endswith("_MS") and value < STEP_MS
+    }
+    assert quick - STANDING == {"ui.race.window", "ui.live.feed_poller"}, "the two that repeat and may glide"
 
 
 def test_a_bar_for_what_lasts_nobody_knows_how_long_stands_still(qtbot: QtBot) -> None:

@@ -96,6 +96,11 @@ def room(enter: Enter, tmp_path: Path) -> Room:
     return enter(load_race(write_runs(tmp_path, shapes)))
 
 
+def test_before_the_first_second_the_board_gives_nobody_a_place(room: Room) -> None:
+    assert [row.rank for row in room.window.board.rows] == [NOTHING] * 3
+    assert "1 fs" not in room.window.board.told_data()
+
+
 def test_two_runs_race_and_the_board_says_who_leads(room: Room) -> None:
     room.wait(20.0)
     assert room.names == ["fs2 #1", "fs0 #1", "fs1 #1"]
@@ -363,6 +368,19 @@ def test_a_race_begins_on_the_full_screen_and_ends_with_the_main_window(
     assert isinstance(parent, type(plain_label()))
     parent.hide()
     assert starter.window is None
+
+
+def test_a_race_that_was_closed_goes_on_no_more(qtbot: QtBot, tmp_path: Path) -> None:
+    race = RaceWindow(
+        Scheme.DARK, load_race(write_runs(tmp_path, [Shape(seconds=20, seed=n) for n in (1, 2)]))
+    )
+    race.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    qtbot.addWidget(race)
+    race.show()
+    qtbot.waitUntil(lambda: race.clock.position_s > 0)
+    assert race._timer.isActive()
+    race.close()
+    assert not race._timer.isActive(), "nobody sees it, and a screen reader would hear it"
 
 
 @pytest.mark.parametrize(

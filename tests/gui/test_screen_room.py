@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from ui.background import finish_background
+from ui.charts.stack.chart_window import ChartWindow
+from ui.charts.stack.stack import ChartStack
+from ui.theme import Scheme, Theme
+from ui.window.commands.help_window import HelpWindow
+from ui.window.commands.manual_window import ManualWindow
 
 pytestmark = pytest.mark.gui
 
@@ -62,3 +73,25 @@ def test_no_widget_is_asked_for_its_screen() -> None:
         path.name for path in (TOP / "ui").rglob("*.py") if re.search(r"\.screen\(\)", path.read_text())
     ]
     assert asking == []
+
+
+@pytest.fixture
+def _large_type(qtbot: QtBot) -> Iterator[None]:
+    before = QApplication.font()
+    large = QFont(before)
+    large.setPointSizeF(before.pointSizeF() * 3)
+    QApplication.setFont(large)
+    yield
+    QApplication.setFont(before)
+
+
+@pytest.mark.usefixtures("_large_type")
+def test_windows_stay_on_the_screen_with_large_type(qtbot: QtBot) -> None:
+    theme = Theme(Scheme.LIGHT)
+    stack = ChartStack(theme)
+    qtbot.addWidget(stack)
+    for made in (ManualWindow(theme), HelpWindow(theme), ChartWindow(stack)):
+        qtbot.addWidget(made)
+        room = QApplication.primaryScreen().availableSize()
+        assert made.size() == made.size().boundedTo(room), made
+    finish_background()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ctypes.util
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -11,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import UsageError
+from app.process.qt_libraries import QT, debian_package, missing_library, report_error, window_error
 from tests.fix_window import write_campaign
 from ui.program.application import (
     check_display,
-    debian_package,
-    missing_library,
+    check_plugin,
     plugin_path,
     read_arguments,
     run_window,
@@ -124,11 +125,61 @@ def test_a_library_that_qt_would_abort_for_is_a_sentence_with_its_package(
     assert "apt-get install libxcb-curso" in caught.value.hint
 
 
-def test_a_plugin_that_is_whole_or_not_there_misses_nothing(tmp_path: Path) -> None:
-    assert missing_library(tmp_path / "none.so") == ""
+def test_a_plugin_that_is_whole_or_not_there_misses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("ui.program.application.plugin_path", lambda _platform: tmp_path / "none.so")
+        check_plugin("xcb")
     offscreen = plugin_path("xcb")
     assert offscreen is not None
     assert missing_library(offscreen.with_name("libqoffscreen.so")) == ""
+
+
+def test_all_libraries_that_qt_lacks_are_named_at_once_with_their_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lacked = {"libglib-2.0.so.0", "libGL.so.1"}
+    monkeypatch.setattr(
+        "app.process.qt_libraries.missing_library", lambda name: name if name in lacked else ""
+    )
+    told = window_error("libGL.so.1")
+    assert "the libraries libGL.so.1, libglib-2.0.so.0, which are not" in told.message
+    assert "sudo apt-get install libgl1 libglib2.0-0. " in told.hint
+    assert "the library libX11.so.6, which is not" in _alone(monkeypatch).message
+
+
+def _alone(monkeypatch: pytest.MonkeyPatch) -> UsageError:
+    monkeypatch.setattr("app.process.qt_libraries.missing_library", lambda _name: "")
+    return report_error("libX11.so.6")
+
+
+def test_what_qt_needs_is_what_packaging_installs() -> None:
+    """GLib comes with PyGObject there, which a checkout needs and a wheel does not."""
+    found = re.search(r"^QT_LIBRARIES=\((.*)\)$", (TOP / "packaging" / "system.sh").read_text(), re.MULTILINE)
+    assert found
+    assert set(QT) == {"libglib-2.0.so.0", *found[1].split()}
+
+
+@pytest.mark.parametrize("module", ["ui", "ui.report"])
+def test_a_library_that_qt_lacks_is_a_sentence_where_qt_is_loaded(module: str, tmp_path: Path) -> None:
+    """As where PySide6 comes from PyPI and the system has no screen: the import of Qt fails."""
+    (tmp_path / "PySide6").mkdir()
+    failing = 'raise ImportError("libGL.so.1: cannot open shared object file: No such file or directory")'
+    (tmp_path / "PySide6" / "__init__.py").write_text(failing)
+    options = ["--output", "out.pdf", "run.footing"] if module == "ui.report" else []
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{TOP}", "QT_QPA_PLATFORM": "offscreen"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", module, *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "libGL.so.1, which" in done.stderr
+    assert "apt-get install libgl1" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_program_ends_with_a_sentence_where_there_is_no_display(tmp_path: Path) -> None:
@@ -212,3 +263,10 @@ def test_tests_of_windows_need_no_display(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", str(test)]
     ended = subprocess.run(argv, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_every_test_of_a_window_has_an_application_whichever_comes_first(
+    request: pytest.FixtureRequest,
+) -> None:
+    """Qt ends the whole session with an abort where fonts are asked for without one."""
+    assert "qapp" in request.fixturenames

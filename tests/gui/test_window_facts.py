@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.analysis.facts import read_run_facts
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import find_differences
-from app.hosts.host import ROOT_STEP
+from app.domain.step_progress import ROOT_STEP
 from app.library.annotations import Annotations, annotate
 from app.process.starter import CommandOutcome
 from app.runfile.figures import FIGURES, Figure

@@ -346,7 +346,7 @@ def test_files_that_come_and_go_are_noticed_without_asking(
     with becomes(1):
         paths[0].unlink()
     reader.stop()
-    assert finish_background(10)
+    assert finish_background(60)
 
 
 def test_a_large_library_is_shown_slice_by_slice(
@@ -381,7 +381,7 @@ def test_a_stopped_reader_delivers_nothing(qtbot: QtBot, reader: LibraryReader, 
     reader.read.connect(lambda *_: seen.append(QModelIndex()))
     reader.refresh()
     reader.stop()
-    assert finish_background(10)
+    assert finish_background(60)
     qtbot.wait(50)
     assert seen == []
 

@@ -48,6 +48,35 @@ def tick(window: MainWindow, *names: str) -> tuple[str, ...]:
     return tuple(paths)
 
 
+def test_a_tool_waits_for_all_runs_that_were_asked_for(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    listed = [
+        run for path in window.runs_page.model.newest_campaign() if (run := window.runs_page.model.run(path))
+    ]
+    late = listed[-1]
+    window._take_runs(listed[:-1], complete=False)
+    window.runs_page.choose([run.entry.path for run in listed])
+    assert len(window.runs_page.model.chosen) >= 2
+    assert not window.commands["compare"].isEnabled(), "it would leave one out and not say so"
+    window._take_runs([*listed[:-1], late], complete=False)
+    assert window.commands["compare"].isEnabled()
+
+
+def test_runs_that_never_come_keep_no_tool_waiting(
+    qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    paths = window.runs_page.model.newest_campaign()
+    window.runs_page.choose([*paths, str(library / "gone.footing")])
+    assert not window.commands["compare"].isEnabled()
+    window.reader.refresh()
+    qtbot.waitUntil(window.commands["compare"].isEnabled)
+
+
 def test_a_tool_gets_the_ticked_runs_with_their_colours_once_there_are_enough(
     qtbot: QtBot, open_window: OpenWindow, library: Path, given: list[ToolContext]
 ) -> None:

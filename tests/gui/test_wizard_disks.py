@@ -35,7 +35,7 @@ from app.domain.options.raid import Level
 from app.domain.problem import Problem
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.filesystems import say_lines
-from app.draft.disks.table import InspectionResult, assign
+from app.draft.disks.table import DiskRow, InspectionResult, assign
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import Place, Step
@@ -53,7 +53,7 @@ from ui.widgets.texts import Text
 from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.wizard.background import disk_feed, whole_read
 from ui.wizard.background import validation as asking
-from ui.wizard.editors.disk_table import DiskColumn
+from ui.wizard.editors.disk_table import DiskColumn, DiskModel, kind_icon
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
@@ -248,6 +248,39 @@ def test_disks_are_chosen_and_ordered_with_the_keyboard_alone(open_wizard: OpenW
     page.table.setFocus()
     press(wizard, Qt.Key.Key_Space)
     assert wizard.draft.parts.disks.wal.disks == []
+
+
+@pytest.mark.parametrize(
+    ("bus", "rotational", "icon"),
+    [
+        ("nvme", False, "microchip"),
+        ("sata", False, "microchip"),
+        ("sas", True, "hard-drive"),
+        ("usb", True, "usb"),
+        ("loop", True, "file"),
+        ("virtio", True, ""),
+        ("sata", None, ""),
+    ],
+)
+def test_a_kind_of_disk_has_an_icon_where_it_is_known(
+    qtbot: QtBot,
+    bus: str,
+    rotational: bool | None,  # noqa: FBT001
+    icon: str,
+) -> None:
+    theme = Theme(Scheme.LIGHT)
+    disk = replace(SPARE[0], bus=bus, rotational=rotational, rotation_rpm=None)
+    assert kind_icon(disk) == icon
+    model = DiskModel(theme)
+    model.show_rows((DiskRow("a", disk), DiskRow("gone", None)))
+    shown, gone = (
+        model.data(model.index(row, DiskColumn.KIND), Qt.ItemDataRole.DecorationRole) for row in (0, 1)
+    )
+    assert gone.pixmap(16, 16).size() == shown.pixmap(16, 16).size(), "words begin at one place"
+    assert (shown.pixmap(16, 16).toImage() != gone.pixmap(16, 16).toImage()) is bool(icon)
+    theme.set_scheme(Scheme.DARK)
+    dark = model.data(model.index(0, DiskColumn.KIND), Qt.ItemDataRole.DecorationRole)
+    assert (dark.pixmap(16, 16).toImage() != shown.pixmap(16, 16).toImage()) is bool(icon)
 
 
 def test_a_disk_that_may_not_be_used_is_greyed_says_why_and_cannot_be_chosen(open_wizard: OpenWizard) -> None:
@@ -898,10 +931,9 @@ def test_another_filesystem_is_compared_with_two_clicks(open_wizard: OpenWizard)
     page = open_wizard(Step.MORE, draft).pages[Step.MORE]
     assert isinstance(page, MorePage)
     page._fill_menu()
-    menus = {action.text(): action.menu() for action in page.menu.actions()}
+    menus = {menu.title(): menu for menu in page.menu.findChildren(QMenu)}
     assert list(menus) == ["Another filesystem", "Another option", "Another RAID level", "Another preset"]
     filesystems = menus["Another filesystem"]
-    assert isinstance(filesystems, QMenu)
     next(action for action in filesystems.actions() if action.text() == "btrfs").trigger()
     assert page.editor.name.text() == "ext4 raid10", "what is compared is what it is called"
     assert page.heading.text() == "Added: btrfs raid10"

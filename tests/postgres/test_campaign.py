@@ -8,13 +8,12 @@ import signal
 import sqlite3
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from app.execution.control import Request, send_request
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
-from tests.fix_campaign import CampaignBench, campaign_text, kill
+from tests.fix_campaign import CampaignBench, campaign_text, check_ticks, kill
 
 pytestmark = pytest.mark.postgres
 
@@ -75,9 +74,7 @@ def check_finished(path: Path) -> None:
         mean_ms = latency_ms / sum(second.transactions for second in seconds)
         close = 0.01 if one_in == 1 else 0.5
         assert abs(mean_ms - float(str(printed["latency_ms"]))) < 0.002 + close * mean_ms
-        ticks = run.ticks()
-        assert ticks[:, 0].tolist() == list(range(len(ticks)))
-        assert np.diff(ticks[:, 1]).max() < 3000
+        check_ticks(run.ticks())
         assert any(command.argv[0].endswith("initdb") for command in run.commands())
         assert all(command.exit_code == 0 for command in run.commands())
         assert run.facts("before")["server"]
@@ -165,7 +162,7 @@ def test_ctrl_c_keeps_what_was_measured_and_ends_the_campaign(campaign_bench: Ca
         assert len(run.samples("pgbench.tps")[1]) >= 3
 
 
-LONG = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "60s"'
+LONG = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "600s"'
 
 
 def test_the_control_socket_discards_or_lets_finish(campaign_bench: CampaignBench) -> None:

@@ -243,7 +243,7 @@ def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose
     with ExitStack() as stack, resources:
         (ours,) = open_there(stack, connection, elsewhere.account, NullListener()).values()
         host = LocalHost(elsewhere.account, resources, lambda _outcome: None)
-        server = ExistingServer(host, ours.address, ours.look, lock=ours.lock)
+        server = ExistingServer(host, ours.address, ours.look, tell=lambda _sentence: None, lock=ours.lock)
         end_its_sessions()
         server.prepare(lambda: None)
         assert "Another campaign" in refusal(elsewhere, connection).message

@@ -189,6 +189,27 @@ def test_a_disk_that_fills_there_is_told_in_whatever_language_the_server_says_so
     assert server.databases() == before
 
 
+@pytest.mark.parametrize(("language", "says"), [("de_DE", "existiert nicht"), ("fr_FR", "n'existe pas")])
+def test_a_disk_that_has_no_room_for_the_data_is_told_in_the_languages_of_a_server(
+    with_room_for_wal: Elsewhere,
+    campaign_bench: CampaignBench,
+    open_folder: Path,
+    language: str,
+    says: str,
+) -> None:
+    server = with_room_for_wal
+    if says not in speak(server, language, open_folder):
+        pytest.skip("the server's translations are not installed")
+    before, started = server.databases(), server.ask("SELECT pg_postmaster_start_time()")
+    large = '[[configuration]]\nname = "large"\nworkload.scale = 20\n'
+    ended = campaign_bench.run(campaign(server.role("bench"), extra=large), "--load", server.name)
+    assert ended.returncode == 1
+    (path,) = campaign_bench.run_files()
+    assert the_error(path).startswith(FULL)
+    assert server.ask("SELECT pg_postmaster_start_time()") == started
+    assert server.databases() == before
+
+
 def test_a_server_that_goes_down_because_its_wal_has_no_room_is_told_and_our_database_dropped_later(
     small_elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.errors import TargetError
+from app.domain.errors import ServerError, ServerLostError, TargetError
+from app.hosts import existing_server
+from app.hosts.local import LocalHost
+from app.hosts.recovery.resource_journal import ResourceJournal
 from app.postgres.existing.address import open_address
 from app.postgres.existing.look import measure_round_trip
 from app.postgres.server import Server
@@ -84,7 +87,8 @@ def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_le
         assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
 
 
-@pytest.mark.parametrize("phase", ["load", "settle", "measure", "teardown"])
+@pytest.mark.long
+@pytest.mark.parametrize("phase", ["load", "settle", "warm-up", "measure", "teardown"])
 def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaign_goes_on_when_it_is_back(
     elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str
 ) -> None:
@@ -105,7 +109,7 @@ def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaig
         else:
             assert (status, state) == (1, RunState.FAILED)
             assert error is not None
-            assert error.code == "server"
+            assert error.code == "server-lost"
         proxy.mend()
         folder = the_run(campaign_bench).parent
         ended = campaign_bench.command("run", "--resume", str(folder), "--load", name)
@@ -120,6 +124,63 @@ def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaig
             states.append(run.state)
     assert states.count(RunState.DONE) == 1
     assert not elsewhere.has_ours()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("phase", ["load", "measure"])
+def test_a_line_that_is_cut_is_waited_for_and_the_other_runs_follow_when_it_is_back(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str
+) -> None:
+    elsewhere.role("bench")
+    with delaying_proxy(elsewhere.port) as proxy:
+        text = campaign(f"host=127.0.0.1 port={proxy.port} user=bench").replace("repeats = 1", "repeats = 2")
+        running = campaign_bench.start(text, "--load", f"127.0.0.1:{proxy.port}")
+        running.until_phase(phase)
+        proxy.cut()
+        told = running.until(lambda event: "Waiting until the server" in str(event.get("message")))
+        assert told["kind"] == "note"
+        proxy.mend()
+        assert running.end() == 1
+    states = []
+    for path in campaign_bench.run_files():
+        with RunFile(path) as run:
+            states.append(run.state)
+    assert states == [RunState.FAILED, RunState.DONE]
+    assert not elsewhere.has_ours()
+
+
+def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_run(
+    elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(existing_server, "_BACK_S", 2.0)
+    told: list[str] = []
+    resources = ResourceJournal.create(str(tmp_path), "x", elsewhere.account, state_folder=tmp_path)
+    with ExitStack() as stack, resources:
+        (ours,) = open_there(stack, elsewhere.role("bench"), elsewhere.account, NullListener()).values()
+        host = LocalHost(elsewhere.account, resources, lambda _outcome: None)
+        server = existing_server.ExistingServer(host, ours.address, ours.look, tell=told.append)
+        elsewhere.stop()
+        with pytest.raises(ServerError) as caught:
+            server.prepare(lambda: None)
+    assert not isinstance(caught.value, ServerLostError), "the campaign leaves the other runs out"
+    (sentence,) = told
+    assert "Waiting until the server can be reached" in sentence
+
+
+def test_a_campaign_that_waits_for_a_server_is_stopped_at_once(
+    elsewhere: Elsewhere, campaign_bench: CampaignBench
+) -> None:
+    elsewhere.role("bench")
+    with delaying_proxy(elsewhere.port) as proxy:
+        text = campaign(f"host=127.0.0.1 port={proxy.port} user=bench").replace("repeats = 1", "repeats = 2")
+        running = campaign_bench.start(text, "--load", f"127.0.0.1:{proxy.port}")
+        running.until_second(1)
+        proxy.cut()
+        running.until(lambda event: "Waiting until the server" in str(event.get("message")))
+        running.process.send_signal(signal.SIGINT)
+        assert running.end() == 130
+    with RunFile(campaign_bench.run_files()[-1]) as run:
+        assert run.state is RunState.STOPPED
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +77,24 @@ def test_a_setting_that_the_server_refuses_is_named_before_the_start(
             check_settings(small_settings([(name, value)]), installation, database_account, _ignore)
         assert f"postgresql.settings.{name}:" in caught.value.message
         assert hint in caught.value.hint
+
+
+def test_a_server_that_does_not_answer_in_time_has_refused_no_setting(
+    open_folder: Path,
+    installation: Installation,
+    database_account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program = open_folder / "postgres"
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("app.postgres.known_settings.CHECK_TIMEOUT_S", 0.2)
+    silent = replace(installation, bin_directory=str(open_folder))
+    with pytest.raises(SettingError) as caught:
+        check_settings(small_settings([("work_mem", "8MB")]), silent, database_account, _ignore)
+    said = f"PostgreSQL {installation.version} did not say in time whether it takes these settings: "
+    assert caught.value.message.startswith(said)
+    assert "keeps this machine busy" in caught.value.hint
 
 
 def test_settings_for_developers_and_extensions_are_taken(

@@ -13,7 +13,8 @@ from tests.fix_campaign import CampaignBench
 from tests.fix_existing import Elsewhere
 from tests.postgres.test_existing_server import campaign
 
-pytestmark = pytest.mark.postgres
+# They keep a processor busy for as long as they last, and what runs beside waits.
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 
 
 def why(bench: CampaignBench) -> str:

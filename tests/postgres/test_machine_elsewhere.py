@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from app.analysis.properties import properties_of
 from app.execution import servers
+from app.probes.base.disturbances import DisturbanceKind
 from app.probes.base.probe import ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
 from app.recording.events import NullListener, ProgressReport
@@ -63,8 +64,9 @@ def test_a_run_has_the_series_and_facts_of_the_servers_machine_as_of_this_one(
         assert before.reached.over == after.reached.over == "ssh"
         assert before.kernel
         assert before.filesystem
-        judged = read_disturbances(run)
-        assert "postgres" in judged.not_known, "whose CPU time it was is not known"
+        # Whatever else was found: a hypervisor may take CPU time from this machine while it is measured.
+        unknown = dict(read_disturbances(run).unknown)
+        assert "postgres" in unknown[DisturbanceKind.OTHERS_CPU], "whose CPU time it was is not known"
         told = {each.name: each.value for each in properties_of(run.metadata, before)}
     assert told["asked over"].startswith("ssh, ")
 

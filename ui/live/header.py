@@ -9,6 +9,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app.analysis.labels import DISK_MARKS, mark_words
+from app.domain.messages.retelling import retold
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.control import Request
@@ -127,8 +128,8 @@ def mark_text(data: RunData) -> tuple[str, str]:
         key=lambda kind: (kind not in DISK_MARKS, kind),
     )
     words = [f"⚠ {mark_words(kind).upper()}" for kind in (NOT_DURABLE, UNSAFE) if kind in data.marks]
-    words += [f"⚠ {mark_words(kind)}" if kind in DISK_MARKS else kind.replace("-", " ") for kind in others]
-    return " · ".join(words), "\n".join(reason for _, reason in data.marks_with_reasons)
+    words += [f"⚠ {mark_words(kind)}" if kind in DISK_MARKS else mark_words(kind) for kind in others]
+    return " · ".join(words), "\n".join(retold(reason) for _, reason in data.marks_with_reasons)
 
 
 def missing_runs(status: CampaignStatus) -> int:

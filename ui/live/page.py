@@ -32,6 +32,7 @@ from ui.live.queue_panel import QueuePanel
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog, ask_how_to_stop
 from ui.live.words import awaited_words, signed_clock
+from ui.motion import STEP_MS, is_motion_reduced
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.told import announce, is_listened_to, tell_changed
@@ -237,7 +238,7 @@ class LivePage(QWidget):
         self.replay.setVisible(is_replay)
         if isinstance(source, ReplaySource):
             self.replay.steer(source)
-        self.poller.start(SingleRun(source), REPLAY_MS if is_replay else LIVE_MS)
+        self.poller.start(SingleRun(source), _replay_ms(self) if is_replay else LIVE_MS)
 
     def add_problem(self, sentence: str) -> None:
         """Tell what the runner says of a run that failed, beside what the run file says."""
@@ -440,3 +441,8 @@ class LivePage(QWidget):
         source = self.replay.source
         if source is not None and self._talk is None and not source.at_end:
             source.pause()  # a replay that nobody sees stands still
+
+
+def _replay_ms(page: LivePage) -> int:
+    """Return how often a replay is looked at: where motion is reduced, in the steps of a race."""
+    return STEP_MS if is_motion_reduced(page) else REPLAY_MS

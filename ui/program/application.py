@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
-import re
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +17,7 @@ from app.cli.arguments.values import speed
 from app.cli.terminal.log import configure_logging
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import CALLED, tr
+from app.process.qt_libraries import missing_library, soname_in, window_error
 from ui.program.second_start import ACTIVATION, Handed, hand_over, meeting_place
 
 ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"
@@ -147,7 +146,7 @@ def run_window(argv: Sequence[str]) -> int:
         soname = soname_in(str(error))
         if not soname:
             raise
-        return _tell(missing_library_error(soname))
+        return _tell(window_error(soname))
     return show_window(request, ICON)
 
 
@@ -171,40 +170,7 @@ def _tell(error: FootingError) -> int:
 # Asked before Qt is loaded, through the dynamic linker, which is what Qt does a moment later.
 
 
-_MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
-"""What the dynamic linker says (glibc, elf/dl-load.c)."""
-
 PLUGINS: Final = {"xcb": "libqxcb.so", "wayland": "libqwayland.so"}
-
-
-def debian_package(soname: str) -> str:
-    """Return the Debian package of a shared library by the rule of Debian's policy, section 8.1.
-
-    The name of the library and its version, with a dash between where the name ends in a digit.
-    """
-    name, _, version = soname.lower().partition(".so.")
-    dash = "-" if name[-1:].isdigit() else ""
-    return f"{name}{dash}{version}".replace("_", "-")
-
-
-def missing_library(plugin: Path) -> str:
-    """Return the first shared library without which a plugin cannot be loaded; empty where none is missing.
-
-    A plugin that is not there, as where Qt comes with the distribution, misses nothing: packages see to that.
-    """
-    if not plugin.is_file():
-        return ""
-    try:
-        ctypes.CDLL(str(plugin))
-    except OSError as error:
-        return soname_in(str(error))
-    return ""
-
-
-def soname_in(words: str) -> str:
-    """Return the library that the dynamic linker did not find; empty where it says something else."""
-    found = _MISSING.search(words)
-    return found["soname"] if found else ""
 
 
 def plugin_path(platform: str) -> Path | None:
@@ -215,16 +181,6 @@ def plugin_path(platform: str) -> Path | None:
     return Path(spec.submodule_search_locations[0], "Qt", "plugins", "platforms", PLUGINS[platform])
 
 
-def missing_library_error(soname: str) -> UsageError:
-    """Return what to say where a library of the system is missing."""
-    message = tr("The window needs the library {soname}, which is not installed on this system.")
-    hint = tr(
-        "Debian, Ubuntu: apt-get install {package}. `packaging/run` installs all that is missing; "
-        "`pgfooting --help` lists the commands that need no window."
-    )
-    return UsageError(message.format(soname=soname), hint=hint.format(package=debian_package(soname)))
-
-
 def check_plugin(platform: str) -> None:
     """Make sure that Qt can show windows on this platform, `xcb` or `wayland`.
 
@@ -232,6 +188,6 @@ def check_plugin(platform: str) -> None:
         UsageError: a library of the system is missing.
     """
     path = plugin_path(platform)
-    soname = missing_library(path) if path is not None else ""
+    soname = missing_library(path) if path is not None and path.is_file() else ""
     if soname:
-        raise missing_library_error(soname)
+        raise window_error(soname)

@@ -302,7 +302,7 @@ class RaceChart(QWidget):
         for line in self.data.lines:
             last = int(np.searchsorted(line.t_s, self._t_s, side="right")) - 1
             if last >= 0:
-                ends.append((plot.top() + float(frame.y(float(line.values[last]))), line.run.run_id))
+                ends.append((plot.top() + frame.y(float(line.values[last])), line.run.run_id))
         ends.sort()
         found: dict[str, float] = {}
         least = row / 2

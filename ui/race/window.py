@@ -18,18 +18,17 @@ from ui.charts.data.curves import width_words
 from ui.live.full_screen import FullScreenWindow, Keys
 from ui.live.leader_board import BoardRow, LeaderBoard
 from ui.live.words import NOTHING, format_rate, signed_clock
-from ui.motion import is_motion_reduced
+from ui.motion import STEP_MS, is_motion_reduced
 from ui.race.chart import RaceChart, name_and_ending
 from ui.race.content import RaceContent
 from ui.race.verdict import VerdictSlide
 from ui.theme import LARGE, MEDIUM, Scheme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.plain_label import plain_label
+from ui.widgets.told import announce, is_listened_to
 
 FRAME_MS: Final = 33
 """Between two frames: thirty a second are enough for a line that grows."""
-STEP_MS: Final = 500
-"""The same where motion is reduced: lines and numbers go on in steps."""
 
 _TITLE_SHARE: Final = 0.036
 _SMALL_SHARE: Final = 0.026
@@ -37,6 +36,9 @@ _FEWEST_PIXELS: Final = 15.0
 _BOARD_SHARE: Final = 0.1
 """Of the room: a row of the board, up to the share of all of them."""
 _MOST_OF_BOARD: Final = 0.58
+
+_SAID_EVERY_S: Final = 10.0
+"""Between two sentences for who listens: leaders may change every second."""
 
 HINT: Final = tr(
     "→ ← chart and verdict   V verdict   Space pause   + − speed   S next stall   C next checkpoint   "  # noqa: RUF001
@@ -72,6 +74,8 @@ class RaceWindow(FullScreenWindow):
         self._clock_s = clock_s
         self._seen_s = clock_s()
         self._chart = 0
+        self._said: tuple[str, bool] | None = None
+        self._said_s = clock_s() - _SAID_EVERY_S
         self.title, self.time = ElidedLabel(self), plain_label(parent=self)
         self.remark = ElidedLabel(self)
         self.board = LeaderBoard(self.theme, self)
@@ -85,6 +89,7 @@ class RaceWindow(FullScreenWindow):
         self._show_chart()
         self._timer = QTimer(self, interval=STEP_MS if is_motion_reduced(self) else FRAME_MS)
         self._timer.timeout.connect(self.advance)
+        self.closed.connect(self._timer.stop)  # before it is deleted it would go on, and be heard
         self._timer.start()
         self.advance()
 
@@ -158,6 +163,15 @@ class RaceWindow(FullScreenWindow):
         self.board.settle(passed_s)
         self.chart.show_until(position_s)
         self._show_time(position_s)
+        if standings[0].mean is not None:
+            self._say(standings[0].run.run_id, at_end=self.clock.at_end, now_s=now_s)
+
+    def _say(self, leader: str, *, at_end: bool, now_s: float) -> None:
+        """Let a screen reader say the board when another leads, and at the end."""
+        stage = leader, at_end
+        if stage != self._said and (at_end or now_s >= self._said_s + _SAID_EVERY_S) and is_listened_to():
+            self._said, self._said_s = stage, now_s
+            announce(self.board, self.board.told_data())
 
     def _told_s(self, position_s: float) -> float:
         """Return the moment whose figures are told: while somebody looks at it, exactly that one."""
@@ -187,6 +201,8 @@ class RaceWindow(FullScreenWindow):
 
     def show_verdict(self, *, shown: bool = True) -> None:
         """Show the last slide, or the race."""
+        if shown and not self.shows_verdict:
+            announce(self.verdict, self.verdict.sentence.text())
         self.slides.setCurrentWidget(self.verdict if shown else self._race_page)
 
     # Steering
@@ -245,7 +261,7 @@ def board_row(standing: Standing, *, quiet: bool = True) -> BoardRow:
         )
     return BoardRow(
         key=run.run_id,
-        rank=str(standing.rank),
+        rank=NOTHING if standing.rank is None else str(standing.rank),
         name=name,
         ending=ending,
         colour_index=run.colour_index,

@@ -8,22 +8,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtGui import QGuiApplication
-
 from app import COMMAND
 from app.cli.terminal.error_boundary import run_guarded
 from app.cli.terminal.log import configure_logging
 from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.report_wishes import add_wishes, wishes_of
 from app.domain.errors import ExitStatus
-from ui.report.save import SaveRequest, save
+from app.process.qt_libraries import report_error, soname_in
 
 
 def main(argv: Sequence[str]) -> int:
     """Write one file and return the exit status.
 
     Args:
-        argv: as `app.cli.commands.report` puts it together, after it has checked everything.
+        argv: as `app.cli.commands.runs.report` puts it together, after it has checked everything.
     """
     return run_guarded(lambda: _save(argv))
 
@@ -38,6 +36,15 @@ def _save(argv: Sequence[str]) -> int:
     parser.add_argument("runs", nargs="+", type=Path)
     given = parser.parse_args(list(argv))
     configure_logging(os.environ)
+    try:
+        from PySide6.QtGui import QGuiApplication  # noqa: PLC0415 - what the system lacks is told, not raised
+
+        from ui.report.save import SaveRequest, save  # noqa: PLC0415
+    except ImportError as error:
+        soname = soname_in(str(error))
+        if not soname:
+            raise
+        raise report_error(soname) from error
     os.environ["QT_QPA_PLATFORM"] = "offscreen"  # nothing is shown, so no display is asked for
     app = QGuiApplication([COMMAND])
     request = SaveRequest(tuple(given.runs), given.output, given.paper, wishes_of(given), given.force)

@@ -35,6 +35,7 @@ from ui.report.taken_text import TakenText
 from ui.report.wishes_form import WishesForm
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.plain_label import plain_label
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
 
 _GROUP: Final = "report"
@@ -145,7 +146,7 @@ class ReportDialog(QDialog):
         layout.addWidget(self.words)
         layout.addWidget(self.progress)
         layout.addWidget(self.buttons)
-        self.resize(_SIZE)
+        self.resize(_SIZE.boundedTo(screen_room(self)))
         self.progress.hide()
         self.words.hide()
 

@@ -13,13 +13,14 @@ from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
 from app.runfile.series import RunData, running_mean
 from ui.charts.data.curves import curve_samples
-from ui.charts.data.limits import level, limit_of
+from ui.charts.data.limits import level, limit_of, limits_of
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import devices_words, load_words
 from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
 from ui.charts.data.scale import (
     GAP_S,
     Frame,
+    Places,
     Range,
     format_log_tick,
     format_time,
@@ -31,7 +32,7 @@ from ui.charts.data.scale import (
     value_range,
     value_ticks,
 )
-from ui.report.canvas import Array, Canvas, TextStyle, colour, series_colour
+from ui.report.canvas import Canvas, TextStyle, colour, series_colour
 from ui.theme import mix
 
 SECONDS_BINS: Final = 6
@@ -151,8 +152,7 @@ class TimeCharts:
         self, figure: TimeFigure, spec: ChartSpec, trace: Trace, curve: CurveSpec, line: PlottedLine
     ) -> list[PlottedLine]:
         """Return the level line of what the storage can do by itself, where that is known and near."""
-        extremes = _extremes(line)
-        limit = limit_of(self._runs[trace.run], spec, curve, extremes[1]) if extremes else None
+        limit = limit_of(limits_of(self._runs[trace.run]), spec, curve, _extremes(line))
         if limit is None:
             return []
         flat = level(limit.value, 0.0, figure.end_s or self.end_s(figure))
@@ -263,24 +263,22 @@ class _Plot:
         self._left, self._top = left, top
         self._width, self._height = frame.width / canvas.dots, frame.height / canvas.dots
 
-    def _x(self, t_s: Array | float) -> Array:
-        x: Array = self._left + self._frame.x(t_s) / self._canvas.dots
-        return x
+    def _x(self, t_s: Places) -> Places:
+        return self._left + self._frame.x(t_s) / self._canvas.dots
 
-    def _y(self, values: Array | float) -> Array:
-        y: Array = self._top + self._frame.y(values) / self._canvas.dots
-        return y
+    def _y(self, values: Places) -> Places:
+        return self._top + self._frame.y(values) / self._canvas.dots
 
     def paint_ground(self, run: RunData | None) -> None:
         """Shade the stalls of a run and mark where its checkpoints began."""
         if run is None:
             return
         for start_s, end_s in run.stalls():
-            left, right = (float(self._x(min(max(t, 0.0), self._frame.end_s))) for t in (start_s, end_s))
+            left, right = (self._x(min(max(t, 0.0), self._frame.end_s)) for t in (start_s, end_s))
             self._canvas.area(left, self._top, max(0.25, right - left), self._height, colour("stall"))
         for start_s, _, _ in run.checkpoints():
             if 0 <= start_s <= self._frame.end_s:
-                x = float(self._x(start_s))
+                x = self._x(start_s)
                 pen = self._canvas.pen(colour("checkpoint"), 0.18, 2)
                 self._canvas.curve(np.array([x, x]), np.array([self._top, self._top + self._height]), pen)
 
@@ -290,12 +288,12 @@ class _Plot:
         right, bottom = self._left + self._width, self._top + self._height
         most = max(2, int(self._height / 6.5))
         for value, label in _labels(frame.low, frame.high, most, is_log=frame.is_log):
-            y = float(self._y(value))
+            y = self._y(value)
             canvas.rule(self._left, y, right, y)
             canvas.text(self._left - 1, y - 1.35, label, _TICK, right=True)
         ticks = time_ticks(frame.start_s, frame.end_s, max(2, int(self._width / 14)))
         for t_s in ticks:
-            x = float(self._x(t_s))
+            x = self._x(t_s)
             canvas.rule(x, self._top, x, bottom)
             label = format_time(t_s, frame.end_s)
             centre = x + canvas.width(label, _TICK) / 2
@@ -327,7 +325,7 @@ class _Plot:
 
     def paint_tags(self, lines: Sequence[PlottedLine], kind: TextStyle) -> None:
         """Write each line's tag beside its end, apart from each other."""
-        tagged = [(float(self._y(line.main.values[-1])), line) for line in lines if line.tag]
+        tagged = [(self._y(float(line.main.values[-1])), line) for line in lines if line.tag]
         tagged.sort(key=lambda pair: pair[0])
         apart = kind.line_mm * 0.85
         least = self._top

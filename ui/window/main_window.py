@@ -396,7 +396,7 @@ class MainWindow(QMainWindow):
             "clear": chosen,
             "live": live,
         }
-        states |= {tool.command: len(self.runs_page.model.chosen) >= tool.least_runs for tool in tools.TOOLS}
+        states |= {tool.command: self.runs_page.ready >= tool.least_runs for tool in tools.TOOLS}
         for name, enabled in states.items():
             self.commands[name].setEnabled(enabled)
 

@@ -42,31 +42,31 @@ def _unfinished(arguments: argparse.Namespace) -> int:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.show import list_command
+    from app.cli.commands.runs.show import list_command
 
     return list_command(arguments)
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.show import show_command
+    from app.cli.commands.runs.show import show_command
 
     return show_command(arguments)
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.compare import compare_command
+    from app.cli.commands.runs.compare import compare_command
 
     return compare_command(arguments)
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.export import export_command
+    from app.cli.commands.runs.export import export_command
 
     return export_command(arguments)
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.report import report_command
+    from app.cli.commands.runs.report import report_command
 
     return report_command(arguments)
 

@@ -17,7 +17,7 @@ from app.campaign_file.recipes.head import RecipeHead
 from app.campaign_file.recipes.left_out import RecipePlaces, adapt_recipe
 from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.campaign_file.writer import format_campaign
-from app.cli.commands.show import print_json
+from app.cli.commands.runs.show import print_json
 from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.tables import print_indented, print_line, print_table
 from app.domain.campaign.configuration import Campaign

@@ -21,7 +21,7 @@ from app.campaign_file.trust import Ask
 from app.cli.commands.plan import plan_command
 from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show_queue, worst_status
 from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
-from app.cli.commands.show import tell_left_over
+from app.cli.commands.runs.named_runs import tell_left_over
 from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
 from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
 from app.cli.terminal.plain_text import plain

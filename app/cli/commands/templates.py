@@ -10,7 +10,7 @@ from typing import Final
 from rich.console import Console
 
 from app.analysis.compression import data_words
-from app.cli.commands.show import print_json
+from app.cli.commands.runs.show import print_json
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column

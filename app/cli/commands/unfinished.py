@@ -6,7 +6,7 @@ import argparse
 
 from rich.console import Console
 
-from app.cli.commands.show import print_json
+from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_line, print_sentence
 from app.dbus.desktop.notifications import notify
 from app.domain.errors import ExitStatus

@@ -30,21 +30,33 @@ def window_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**environment, "PYTHONPATH": os.pathsep.join([top, *others])}
 
 
+def check_window_libraries() -> None:
+    """Say what the window needs where that is not installed.
+
+    Raises:
+        UsageError: a package of Python is missing.
+    """
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        message = tr("The window needs {names}, which is not installed.").format(names=", ".join(missing))
+        raise UsageError(message, hint=_hint())
+
+
+def _hint() -> str:
+    return tr("`packaging/run` installs what it needs; `pgfooting --help` lists the commands that need none.")
+
+
 def become_window(arguments: Sequence[str]) -> NoReturn:
     """Go on as the window, in this process.
 
     Raises:
         UsageError: its libraries are not installed, or Python cannot be started.
     """
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    hint = tr("`packaging/run` installs what it needs; `pgfooting --help` lists the commands that need none.")
-    if missing:
-        message = tr("The window needs {names}, which is not installed.").format(names=", ".join(missing))
-        raise UsageError(message, hint=hint)
+    check_window_libraries()
     sys.stdout.flush()
     try:
         # The interpreter that runs this, and arguments that argparse has read.
         os.execve(sys.executable, window_argv(arguments), window_environment(os.environ))  # noqa: S606
     except OSError as error:
         message = tr("The window could not be started ({path}: {reason}).")
-        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=hint) from error
+        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=_hint()) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from app import VERSION
-from app.cli.commands.show import print_json
+from app.cli.commands.runs.exec_painter import check_painter_libraries
+from app.cli.commands.runs.show import print_json
+from app.cli.commands.window import check_window_libraries
 from app.cli.doctor.option_table import show_options
 from app.cli.terminal.tables import indented, print_indented
 from app.dbus.helper_client import HelperClient
@@ -20,7 +22,7 @@ from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
 from app.dbus.service_status import service_presence
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
-from app.domain.errors import ExitStatus, FootingError, ProgramError
+from app.domain.errors import ExitStatus, FootingError, ProgramError, UsageError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import LAYOUTS, Assembler, Level
@@ -31,13 +33,14 @@ from app.hosts.folders.account import account_reason, server_account
 from app.hosts.folders.targets import check_target
 from app.io_baseline.fio import PROGRAM
 from app.library.entries import default_library
-from app.postgres.installations.distributions import install_hint, this_family
+from app.postgres.installations.distributions import install_hint, is_ubuntu, this_family
 from app.postgres.installations.find import find_installations
 from app.postgres.machine import read_machine
 from app.probes.base.fact_tree import Fact
 from app.probes.base.programs import ask_program
 from app.probes.preflight.checks import run_preflight
 from app.probes.preflight.context import PreflightRequest, Severity
+from app.process.qt_libraries import missing_libraries, report_error, window_error
 from app.process.starter import Account, CommandOutcome
 from app.storage.layout.availability import (
     Reason,
@@ -125,7 +128,7 @@ def examine_machine(support: Support) -> list[Check]:
         reason = err.reason
         checks.append(Check("sleep", None, reason))
     checks += _findings(account, reason)
-    return [*checks, *storage_checks(support), baseline_check(), helper_check()]
+    return [*checks, *storage_checks(support), baseline_check(), *qt_checks(), helper_check()]
 
 
 def _installations(account: Account) -> list[Check]:
@@ -196,6 +199,49 @@ def baseline_check() -> Check:
     return Check("fio", works=True, message=message.format(version=version))
 
 
+# --- What the doctor says of window and reports: a wheel may be without Qt, a system without a screen.
+
+
+def qt_checks() -> list[Check]:
+    """Return a line for the window and one for reports and pictures, without loading Qt."""
+    libraries = missing_libraries()
+    return [
+        _qt_check(
+            "window",
+            check_window_libraries,
+            window_error,
+            libraries,
+            tr(
+                "What the window needs is installed; whether this screen's libraries are there is looked at "
+                "when it starts."
+            ),
+        ),
+        _qt_check(
+            "reports",
+            check_painter_libraries,
+            report_error,
+            libraries,
+            tr("What reports and pictures need is installed."),
+        ),
+    ]
+
+
+def _qt_check(
+    topic: str,
+    check: Callable[[], None],
+    error_of: Callable[[str], UsageError],
+    libraries: tuple[str, ...],
+    message: str,
+) -> Check:
+    try:
+        check()
+        if libraries:
+            raise error_of(libraries[0])
+    except UsageError as error:
+        return Check(topic, works=False, message=error.message, hint=error.hint)
+    return Check(topic, works=True, message=message)
+
+
 # --- What the doctor says of the helper, without which spare disks cannot be used.
 
 
@@ -228,15 +274,7 @@ def storage_checks(support: Support) -> list[Check]:
     """Return a line for each filesystem and for md, then one with what would install what is missing."""
     checks = [*(_filesystem_check(spec, support) for spec in FILESYSTEMS), _array_check(support)]
     checks.append(Check("tools", None, describe_versions(support.versions)))
-    packages = sorted(
-        {
-            reason.package
-            for spec in FILESYSTEMS
-            for level in spec.levels
-            for reason in level_availability(spec, level, support).reasons
-            if reason.package
-        }
-    )
+    packages = sorted(set(_helpful_packages(support)))
     if packages:
         message = tr("Missing programs and modules are in {packages} (Debian's names).")
         told = message.format(packages=", ".join(packages))
@@ -244,14 +282,27 @@ def storage_checks(support: Support) -> list[Check]:
     return checks
 
 
+def _helpful_packages(support: Support) -> Iterator[str]:
+    """Yield the packages of what this kernel can do: newer releases have no programs of what it lost."""
+    for spec in FILESYSTEMS:
+        for level in spec.levels:
+            reasons = level_availability(spec, level, support).reasons
+            if not any(reason.lasting for reason in reasons):
+                yield from (reason.package for reason in reasons if reason.package)
+
+
 _NOT_IN_MAIN: Final = frozenset({"zfsutils-linux", "zfs-dkms"})
-"""Packages of Debian's section contrib, which a machine as it was installed does not look into."""
+"""Packages of Debian's section contrib, which a machine as it was installed does not look into.
+
+Ubuntu has them in sections that it looks into, and the module of ZFS in its kernels.
+"""
 
 
 def _install_lines(packages: Sequence[str]) -> Iterator[str]:
     """Yield what installs packages on Debian: one that apt does not know would keep it from all others."""
-    main = [each for each in packages if each not in _NOT_IN_MAIN]
-    others = [each for each in packages if each in _NOT_IN_MAIN]
+    elsewhere = frozenset() if is_ubuntu() else _NOT_IN_MAIN
+    main = [each for each in packages if each not in elsewhere]
+    others = [each for each in packages if each in elsewhere]
     if main:
         yield tr("On Debian: sudo apt-get install {packages}").format(packages=" ".join(main))
     if others:

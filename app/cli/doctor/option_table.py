@@ -8,7 +8,7 @@ from typing import Final
 
 from rich.console import Console
 
-from app.cli.commands.show import print_json
+from app.cli.commands.runs.show import print_json
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_indented, print_line, print_table
 from app.domain.columns import CellKind, Column

@@ -223,13 +223,17 @@ def plain_line(text: str) -> str:
     )
 
 
+def turns(disk: Disk) -> bool | None:
+    """Return whether a disk turns; None where nobody knows."""
+    return bool(disk.rotation_rpm) or (None if disk.bus in _UNTRUE_ROTATION else disk.rotational)
+
+
 def rotation(disk: Disk) -> str:
-    """Return how a disk turns, in a word or two; empty where nobody knows."""
+    """Return how a disk turns, in a word or two."""
     if disk.rotation_rpm:
         return tr("{rpm} rpm").format(rpm=number_text(disk.rotation_rpm, ","))
-    if disk.rotational is None or disk.bus in _UNTRUE_ROTATION:
-        return tr("not known")
-    return tr("rotates") if disk.rotational else tr("SSD")
+    rotates = turns(disk)
+    return tr("not known") if rotates is None else tr("rotates") if rotates else tr("SSD")
 
 
 def reasons(row: DiskRow) -> str:

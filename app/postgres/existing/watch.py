@@ -30,11 +30,13 @@ class ServerWatch:
 
     Attributes:
         failure: a sentence: why the run cannot go on; empty as long as it can.
+        is_lost: it cannot be reached, which says nothing of the next run.
         over_room: a sentence: the database is larger than the campaign allows; empty where not.
     """
 
     def __init__(self, address: ServerAddress, started: str, room_bytes: int | None) -> None:
         self.failure = ""
+        self.is_lost = False
         self.over_room = ""
         self._address = address
         self._started = started
@@ -67,7 +69,8 @@ class ServerWatch:
             with self._address.connect() as connection:
                 self._look(connection)
         except psycopg.Error as error:
-            self._fail(self._reason(error))
+            reason, self.is_lost = self._reason(error)
+            self._fail(reason)
 
     def _look(self, connection: Connection) -> None:
         looks = 0
@@ -95,10 +98,10 @@ class ServerWatch:
         self.failure = self.failure or reason
         self._failed.set()
 
-    def _reason(self, lost: psycopg.Error) -> str:
-        """Return why the connection is gone: one that can be made anew tells of a restart."""
+    def _reason(self, lost: psycopg.Error) -> tuple[str, bool]:
+        """Return why the connection is gone, and whether that is all: a new one tells of a restart."""
         if self._stopping.is_set():
-            return ""
+            return "", False
         message = tr("The connection to the server was lost: {reason}").format(reason=said(lost))
         end_s = time.monotonic() + _AGAIN_S
         while time.monotonic() < end_s:
@@ -109,6 +112,6 @@ class ServerWatch:
                 self._stopping.wait(0.1)
                 continue
             if row is not None and str(row[0]) != self._started:
-                return tr("The server was restarted while the run lasted.")
-            return message
-        return message
+                return tr("The server was restarted while the run lasted."), False
+            return message, True
+        return message, True

@@ -79,6 +79,15 @@ def this_family() -> Family:
         return Family.OTHER
 
 
+def is_ubuntu() -> bool:
+    """Return whether this machine has Ubuntu, or what is made of it, whose sections are not Debian's."""
+    try:
+        told = platform.freedesktop_os_release()
+    except OSError:
+        return False
+    return "ubuntu" in (told.get("ID", ""), *told.get("ID_LIKE", "").split())
+
+
 def install_hint(family: Family) -> str:
     """Return what to type to get a server with pgbench."""
     command = {

@@ -31,7 +31,6 @@ from app.probes.base.probe import (
 from app.probes.sources.children import Children
 from app.probes.sources.cpu import TICKS_PER_S
 
-CLIENT_BOUND_SHARE: Final = 0.9
 _KEPT_FILES: Final = 512
 _ATTEMPTS: Final = 3
 _OF_SERVER: Final = ("process.cpu_user", "process.cpu_system", "process.server_processes")

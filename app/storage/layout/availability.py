@@ -53,11 +53,13 @@ class Reason:
         message: what is missing or wrong, one sentence.
         remedy: what would help; may be empty.
         package: Debian package that would help; may be empty.
+        lasting: whether programs alone cannot help, because this kernel has not the rest of it.
     """
 
     message: str
     remedy: str = ""
     package: str = ""
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +225,11 @@ def _module_reasons(name: str, support: Support, special: KernelRemedy | None) -
     if not support.modules_installed:
         message = tr("Kernel {release} has no {name} built in, and none of its modules are installed.")
         remedy = tr("After an update of the kernel a restart helps; else install the modules of this kernel.")
-        yield Reason(message.format(release=release, name=shown), remedy)
+        yield Reason(message.format(release=release, name=shown), remedy, lasting=True)
         return
     message = tr("Kernel {release} has no {name}: neither built in nor as a module.")
-    yield Reason(message.format(release=release, name=shown), *_kernel_remedy(special, release))
+    words, package = _kernel_remedy(special, release)
+    yield Reason(message.format(release=release, name=shown), words, package, lasting=not package)
 
 
 def _kernel_remedy(special: KernelRemedy | None, release: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@
 BUILDER_PACKAGES=linux-image-amd64,linux-headers-amd64,dkms,gcc,make,libc6-dev,kmod,busybox-static,python3-minimal
 # What a machine without screen, sound and network cards can use; everything else is half of the image.
 MODULE_FOLDERS=(arch block crypto fs lib mm drivers/{ata,block,cdrom,char,dax,md,nvme,nvdimm,usb,virtio}
-  drivers/scsi net/{9p,core,unix,packet} virt)
+  drivers/scsi net/{9p,core,unix,packet,sched} virt)
 
 # Runs inside of the builder, for its only kernel. zfs-dkms is unpacked and not installed: its installation would
 # build for the kernel that runs, which is the host's.

@@ -56,7 +56,10 @@ def test_without_md_what_needs_it_is_named_and_its_reason_told_once() -> None:
     assert lines["md"][2]
 
 
-def test_what_does_not_work_has_its_reason_its_remedy_and_the_packages() -> None:
+def test_what_does_not_work_has_its_reason_its_remedy_and_the_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
     lines = checks(WITHOUT_ZFS)
     works, message, hint = lines["zfs"]
     assert works is False
@@ -66,8 +69,36 @@ def test_what_does_not_work_has_its_reason_its_remedy_and_the_packages() -> None
     assert "sudo apt-get install linux-headers-" in lines["packages"][2]
 
 
-def test_what_debian_has_elsewhere_keeps_nothing_else_from_being_installed() -> None:
+def test_what_only_another_kernel_has_needs_no_packages_here() -> None:
+    """Ubuntu 26.04 has no reiserfsprogs, as its kernels have no ReiserFS: apt would install nothing."""
+    without = replace(
+        WHOLE,
+        registered=(WHOLE.registered or frozenset()) - {"reiserfs"},
+        programs={
+            name: path for name, path in WHOLE.programs.items() if name not in {"mkfs.reiserfs", "mkfs.xfs"}
+        },
+    )
+    told = checks(without)["packages"]
+    assert "xfsprogs" in told[2]
+    assert "reiserfsprogs" not in told[1] + told[2]
+    told = checks(replace(without, modules_installed=False))["packages"]
+    assert "reiserfsprogs" not in told[1] + told[2]
+    there = replace(without, loadable=frozenset({"reiserfs"}))
+    assert "reiserfsprogs" in checks(there)["packages"][2]
+
+
+def test_on_ubuntu_zfs_is_installed_like_everything_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no package linux-headers-amd64, and needs none of it: its kernels bring the module."""
+    monkeypatch.setattr(doctor, "is_ubuntu", lambda: True)
+    lines = list(_install_lines(["xfsprogs", "zfsutils-linux"]))
+    assert lines == ["On Debian: sudo apt-get install xfsprogs zfsutils-linux"]
+
+
+def test_what_debian_has_elsewhere_keeps_nothing_else_from_being_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """apt installs none of the packages of a line of which it does not know one."""
+    monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
     lines = list(_install_lines(["btrfs-progs", "xfsprogs", "zfsutils-linux"]))
     assert lines[0] == "On Debian: sudo apt-get install btrfs-progs xfsprogs"
     assert "contrib" in lines[1]

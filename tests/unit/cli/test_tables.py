@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.cli.commands.show import LIST_COLUMNS, list_command
+from app.cli.commands.runs.show import LIST_COLUMNS, list_command
 from app.cli.terminal.tables import print_grid, print_pairs, print_table
 from app.domain.columns import CellKind, Column
 from app.library.entries import LibraryEntry

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from app.cli.arguments.declared import build_parser
-from app.domain.command_names import CALLED_VARIABLE, PACKAGED, SPOKEN, called, name_commands
+from app.domain import command_names
+from app.domain.command_names import (
+    CALLED_VARIABLE,
+    PACKAGED,
+    PIPX_MARK,
+    SPOKEN,
+    called,
+    name_commands,
+    wheel_installer,
+)
 
 TOP = Path(__file__).resolve().parents[3]
 TRANSLATED = {"tr", "trn", "trc"}
@@ -78,6 +89,34 @@ def test_as_a_package_the_packages_are_named() -> None:
     assert say("See: sudo packaging/helper status") == "See: systemctl status pgfooting-helper"
     launcher = (TOP / "packaging" / "debian" / "pgfooting.launcher").read_text()
     assert f"PYTHONPATH={PACKAGED}" in launcher
+
+
+class _Wheel:
+    """What Python knows of pgFooting where pip put it in place."""
+
+    requires = ("numpy<3,>=1.26", 'pypdf<8,>=5.4; extra == "window"', 'ruff; extra == "development"')
+
+
+@pytest.mark.parametrize("by", ["pipx inject pgfooting", f"{sys.executable} -m pip install"])
+def test_a_wheel_names_what_adds_the_window_and_the_package_of_roots_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    if by.startswith("pipx"):
+        (tmp_path / PIPX_MARK).touch()
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _name: _Wheel())
+    monkeypatch.setattr(command_names, "wheel_installer", partial(wheel_installer.__wrapped__, str(tmp_path)))
+    say = name_commands({}, tmp_path)
+    assert say(LIST) == (
+        f"`pgfooting list` shows them, and sudo apt-get install pgfooting-helper, or `{by} 'pypdf<8,>=5.4'`."
+    )
+    assert say("See: sudo packaging/helper status") == "See: systemctl status pgfooting-helper"
+
+
+def test_a_python_in_a_folder_with_braces_breaks_no_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.executable", "/srv/{name}/bin/python3")
+    assert wheel_installer.__wrapped__(str(tmp_path)).startswith("python3 -m pip install")
 
 
 def test_nobody_said_how_it_was_started() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.library import query as query_module
 from app.library.entries import LibraryEntry
 from app.library.query import (
     FIELDS,
@@ -19,7 +21,15 @@ from app.library.query import (
     write_term,
 )
 
-NOON = datetime.now().astimezone().replace(hour=12, minute=0)
+NOON = datetime(2026, 3, 1, 12).astimezone()  # the day that every test here calls today
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _the_day_stands_still() -> Iterator[None]:
+    """Tests that began before midnight end on the same day."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(query_module, "_today", NOON.date)
+        yield
 
 
 def entry(**more: object) -> LibraryEntry:

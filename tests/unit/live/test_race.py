@@ -51,6 +51,8 @@ def test_the_fastest_since_the_begin_leads_and_every_figure_is_of_the_moment(tmp
 def test_before_the_first_second_nothing_is_told(tmp_path: Path) -> None:
     race = race_of(tmp_path, Shape(seconds=20, seed=1), Shape(seconds=20, seed=2))
     assert [(each.newest, each.mean) for each in race.standings(0.0, 1.0)] == [(None, None)] * 2
+    assert [each.rank for each in race.standings(0.0, 1.0)] == [None] * 2, "nobody has a place yet"
+    assert [each.rank for each in race.standings(1.5, 1.0)] == [1, 2]
 
 
 def test_who_is_overtaken_stands_behind(tmp_path: Path) -> None:

@@ -80,13 +80,10 @@ def test_an_end_of_the_bounds_is_an_environment_of_its_own_without_hashes(script
 
 def runs(scripts: Scripts, settings: str) -> list[str]:
     """What packaging/test runs and leaves out with these settings, one word a tier."""
-    program = (PROJECT / "packaging" / "test").read_text()
-    run_tiers = re.search(r"^run_tiers\(\) \{.*?^\}\n", program, re.MULTILINE | re.DOTALL)
-    assert run_tiers is not None
     pretend = "run_lint() { count lint 1 0 0; }\nrun_tier() { count $1 1 0 0; }\n"
     pretend += "begin_beside() { run_tier $1; }\nbegin_servers() { run_tier postgres; }\n"
     pretend += "end_beside() { :; }\nplays_covering_matrix() { false; }\n"
-    lines = summary(scripts, f"{settings}\n{run_tiers[0]}{pretend}heading all\nrun_tiers")
+    lines = summary(scripts, f"{settings}\n{pretend}heading all\nrun_tiers")
     return [line.split()[0] for line in lines[lines.index("== summary") + 1 :] if " green " in line]
 
 
@@ -99,21 +96,21 @@ def test_only_the_tiers_that_were_asked_for_run_and_the_others_are_told(scripts:
     assert "lint      left out: not one of --only=unit" in told_of
 
 
-def test_servers_run_beside_the_virtual_machine_and_the_matrix_and_not_beside_devices_and_the_window(
-    scripts: Scripts,
+@pytest.mark.parametrize("root", ["", "asked"])
+def test_servers_run_beside_the_unit_tests_the_virtual_machine_and_the_matrix_and_not_beside_devices(
+    scripts: Scripts, root: str
 ) -> None:
-    program = (PROJECT / "packaging" / "test").read_text()
-    run_tiers = re.search(r"^run_tiers\(\) \{.*?^\}\n", program, re.MULTILINE | re.DOTALL)
-    assert run_tiers is not None
     pretend = """run_lint() { :; }; leave_out() { :; }; plays_covering_matrix() { true; }
-run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }; run_device_tier() { run_tier $1; }
-begin_beside() { BY=" beside $1"; }; begin_servers() { begin_beside servers; }
+run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }
+run_device_tier() { [[ -z $3 ]] || run_tier $1; }
+begin_beside() { BY+=" beside $1"; }; begin_servers() { begin_beside servers; }
 end_beside() { echo "end$BY"; BY=""; }
 """
-    called = scripts.call(f"ONLY= BOUNDS= ROOT= MACHINE=short BY=\n{run_tiers[0]}{pretend}run_tiers")
+    called = scripts.call(f"ONLY= BOUNDS= ROOT={root} MACHINE=short BY=\n{pretend}run_tiers")
     assert called.stdout.splitlines() == [
-        "unit beside gui", "end beside gui", "bus", "disks",
-        "matrix beside servers", "machine beside servers", "end beside servers",
+        "gui beside unit", "bus beside unit",
+        *(["end beside unit", "disks"] if root else []),
+        *(f"{what}{'' if root else ' beside unit'} beside servers" for what in ("matrix", "machine", "end")),
     ]  # fmt: skip
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
@@ -34,14 +37,18 @@ def installed(bundle: Path, text: str, release: str) -> subprocess.CompletedProc
     assert program != text
     path = bundle / "install"
     path.write_text(program)
-    return subprocess.run(["bash", str(path)], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["bash", str(path)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
 
 
 def test_a_bundle_of_another_release_changes_nothing(tmp_path: Path) -> None:
     bundle = made(tmp_path, release="trixie")
     outcome = installed(bundle, (bundle / "install").read_text(), "bookworm")
     assert outcome.returncode == 1
-    assert "This bundle is for Debian's trixie, and this is bookworm. Nothing was changed." in outcome.stderr
+    assert (
+        "This bundle is for the release trixie, and this is bookworm. Nothing was changed." in outcome.stderr
+    )
 
 
 def test_a_damaged_bundle_changes_nothing_and_says_which_file(tmp_path: Path) -> None:
@@ -53,13 +60,40 @@ def test_a_damaged_bundle_changes_nothing_and_says_which_file(tmp_path: Path) ->
     assert "./packages/wanted: FAILED" in outcome.stderr
 
 
+@pytest.mark.parametrize("sudo", ["exit 1", None])
+def test_without_a_way_to_root_nothing_is_changed_and_it_is_told_who_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sudo: str | None
+) -> None:
+    bundle = made(tmp_path, release="trixie")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("bash", "dirname", "readlink", "sha256sum", "mktemp", "rm"):
+        (programs / name).symlink_to(shutil.which(name) or name)
+    if sudo:
+        (programs / "sudo").write_text(f"#!/bin/bash\n{sudo}\n")
+        (programs / "sudo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    text = (bundle / "install").read_text().replace("((EUID != 0))", "true")
+    sums = (bundle / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (bundle / "SHA256SUMS").write_text("".join(sums[1:]))
+    outcome = installed(bundle, text, "trixie")
+    assert outcome.returncode == 1
+    assert ("sudo was refused" if sudo else "there is no sudo here") in outcome.stderr
+    advice = (
+        f"Nothing was changed. Let an administrator start {bundle}/install, and start it once more yourself."
+    )
+    assert advice in outcome.stderr
+
+
 def test_each_release_has_a_list_of_python_packages_for_its_python() -> None:
     text = (PACKAGING / "bundle").read_text()
     pythons = re.search(r"^declare -A PYTHONS=\((.*)\)$", text, re.MULTILINE)
     assert pythons is not None
     found = dict(re.findall(r"\[(\w+)\]=([\d.]+)", pythons[1]))
-    assert sorted(found) == ["bookworm", "trixie"]
-    for python in found.values():
+    assert sorted(found) == ["bookworm", "noble", "resolute", "trixie"]
+    mirrors = (PACKAGING / "mirrors.sh").read_text()
+    for release, python in found.items():
+        assert f"[{release}]=" in mirrors
         assert (PACKAGING / "lock" / f"run-{python}.txt").is_file()
 
 
@@ -73,10 +107,127 @@ def test_the_packages_are_those_that_the_window_needs_on_debian(scripts: Scripts
     assert {"python3-gi", "postgresql", "python3-venv", "libegl1"} <= set(found)
 
 
-def test_a_release_that_is_not_known_is_no_bundle(scripts: Scripts) -> None:
-    outcome = scripts.run([str(scripts.checkout / "packaging" / "bundle"), "sid"])
+@pytest.mark.parametrize(
+    "command", [["bundle", "sid"], ["bundle"], ["bundle", ""], ["prove-debian", "sid"], ["prove-debian", ""]]
+)
+def test_a_release_that_is_not_known_gets_the_usage(scripts: Scripts, command: list[str]) -> None:
+    program, *arguments = command
+    outcome = scripts.run([str(scripts.checkout / "packaging" / program), *arguments])
     assert outcome.returncode == 2
-    assert "packaging/bundle bookworm|trixie [FOLDER]" in outcome.stderr
+    usage = {
+        "bundle": "packaging/bundle bookworm|trixie|noble|resolute [FOLDER]",
+        "prove-debian": "packaging/prove-debian RELEASE [--as root|user]",
+    }
+    assert usage[program] in outcome.stderr
+    assert "bad array subscript" not in outcome.stderr
+
+
+@pytest.mark.parametrize("release", ["bookworm", "noble"])
+def test_where_there_is_no_pyside_no_packages_are_proved(scripts: Scripts, release: str) -> None:
+    program = str(scripts.checkout / "packaging" / "prove-debian")
+    outcome = scripts.run([program, release, "--packages"])
+    assert outcome.returncode == 1
+    assert f"{release} has no PySide6: no packages are built for it." in outcome.stderr
+
+
+def test_ubuntu_has_qt_in_universe_and_each_archive_has_keys_of_its_own(scripts: Scripts) -> None:
+    (scripts.fake / "apt-get").write_text("#!/bin/sh\n")
+    (scripts.fake / "apt-get").chmod(0o755)
+    scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
+    code = '. "$CHECKOUT/packaging/mirrors.sh"\nkeyring() { printf %s "keys of $1"; }\nsources '
+    told = scripts.call(f"{code}resolute").stdout.splitlines()
+    where = "deb [signed-by=keys of resolute] http://archive.ubuntu.com/ubuntu"
+    assert told == [
+        f"{where} {pocket} main universe" for pocket in ("resolute", "resolute-updates", "resolute-security")
+    ]
+    told = scripts.call(f"{code}trixie").stdout.splitlines()
+    assert [line.split()[-2:] for line in told] == [
+        ["trixie", "main"],
+        ["trixie-updates", "main"],
+        ["trixie-security", "main"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("release", "package"),
+    [("trixie", "debian-archive-keyring"), ("noble", "ubuntu-keyring (Debian has it since release 13)")],
+)
+def test_where_the_keys_of_an_archive_are_missing_their_package_is_named(
+    scripts: Scripts, tmp_path: Path, release: str, package: str
+) -> None:
+    code = f'. "$CHECKOUT/packaging/mirrors.sh"\nKEYRINGS={tmp_path}\nkeyring {release}'
+    assert f"install the package {package}. Nothing was written." in scripts.call(code).stderr
+
+
+@pytest.mark.parametrize(
+    ("fails", "sentence"),
+    [
+        ("update", "apt could not fetch the lists of packages of trixie: the lines above say why."),
+        ("install", "apt could not fetch the packages of trixie: the lines above say why."),
+    ],
+)
+def test_what_apt_cannot_fetch_is_told(scripts: Scripts, tmp_path: Path, fails: str, sentence: str) -> None:
+    programs = {
+        "apt-get": f"case \" $* \" in *' {fails} '*) echo no network >&2; exit 100 ;; esac",
+        "dpkg": "echo amd64",
+        "dpkg-deb": "",
+    }
+    for name, text in programs.items():
+        (scripts.fake / name).write_text(f"#!/bin/sh\n{text}\n")
+        (scripts.fake / name).chmod(0o755)
+    scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
+    (scripts.checkout / "app").mkdir()
+    (scripts.checkout / "app" / "__init__.py").write_text('VERSION = "0.1.0"\n')
+    (tmp_path / "debian-archive-keyring.gpg").touch()
+    with (scripts.checkout / "packaging" / "mirrors.sh").open("a") as mirrors:
+        mirrors.write(f"KEYRINGS={str(tmp_path)!r}\n")
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "bundle"), "trixie", str(tmp_path / "dist")])
+    assert outcome.returncode == 1
+    assert f"{sentence} Nothing was written." in outcome.stderr
+    assert list((tmp_path / "dist").iterdir()) == []
+
+
+@pytest.mark.parametrize("program", ["bundle", "deb"])
+def test_where_nothing_can_be_written_another_folder_is_asked_for(scripts: Scripts, program: str) -> None:
+    """A file stands for the checkout of somebody else: root may write everywhere."""
+    (scripts.home / "file").touch()
+    folder = scripts.home / "file" / "dist"
+    outcome = scripts.call(f"make_folder {folder} packaging/{program}; echo made")
+    assert (outcome.returncode, outcome.stdout) == (1, "")
+    assert f"Cannot write to the folder {folder}. Nothing was changed." in outcome.stderr
+    assert f"Name one that you can write to:  packaging/{program} FOLDER" in outcome.stderr
+    assert 'make_folder "$folder" ' in (PACKAGING / program).read_text()
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_what_root_wrote_meanwhile_is_taken_away_by_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """Also where apt fails: the account itself cannot delete it."""
+    bundle = made(tmp_path, release="trixie")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    said = tmp_path / "said"
+    sudo = f"""#!/bin/bash
+[[ $3 != APT_CONFIG=* ]] || cat "${{3#*=}}" >>'{said}'
+echo "$@" >>'{said}'
+[[ " $* " != *' env '* ]] || exit {status}
+"""
+    (programs / "sudo").write_text(sudo)
+    (programs / "sudo").chmod(0o755)
+    (bundle / "pgfooting" / "packaging").mkdir(parents=True)
+    (bundle / "pgfooting" / "packaging" / "run").write_text("#!/bin/sh\n")
+    (bundle / "pgfooting" / "packaging" / "run").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    text = (bundle / "install").read_text().replace("((EUID != 0))", "true")
+    sums = (bundle / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (bundle / "SHA256SUMS").write_text("".join(sums[1:]))
+    outcome = installed(bundle, text, "trixie")
+    assert outcome.returncode == status
+    assert ("apt could not install the packages: the lines above say why." in outcome.stderr) is (status == 1)
+    assert "rm --recursive --force -- " in said.read_text().splitlines()[-1]
+    # Else apt calls it an error, eight times, that nobody translated the bundle.
+    assert 'Acquire::Languages "none";' in said.read_text()
 
 
 def test_pip_takes_the_wheels_of_a_bundle_whose_path_has_spaces(tmp_path: Path) -> None:

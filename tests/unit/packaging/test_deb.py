@@ -20,6 +20,7 @@ from app.cli.arguments.completion import SHELLS
 from app.cli.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS
 from app.manual.roff import roff_text
+from tests.unit.packaging.conftest import Scripts, missing
 
 PROJECT = Path(__file__).parents[3]
 DEBIAN = PROJECT / "packaging" / "debian"
@@ -58,6 +59,29 @@ def test_the_same_tree_gives_the_same_bytes(packages: dict[str, Path], tmp_path:
     assert sorted(again) == ["pgfooting", "pgfooting-helper"]
     for name, path in packages.items():
         assert (again[name].name, again[name].read_bytes()) == (path.name, path.read_bytes())
+
+
+@needs_dpkg
+def test_what_is_missing_for_the_build_is_told_with_the_command_that_installs_it(scripts: Scripts) -> None:
+    """On a fresh Debian it ended in a traceback of Qt, or named a list of a Python without a version."""
+    (scripts.checkout / "app").mkdir()
+    (scripts.checkout / "app" / "__init__.py").write_text('VERSION = "0.1.0"\n')
+    scripts.environment["SOURCE_DATE_EPOCH"] = "1790000000"
+    missing(scripts, "venv", "qt")
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "deb")])
+    assert outcome.returncode == 1
+    command = "sudo apt-get install --no-install-recommends python3-venv libegl1 libgl1 "
+    assert f"Nothing was changed. Install it and start this again:  {command}" in outcome.stderr
+    assert not scripts.environments.exists()
+    assert not (scripts.checkout / "dist").exists()
+
+
+@needs_dpkg
+def test_without_a_last_commit_its_time_can_be_given(scripts: Scripts) -> None:
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "deb")])
+    assert outcome.returncode == 1
+    assert "Set SOURCE_DATE_EPOCH to the time that the packages shall have" in outcome.stderr
+    assert "invalid date" not in outcome.stderr
 
 
 @needs_dpkg

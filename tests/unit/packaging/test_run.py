@@ -252,6 +252,20 @@ def test_headless_fetches_no_qt_and_what_follows_uses_the_window_s(scripts: Scri
     assert len(scripts.pip_calls) == 2
 
 
+def test_a_bundle_puts_the_window_in_place_at_once(scripts: Scripts, start: Path) -> None:
+    """What it leaves out cannot be fetched later: there is no network."""
+    make_window(scripts)
+    (line,) = (
+        each
+        for each in (start.parent / "install_bundle").read_text().splitlines()
+        if "/run" in each and "PIP" in each
+    )
+    code = f"BUNDLE={str(scripts.checkout)!r}; {line.replace('$BUNDLE/pgfooting/', '$BUNDLE/')}"
+    outcome = scripts.run(["bash", "-c", code])
+    assert outcome.returncode == 0, outcome.stderr
+    assert [path.name[:3] for path in scripts.environments.iterdir() if path.name != "lock"] == ["run"]
+
+
 def test_the_program_is_told_how_it_was_called(scripts: Scripts, start: Path) -> None:
     (scripts.checkout / "app" / "__main__.py").write_text("import os; print(os.environ['PGFOOTING_COMMAND'])")
     scripts.environment["PGFOOTING_COMMAND"] = "of another start"

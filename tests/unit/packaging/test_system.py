@@ -27,7 +27,7 @@ def test_every_need_has_a_reason_and_packages_for_every_distribution(scripts: Sc
         assert all(fields)
 
 
-@pytest.mark.parametrize("use", ["engine", "window", "test", "disks", "matrix", "machine"])
+@pytest.mark.parametrize("use", ["engine", "window", "packages", "test", "disks", "matrix", "machine"])
 def test_every_need_of_a_use_is_declared(scripts: Scripts, use: str) -> None:
     outcome = scripts.call(f'for name in $(needs_of {use}); do need_field "$name" 1 && echo; done')
     assert outcome.returncode == 0
@@ -68,8 +68,33 @@ def test_where_sudo_refuses_the_command_is_told(scripts: Scripts) -> None:
     missing(scripts, "postgresql")
     outcome = scripts.call('sudo() { echo "$*" >"$FAKE/sudo"; return 1; }\n' + PROVIDE)
     assert outcome.returncode == 1
-    assert "sudo apt-get install --no-install-recommends postgresql" in outcome.stderr
+    command = "sudo apt-get install --no-install-recommends postgresql"
+    assert f"Run, or let an administrator run:  {command}" in outcome.stderr
     assert (scripts.fake / "sudo").read_text() == "-n true\n"  # without a terminal it may not ask
+
+
+def test_where_apt_cannot_fetch_what_helps_without_network_is_told(scripts: Scripts) -> None:
+    missing(scripts, "postgresql")
+    code = "sudo() { [[ ${*: -1} == true ]]; }\n"  # on a machine of root's, `bash` is what fails
+    outcome = scripts.call(code + "bash() { return 100; }\n" + PROVIDE)
+    assert outcome.returncode == 1
+    assert "apt-get install --no-install-recommends postgresql" in outcome.stderr
+    assert "Without network: packaging/bundle, on a machine with network" in outcome.stderr
+
+
+def test_in_a_bundle_its_own_install_is_named(scripts: Scripts, tmp_path: Path) -> None:
+    bundle = tmp_path / "a bundle"
+    (bundle / "packages").mkdir(parents=True)
+    (bundle / "packages" / "wanted").touch()
+    (bundle / "install").touch(mode=0o755)
+    missing(scripts, "postgresql")
+    code = f"bundle={str(bundle)!r}\n" + 'sudo() { return 1; }\nCHECKOUT="$bundle/pgfooting"\n'
+    outcome = scripts.call(code + "network_advice >&2\n" + 'find_way_to_root "apt-get install"\n')
+    assert outcome.returncode == 1
+    assert (
+        outcome.stderr.count(f"{bundle}/install, started by an administrator first, needs no network.") == 2
+    )
+    assert "packaging/bundle" not in outcome.stderr
 
 
 def test_an_interrupted_installation_is_taken_up_although_its_files_are_there(scripts: Scripts) -> None:

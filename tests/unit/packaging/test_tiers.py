@@ -131,6 +131,33 @@ def test_servers_run_in_two_shares_where_these_can_be_apart_and_else_in_one(
     assert sorted(word for call in calls for word in call.split() if "--share" in word) == shares
 
 
+@pytest.mark.parametrize("possible", ["true", "false"])
+@pytest.mark.parametrize(
+    ("settings", "left_out"),
+    [
+        ("MACHINE= ONLY=", True),
+        ("MACHINE=short ONLY=", True),
+        ("MACHINE=campaigns ONLY=", True),
+        ("MACHINE=whole ONLY=", False),
+        ("MACHINE= ONLY=bus,postgres", False),
+    ],
+)
+def test_servers_that_take_long_run_with_the_whole_virtual_machine_or_where_servers_are_asked_for(
+    scripts: Scripts, settings: str, possible: str, *, left_out: bool
+) -> None:
+    write_pytest(scripts, status=0, report=suite(10))
+    apart = scripts.checkout / "tests" / "system" / "apart"
+    apart.parent.mkdir(parents=True, exist_ok=True)
+    apart.write_text(f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "${{@:2}}"\n')
+    apart.chmod(0o755)
+    lines = summary(scripts, f"{settings}\nbegin_servers\nend_beside")
+    calls = (scripts.fake / "pytest.calls").read_text().splitlines()
+    assert calls
+    assert all((" and not long" in call) == left_out for call in calls)
+    told = [line for line in lines if line.startswith("long      left out: tests of servers that take long ")]
+    assert len(told) == left_out
+
+
 def test_the_shares_of_a_tier_are_all_of_its_tests_and_none_twice() -> None:
     command = [
         sys.executable,

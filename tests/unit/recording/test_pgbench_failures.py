@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Script
-from app.execution.failures import KEPT, failure_of_pgbench, full_disk
+from app.execution.failures import KEPT, SHORT_WRITE, failure_of_pgbench, full_disk
 from app.recording.pgbench_failures import crash_reason, failure_reason, says_aborted
 
 OWN = Script(builtin=None, path="/home/jo/orders of may.sql", text="SELECT 1")
@@ -142,6 +142,15 @@ def test_a_server_without_room_is_told_in_its_words(stderr: str, reason: str) ->
     assert error is not None
     assert error.message == f"The disk of the server is full: {reason}."
     assert error.hint.endswith(KEPT)
+
+
+@pytest.mark.parametrize("words", SHORT_WRITE)
+def test_a_write_of_which_a_part_fits_is_told_in_each_language_of_a_server(words: str) -> None:
+    said = f'x "base/5/1": {words.replace("0", "4096")}'
+    error = full_disk(f"pgbench: error: FEHLER:  {said}\n")
+    assert error is not None
+    assert error.message == f"The disk of the server is full: {said}."
+    assert full_disk(f"FEHLER:  {words.replace('0', '')}\n") is None
 
 
 @pytest.mark.parametrize(

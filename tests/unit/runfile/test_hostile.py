@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from app.analysis.facts import read_run_facts
-from app.cli.commands.show import _show
+from app.cli.commands.runs.show import _show
 from app.comparison.comparison import compare_runs
 from app.comparison.warnings import comparison_warnings
 from app.domain.errors import FootingError, RunFileError

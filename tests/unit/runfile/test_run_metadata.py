@@ -17,7 +17,7 @@ from rich.console import Console
 from app.analysis.facts import read_run_facts
 from app.analysis.properties import properties_of
 from app.campaign_file.writer import format_campaign
-from app.cli.commands.compare import _print_differences
+from app.cli.commands.runs.compare import _print_differences
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import compare_properties, describe_sameness, what_differs
 from app.domain.campaign.configuration import (

@@ -12,10 +12,9 @@ from app.analysis.labels import mark_words
 from app.analysis.stability import read_shape
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
-from app.execution.run_description import marks_after
 from app.runfile.figures import FIGURES
 from app.runfile.reader import RunFile
-from app.runfile.summary import summarise
+from app.runfile.summary import marks_after, summarise
 from app.statistics.steadiness import steady_state
 from tests.fix_runs import Shape
 from tests.fix_runs import write_run as write_shape

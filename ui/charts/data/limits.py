@@ -55,20 +55,27 @@ class Limit:
         return words.format(curve=self.curve.label, value=format_value(self.value))
 
 
-def limit_of(data: object, chart: ChartSpec, curve: CurveSpec, highest: float) -> Limit | None:
+def limits_of(data: object) -> Mapping[str, float]:
+    """Return what the storage of a run can do by itself, by metric; nothing where nobody asked it."""
+    return data.limits if isinstance(data, WithLimits) else {}
+
+
+def limit_of(
+    limits: Mapping[str, float], chart: ChartSpec, curve: CurveSpec, extremes: Range | None
+) -> Limit | None:
     """Return the limit of a curve where it is known, and near enough to be drawn.
 
     Args:
-        data: of a run.
+        limits: of its run, see `limits_of`.
         chart: on which it is drawn.
         curve: of the chart.
-        highest: value of the curve in the chart's unit.
+        extremes: lowest and highest value of the curve in the chart's unit; None where it has none.
     """
-    if not isinstance(data, WithLimits) or len(curve.parts) != 1:
+    if len(curve.parts) != 1 or extremes is None:
         return None
     metric, instance = curve.parts[0]
-    able = data.limits.get(metric)
-    if instance or able is None or not able * chart.factor <= NEAR * highest:
+    able = limits.get(metric)
+    if instance or able is None or not able * chart.factor <= NEAR * extremes[1]:
         return None
     return Limit(curve, able * chart.factor)
 
@@ -89,9 +96,13 @@ def limit_lines(chart: ChartSpec, drawn: Iterable[tuple[object, Line]], whole: R
         whole: begin and end of the axis; a line that ended with the run would be another every second.
     """
     found: dict[tuple[str, float], Line] = {}
+    known: dict[int, Mapping[str, float]] = {}  # asked once of a run, which may have many curves
     for data, line in drawn:
-        extremes = line.extremes_in((0.0, math.inf))
-        limit = limit_of(data, chart, line.curve, extremes[1]) if extremes else None
+        if id(data) not in known:
+            known[id(data)] = limits_of(data)
+        limits = known[id(data)]
+        extremes = line.extremes_in((0.0, math.inf)) if limits else None
+        limit = limit_of(limits, chart, line.curve, extremes)
         if limit is None:
             continue
         curve = CurveSpec(f"limit:{limit.curve.id}:{limit.value:g}", limit.label, ())

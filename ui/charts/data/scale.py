@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from app.domain.text import number_text, tr
 
 Array = NDArray[np.float64]
+Places = TypeVar("Places", float, Array)
 
 _TIME_STEPS_S: Final = (
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200),
@@ -52,20 +53,22 @@ class Frame:
     is_log: bool
     gap: float = GAP_S
 
-    def x(self, t_s: Array | float) -> Array:
-        """Return pixels from the left of times."""
-        pixels: Array = (np.asarray(t_s) - self.start_s) * (self.width / (self.end_s - self.start_s))
-        return pixels
+    def x(self, t_s: Places) -> Places:
+        """Return pixels from the left of a time, or of many."""
+        return (t_s - self.start_s) * (self.width / (self.end_s - self.start_s))
 
-    def y(self, values: Array | float) -> Array:
-        """Return pixels from the top of values; on a log axis nothing is below its lower edge."""
+    def y(self, value: Places) -> Places:
+        """Return pixels from the top of a value, or of many; on a log axis none is below its lower edge."""
+        bottom, top = self.low, self.high
         if self.is_log:
-            bottom, top = math.log10(self.low), math.log10(self.high)
-            shown = np.log10(np.maximum(np.asarray(values), self.low / 2))
-        else:
-            bottom, top, shown = self.low, self.high, np.asarray(values)
-        pixels: Array = (top - shown) * (self.height / (top - bottom))
-        return pixels
+            bottom, top, least = math.log10(bottom), math.log10(top), bottom / 2
+            value = _logs(value, least)
+        return (top - value) * (self.height / (top - bottom))
+
+
+def _logs(values: Places, least: float) -> Places:
+    logs: Places = np.log10(np.maximum(values, least))
+    return logs
 
 
 def nice_top(value: float) -> float:

@@ -261,6 +261,6 @@ class SmallMultiples:
         step = ticks[1] - ticks[0] if len(ticks) > 1 else tick_step(self.values[1] - self.values[0], 2)
         for tick in ticks:
             label = format_log_tick(tick) if self.spec.log_y else format_value(tick, step)
-            y = body.top() + float(frame.y(tick))
+            y = body.top() + frame.y(tick)
             area = QRectF(0, y - height / 2, body.left() - TINY, height)
             put_text(painter, theme, area, label, TICK_LEFT)

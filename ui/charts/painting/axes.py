@@ -168,9 +168,24 @@ class ValueAxis(_Axis):
     def __init__(self, theme: Theme, *, is_log: bool) -> None:
         super().__init__("left", theme)
         self._is_log = is_log
+        self._is_blank = True
+
+    def set_blank(self, *, blank: bool) -> bool:
+        """Show no number where there is no value: any range would look like one that was measured.
+
+        Returns whether that is another now.
+        """
+        if blank == self._is_blank:
+            return False
+        self._is_blank = blank
+        self.picture = None
+        self.update()
+        return True
 
     def ticks(self, low: float, high: float, height: float) -> list[float]:
-        """Return the values at which labels stand on this many pixels."""
+        """Return the values at which labels stand on this many pixels; none where there is no value."""
+        if self._is_blank:
+            return []
         most = max(2, int(height / (2.2 * self.metrics.height())))
         return log_ticks(low, high, most + 2) if self._is_log else value_ticks(low, high, most)
 

@@ -98,8 +98,8 @@ class CurvesItem(QGraphicsObject):
         frame = self._whole[0]
         self._live, self._live_end_s = lines, end_s
         ratio = self._size[0] / frame.width
-        left = float(frame.x(self._frozen_s)) * ratio - _MARGIN
-        right = float(frame.x(end_s)) * ratio + _MARGIN
+        left = frame.x(self._frozen_s) * ratio - _MARGIN
+        right = frame.x(end_s) * ratio + _MARGIN
         self.update(QRectF(left, 0, right - left, self._size[1]))
 
     def set_message(self, text: str) -> None:
@@ -160,7 +160,7 @@ class CurvesItem(QGraphicsObject):
         if (old.low, old.high, old.width, old.height) != (frame.low, frame.high, frame.width, frame.height):
             return False
         painter.fillRect(QRectF(0, 0, frame.width, frame.height), self._theme.background)
-        left, right = float(frame.x(old.start_s)), float(frame.x(old.end_s))
+        left, right = frame.x(old.start_s), frame.x(old.end_s)
         if abs(right - left - frame.width) < 0.5:
             painter.drawPixmap(QPointF(round(left), 0), picture)
         else:
@@ -230,7 +230,7 @@ class CurvesItem(QGraphicsObject):
         painter.end()
 
     def _clip_settled(self, painter: QPainter, frame: Frame) -> None:
-        painter.setClipRect(QRectF(0, 0, max(0.0, float(frame.x(self._frozen_s)) + 1), frame.height))
+        painter.setClipRect(QRectF(0, 0, max(0.0, frame.x(self._frozen_s) + 1), frame.height))
 
     def draw(self, painter: QPainter) -> None:
         """Paint everything anew as lines, at the painter's origin, in the window's pixels: for files."""

@@ -101,6 +101,15 @@ class LineLabels(QGraphicsWidget):
             self.update()
         self.place()
 
+    def grow(self, lines: Sequence[Line]) -> None:
+        """Follow these lines, of which nothing but their ends is new."""
+        grown = {(line.run_id, line.curve.id): line for line in lines}
+        found = ((label, grown.get((label.line.run_id, label.line.curve.id))) for label in self._labels)
+        self._labels = [
+            label if line is None else LineLabel(line, label.name, label.ending) for label, line in found
+        ]
+        self.place()
+
     def _measure(self) -> None:
         metrics = self._metrics
         widths = (metrics.horizontalAdvance(_whole(label)) for label in self._labels)
@@ -174,10 +183,12 @@ class LineLabels(QGraphicsWidget):
 def end_height(line: Line, frame: Frame) -> float | None:
     """Return how far from the top a line ends, in pixels; None where nothing of it is shown."""
     t_s, values = line.main.t_s, line.main.values
-    last = int(t_s.searchsorted(frame.end_s, side="right")) - 1
-    if last < 0 or float(t_s[last]) < frame.start_s:
+    last = len(t_s) - 1
+    if last >= 0 and t_s[last] > frame.end_s:
+        last = int(t_s.searchsorted(frame.end_s, side="right")) - 1
+    if last < 0 or t_s[last] < frame.start_s:
         return None
-    return min(max(0.0, float(frame.y(float(values[last])))), float(frame.height))
+    return min(max(0.0, frame.y(float(values[last]))), float(frame.height))
 
 
 def _whole(label: LineLabel) -> str:

@@ -6,6 +6,7 @@ again beside itself (measured: 0.1 ms, where a pen of two pixels takes 7 to 30 m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
@@ -62,14 +63,14 @@ class ChartBackground:
 
 def paint_warm_up(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBackground) -> None:
     """Shade what does not count: the time before the measured phase, and phases that are said not to."""
-    if not np.isfinite(frame.gap):
+    if not math.isfinite(frame.gap):
         return
     first_s = ground.phases[0].start_s if ground.phases else 0.0
     for start_s, end_s in (
         (frame.start_s, first_s),
         *((region.start_s, region.end_s) for region in ground.phases if not region.counts),
     ):
-        left, right = max(0.0, float(frame.x(start_s))), float(frame.x(end_s))
+        left, right = max(0.0, frame.x(start_s)), frame.x(end_s)
         if right > left:
             painter.fillRect(QRectF(left, 0, right - left, frame.height), theme.colour("warm_up"))
 
@@ -79,7 +80,7 @@ def paint_stalls(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBac
     colour = theme.colour("stall")
     colour.setAlphaF(0.75)
     for start_s, end_s in ground.stalls:
-        left, right = float(frame.x(start_s)), float(frame.x(end_s))
+        left, right = frame.x(start_s), frame.x(end_s)
         painter.fillRect(QRectF(left, 0, max(1.0, right - left), frame.height), colour)
 
 
@@ -88,13 +89,13 @@ def paint_grid(
 ) -> None:
     """Draw the lines of the grid at the ticks, the zero lines a little stronger."""
     painter.setPen(QPen(theme.grid, 0))
-    xs = [round(float(frame.x(t_s))) + 0.5 for t_s in times]
+    xs = [round(frame.x(t_s)) + 0.5 for t_s in times]
     painter.drawLines([QLineF(x, 0, x, frame.height) for x in xs])
-    ys = [min(round(float(frame.y(value))), frame.height - 1) + 0.5 for value in values]
+    ys = [min(round(frame.y(value)), frame.height - 1) + 0.5 for value in values]
     painter.drawLines([QLineF(0, y, frame.width, y) for y in ys])
-    if frame.start_s < 0 < frame.end_s and np.isfinite(frame.gap):
+    if frame.start_s < 0 < frame.end_s and math.isfinite(frame.gap):
         painter.setPen(QPen(theme.colour("frame"), 0))
-        x = round(float(frame.x(0.0))) + 0.5
+        x = round(frame.x(0.0)) + 0.5
         painter.drawLine(QLineF(x, 0, x, frame.height))
 
 
@@ -105,7 +106,7 @@ def paint_checkpoints(
     colour = theme.colour("checkpoint")
     painter.setPen(_thin_pen(colour, Qt.PenStyle.DotLine, unit))
     for start_s, end_s in ground.checkpoints:
-        left, right = float(frame.x(start_s)), float(frame.x(end_s))
+        left, right = frame.x(start_s), frame.x(end_s)
         if right < 0 or left > frame.width:
             continue
         x = round(left) + 0.5
@@ -122,7 +123,7 @@ def paint_phases(painter: QPainter, frame: Frame, theme: Theme, ground: ChartBac
     font.setPixelSize(round(QFontInfo(font).pixelSize() * _PHASE_FONT * unit))
     painter.setFont(font)
     for region in ground.phases:
-        left, right = max(0.0, float(frame.x(region.start_s))), min(frame.width, float(frame.x(region.end_s)))
+        left, right = max(0.0, frame.x(region.start_s)), min(frame.width, frame.x(region.end_s))
         if right <= 0 or left >= frame.width:
             continue
         painter.setPen(QPen(theme.colour("frame"), 0))
@@ -182,7 +183,7 @@ def _thin_pen(colour: QColor, style: Qt.PenStyle, thick: float) -> QPen:
 
 def _paint_points(painter: QPainter, frame: Frame, line: Line, unit: float) -> None:
     """Mark where a curve of a few points was measured: between them it is only drawn."""
-    if np.isfinite(line.gap) or len(line.main.t_s) > _MOST_MARKED:
+    if math.isfinite(line.gap) or len(line.main.t_s) > _MOST_MARKED:
         return
     painter.setBrush(line.colour)
     for x, y in zip(frame.x(line.main.t_s).tolist(), frame.y(line.main.values).tolist(), strict=True):
@@ -199,15 +200,17 @@ def _paint_marks(
     apart = _MARKS_APART * unit
     first = apart * ((line.mark * 0.37) % 1.0)
     if after_s is not None:
-        first += apart * max(0.0, np.ceil((float(frame.x(after_s)) - first) / apart))
+        first += apart * max(0.0, math.ceil((frame.x(after_s) - first) / apart))
+    end = min(float(frame.width), frame.x(float(line.main.t_s[-1])) + apart)
+    if first >= end:
+        return
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, on=True)
     ground = QColor("#ffffff") if line.colour.lightness() < 128 else QColor("#000000")
-    end = min(float(frame.width), float(frame.x(float(line.main.t_s[-1]))) + apart)
     for x in np.arange(first, end, apart).tolist():
         t_s = frame.start_s + x / frame.width * (frame.end_s - frame.start_s)
         value = line.read(t_s) if after_s is None or t_s > after_s else None
         if value is not None:
-            y = float(frame.y(value))
+            y = frame.y(value)
             if 0 <= y <= frame.height:
                 paint_mark(painter, QPointF(x, y), line.mark, line.colour, ground, unit)
 
@@ -313,10 +316,11 @@ def _rows_of(
     t_s, values = _piece(series, frame, after_s, columns or frame.width)
     found: list[QPolygonF] = []
     if len(t_s):
-        xs, ys = frame.x(t_s), np.clip(frame.y(values), -1e5, 1e5)
+        # Every second each curve comes here with few points, of which np.clip and np.diff took the most.
+        xs, ys = frame.x(t_s), np.minimum(np.maximum(frame.y(values), -1e5), 1e5)
         longest_s = max(frame.gap, 2.5 * (frame.end_s - frame.start_s) / frame.width)
-        breaks = np.flatnonzero(np.diff(t_s) > longest_s) + 1
-        for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(t_s)], strict=True):
+        breaks = (np.flatnonzero(t_s[1:] - t_s[:-1] > longest_s) + 1).tolist()
+        for begin, end in zip([0, *breaks], [*breaks, len(t_s)], strict=True):
             found.append(arrayToQPolygonF(xs[begin:end], ys[begin:end]))
     if after_s is None:
         series.drawn = frame, found

@@ -42,6 +42,7 @@ class Chart(QObject):
         self.saved: Sequence[Line] = ()
         self.live: Sequence[Line] = ()
         self.limits: Sequence[Line] = ()
+        self._resting: tuple[Range, list[Range]] | None = None
         self._ground = ChartBackground()
         self._values: Range | None = None
         self._times: Range = (0.0, 60.0)
@@ -76,7 +77,7 @@ class Chart(QObject):
         for item in (self.heading, self.axis, self.view, self.labels):
             item.setVisible(shown)
         if not shown:
-            self.limits = ()
+            self.limits, self._resting = (), None
             self.set_saved((), ChartBackground())
             self.set_live((), ChartBackground(), 0.0, None)
 
@@ -89,7 +90,7 @@ class Chart(QObject):
 
     def set_saved(self, lines: Sequence[Line], ground: ChartBackground) -> None:
         """Show these lines of runs that do not change."""
-        self.saved, self._ground = lines, ground
+        self.saved, self._ground, self._resting = lines, ground, None
         self.layer.set_saved((*self.limits, *lines), ground)
 
     def set_limits(self, limits: Sequence[Line]) -> bool:
@@ -99,7 +100,7 @@ class Chart(QObject):
         """
         if list(map(_drawn, limits)) == list(map(_drawn, self.limits)):
             return False
-        self.limits = limits
+        self.limits, self._resting = limits, None
         self.layer.set_saved((*limits, *self.saved), self._ground)
         return True
 
@@ -110,9 +111,10 @@ class Chart(QObject):
         self.live = lines
         if changed_s is None:
             self.layer.set_live(lines, ground, end_s)
+            self.labels.set_labels(labels_of(self.lines, self.spec))
         else:
             self.layer.grow_live(lines, ground, end_s, changed_s)
-        self.labels.set_labels(labels_of(self.lines, self.spec))
+            self.labels.grow(lines)
 
     def fit_values(self, whole: Range, *, anew: bool) -> bool:
         """Make the value axis hold its lines in the whole time; one that holds them with room stays as it is.
@@ -121,14 +123,18 @@ class Chart(QObject):
 
         Returns whether it is another now.
         """
-        lines = (*self.lines, *self.limits)
-        found = [extremes for line in lines if (extremes := line.extremes_in(whole)) is not None]
+        if self._resting is None or self._resting[0] != whole:
+            self._resting = whole, _extremes((*self.saved, *self.limits), whole)
+        found = _extremes(self.live, whole) + self._resting[1]
         extremes = (min(low for low, _ in found), max(high for _, high in found)) if found else None
         wanted = value_range(extremes, zero_based=self.spec.zero_based, is_log=self.spec.log_y)
         if self.spec.highest is not None:
             wanted = wanted[0], min(wanted[1], self.spec.highest)
         kept = keep_range(None if anew else self._values, wanted, is_log=self.spec.log_y)
-        if kept == self._values:
+        changed = self.axis.set_blank(blank=extremes is None)
+        if changed:
+            self.layer.invalidate()
+        if kept == self._values and not changed:
             return False
         self._values = kept
         low, high = (math.log10(kept[0]), math.log10(kept[1])) if self.spec.log_y else kept
@@ -186,7 +192,7 @@ class Chart(QObject):
     def show_choosing(self, times: Range | None) -> None:
         """Shade a time that is being chosen; None: none is."""
         frame = Frame(*self._times, *self.values, max(1, int(self.view.width())), 1, self.spec.log_y)
-        ends = None if times is None else (float(frame.x(times[0])), float(frame.x(times[1])))
+        ends = None if times is None else (frame.x(times[0]), frame.x(times[1]))
         self.crosshair.show_choosing(ends)
 
     def time_at(self, scene: QPointF) -> float:
@@ -208,7 +214,7 @@ class Chart(QObject):
         for line in self.lines:
             value = line.read(self.time_at(scene))
             if value is not None:
-                near.append((abs(float(frame.y(value)) - place.y()), line.run_id))
+                near.append((abs(frame.y(value) - place.y()), line.run_id))
         best = min(near, default=(math.inf, ""))
         return best[1] if best[0] <= _CLICK_REACH else None
 
@@ -253,6 +259,10 @@ def notes_of(lines: Sequence[Line]) -> tuple[str, ...]:
     if any(line.seconds_colour is not None for line in lines):
         return tr("thin: seconds, thick: {width} mean").format(width=width), short
     return (short,)
+
+
+def _extremes(lines: Sequence[Line], whole: Range) -> list[Range]:
+    return [extremes for line in lines if (extremes := line.extremes_in(whole)) is not None]
 
 
 def _drawn(limit: Line) -> tuple[str, str, Range]:

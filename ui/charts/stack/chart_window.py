@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -23,6 +23,7 @@ from ui.charts.data.registry import charts_along
 from ui.charts.stack.series_list import SeriesList
 from ui.charts.stack.stack import ChartStack
 from ui.theme import SMALL
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
 
 _ID = Qt.ItemDataRole.UserRole
@@ -128,7 +129,7 @@ class ChartWindow(QDialog):
         layout.addWidget(pages)
         layout.addWidget(buttons)
         em = self.fontMetrics().averageCharWidth()
-        self.resize(em * 60, em * 66)
+        self.resize(QSize(em * 60, em * 66).boundedTo(screen_room(self)))
 
 
 def open_chart_window(stack: ChartStack) -> ChartWindow:

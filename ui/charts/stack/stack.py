@@ -203,11 +203,11 @@ class ChartStack(QWidget):
             self.set_live(data)
             return
         self.shown.live = replace(self.shown.live, data=data)
-        self._update_times()
+        whole = self._update_times()
         if not self._gesture.isActive() and self._wants_other_width():
             self._update_lines()
         else:
-            self._show_live(anew=False)
+            self._show_live(whole, anew=False)
         if self._crosshair_s is not None:
             self.show_crosshair(self._crosshair_s)
 
@@ -254,7 +254,8 @@ class ChartStack(QWidget):
         self.setFocus()  # the button goes away
         self.show_everything()
 
-    def _update_times(self) -> None:
+    def _update_times(self) -> Range:
+        """Show the time that was zoomed to, or all of it; returns all of it."""
         whole = self.shown.whole_times()
         times = self._zoom or whole
         self.zoom_bar.show_part(None if self.shown.thick else self._zoom, whole)
@@ -263,6 +264,7 @@ class ChartStack(QWidget):
             for chart in self.charts:
                 chart.set_times(times)
             self.show_crosshair(self._crosshair_s)
+        return whole
 
     def _begin_gesture(self) -> None:
         """While a gesture lasts, pictures are moved where painting them anew would make it jerk."""
@@ -285,13 +287,13 @@ class ChartStack(QWidget):
     # Lines
 
     def _update_lines(self) -> None:
-        self._update_times()
+        whole = self._update_times()
         self.shown.set_width(mean_width(self._times[1] - self._times[0]))
         self._expand_charts()
         ground = ChartBackground() if self.shown.live is not None else ground_of(self.shown.told)
         for chart in self.charts:
             chart.set_saved(self.shown.saved_lines(chart.spec), ground)
-        self._show_live(anew=True)
+        self._show_live(whole, anew=True)
         self.lines_changed.emit()
 
     def _expand_charts(self) -> None:
@@ -301,11 +303,11 @@ class ChartStack(QWidget):
             keys = (key for trace in self.shown.traces for key in trace.data.series_keys())
             chart.spec = expanded(offered[chart.spec.id], keys)
 
-    def _show_live(self, *, anew: bool) -> None:
+    def _show_live(self, whole: Range, *, anew: bool) -> None:
         live = self.shown.live
         ground = ChartBackground() if live is None else ground_of(live.data)
         end_s = 0.0 if live is None else live.data.end_s
-        moved, whole = False, self.shown.whole_times()
+        moved = False
         self._expand_charts()
         for chart in self.charts:
             lines, changed_s = self.shown.live_lines(chart.spec)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import PySide6
-from PySide6.QtCore import QEvent, Qt, qVersion
+from PySide6.QtCore import QEvent, QSize, Qt, qVersion
 from PySide6.QtGui import QKeySequence, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTabWidget, QTextBrowser, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -20,6 +20,7 @@ from app.domain.text import tr
 from app.storage.layout.availability import read_support
 from ui.background import BackgroundOp
 from ui.theme import Theme
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
 from ui.window.commands.commands import KEYS
 from ui.window.commands.tools import shown_commands
@@ -77,7 +78,7 @@ class HelpWindow(QDialog):
         layout.addWidget(pages)
         layout.addWidget(buttons)
         em = self.fontMetrics().averageCharWidth()
-        self.resize(em * 90, em * 66)
+        self.resize(QSize(em * 90, em * 66).boundedTo(screen_room(self)))
         theme.changed.connect(self._write)
         self._write()
         self._op = BackgroundOp(

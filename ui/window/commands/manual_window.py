@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from PySide6.QtCore import QEvent, Qt, QUrl
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl
 from PySide6.QtGui import (
     QBrush,
     QDesktopServices,
@@ -34,6 +34,7 @@ from app.domain.text import tr
 from app.manual.chapters import CHAPTERS, chapter_title
 from app.manual.markdown import anchor_of
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
 
 _CELL_PADDING: Final = 5
@@ -98,7 +99,7 @@ class ManualWindow(QDialog):
         layout.addWidget(self.chapters)
         layout.addLayout(right, 1)
         em = self.fontMetrics().averageCharWidth()
-        self.resize(em * 160, em * 100)
+        self.resize(QSize(em * 160, em * 100).boundedTo(screen_room(self)))
 
     def show_chapter(self, name: str, anchor: str = "") -> None:
         """Show a chapter, from the heading of an anchor where it has that."""

@@ -160,6 +160,8 @@ class RunsPage(QWidget):
         self._sized = False
         self._charts_wanted: tuple[str, ...] = DEFAULT_CHARTS
         self._asked: tuple[str, ...] = ()
+        self._still_asked: tuple[str, ...] = ()
+        self._has_read_all = False
         self._folder_when_read = ""
         self._shown: list[tuple[RunFacts, int]] = []
         self._problems: list[str] = []
@@ -212,6 +214,7 @@ class RunsPage(QWidget):
 
     def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
         """Show these runs in the list; the ones that were asked for are chosen as soon as they are there."""
+        self._has_read_all = complete
         before = self.model.chosen
         self.library.show_runs(runs, complete=complete)
         self.charts.show_library_size(self.model.runs)
@@ -229,13 +232,18 @@ class RunsPage(QWidget):
         elif any(run.entry.path in self.model.chosen for run in runs):
             self._load()
 
+    @property
+    def ready(self) -> int:
+        """How many runs are chosen; 0 while others that were asked for with them are still read."""
+        return len(self.model.chosen) if self._has_read_all or not self._asked else 0
+
     def choose_charts(self) -> None:
         """Let the user choose and order the charts."""
         self.charts.open_chooser(self._charts_wanted)
 
     def choose(self, paths: Iterable[str]) -> None:
         """Show these runs and no others, as soon as the list has them."""
-        self._asked = tuple(paths)
+        self._asked, self._has_read_all = tuple(paths), False
         self._numbering = self.model.numbering
         self._choose_asked()
 
@@ -260,11 +268,12 @@ class RunsPage(QWidget):
         """Choose what is there of what was asked for; the rest as soon as it comes."""
         asked = self._asked
         there = [path for path in asked if self.model.run(path) is not None]
+        self._still_asked = asked if len(there) < len(asked) else ()
         if there:
             self.model.choose(there, self._numbering)
             if self._focus not in there:
                 self.library.focus_run(there[0])
-        self._asked = asked if len(there) < len(asked) else ()
+        self._asked, self._still_asked = self._still_asked, ()
 
     def _add(self, paths: list[str]) -> None:
         self.model.choose([*self.model.chosen, *paths])
@@ -286,7 +295,7 @@ class RunsPage(QWidget):
     # What is chosen
 
     def _on_chosen_changed(self) -> None:
-        self._asked = ()  # somebody chose; what `_choose_asked` still waits for, it sets again
+        self._asked = self._still_asked  # of `_choose_asked`; nothing where somebody chose
         self._load()
 
     def _load(self) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QColor, QIcon, QKeyEvent, QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -25,10 +25,11 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.domain.disk import SpareAnswer
+from app.domain.disk import Disk, SpareAnswer
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.draft.disks.table import DiskRow, gone_row, model_of, rotation, serial_of
+from app.draft.disks.table import DiskRow, gone_row, model_of, rotation, serial_of, turns
+from ui.icons import SMALL_ICON, make_icon
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP
 from ui.widgets.formatting import tooltip
@@ -68,6 +69,8 @@ class DiskModel(QAbstractTableModel):
     def __init__(self, theme: Theme, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
+        self._icons: dict[tuple[str, str], QIcon] = {}
+        theme.changed.connect(self._icons.clear)
         self.rows: tuple[DiskRow, ...] = ()
 
     def show_rows(self, rows: tuple[DiskRow, ...]) -> None:
@@ -125,6 +128,8 @@ class DiskModel(QAbstractTableModel):
                 found = Qt.CheckState.Checked if row.role else Qt.CheckState.Unchecked
             case Qt.ItemDataRole.ForegroundRole:
                 found = self._colour(row, column)
+            case Qt.ItemDataRole.DecorationRole if column is DiskColumn.KIND:
+                found = self._icon(row)
             case Qt.ItemDataRole.FontRole if row.role is not None and column is DiskColumn.USE:
                 found = self._theme.font(bold=True)
             case Qt.ItemDataRole.TextAlignmentRole if column is DiskColumn.SIZE:
@@ -143,6 +148,17 @@ class DiskModel(QAbstractTableModel):
         self.ticked.emit(self.rows[index.row()].key, checked)
         return True
 
+    def _icon(self, row: DiskRow) -> QIcon:
+        """Return what stands before the kind of a disk; room for it where there is none."""
+        name = "" if row.disk is None else kind_icon(row.disk)
+        key = name, "muted" if row.obstacle else "text"
+        if key not in self._icons:
+            blank = QPixmap(SMALL_ICON, SMALL_ICON)
+            blank.fill(Qt.GlobalColor.transparent)
+            icon = make_icon(name, self._theme, colour=key[1], selected="background") if name else None
+            self._icons[key] = icon or QIcon(blank)
+        return self._icons[key]
+
     def _colour(self, row: DiskRow, column: DiskColumn) -> QColor:
         if (row.role is not None and row.obstacle) or (row.is_left_over and column is DiskColumn.ANSWER):
             return self._theme.colour("warning")
@@ -154,6 +170,14 @@ class DiskModel(QAbstractTableModel):
 def is_tickable(row: DiskRow) -> bool:
     """Return whether a disk may be chosen, or is and may be taken away."""
     return row.role is not None or not row.obstacle
+
+
+def kind_icon(disk: Disk) -> str:
+    """Return the icon of a kind of disk, which its words name too; empty where the kind is not known."""
+    if disk.bus in {"loop", "usb"}:
+        return {"loop": "file", "usb": "usb"}[disk.bus]
+    rotates = turns(disk)
+    return "" if rotates is None else "hard-drive" if rotates else "microchip"
 
 
 def text_of(row: DiskRow, column: DiskColumn) -> str:
@@ -186,7 +210,7 @@ def _spoken(row: DiskRow, column: DiskColumn) -> str:
 
 _ROWS: Final = 6
 _DISK_EMS: Final = 60
-_LEAST_EMS: Final = {DiskColumn.USE: 18, DiskColumn.SIZE: 9, DiskColumn.KIND: 14}
+_LEAST_EMS: Final = {DiskColumn.USE: 18, DiskColumn.SIZE: 9, DiskColumn.KIND: 18}
 _LEAST_ANSWER_EMS: Final = 24
 """Of the last column; where type is large the table is scrolled to it."""
 

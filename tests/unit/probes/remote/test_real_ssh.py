@@ -82,7 +82,8 @@ def test_seconds_come_over_ssh(ssh_server: SshServer) -> None:
         ({"IdentityFile": "{folder}/stranger"}, "no key that ssh has without asking"),
         ({"UserKnownHostsFile": "/dev/null"}, "ssh would have to ask"),
         ({"Port": "1"}, "refuses connections"),
-        ({"ProxyCommand": "exit 3"}, "closed the connection"),
+        # It takes ssh's first line: where it ends before, ssh may say that the connection was cut.
+        ({"ProxyCommand": "sh -c 'read -r line; exit 3'"}, "closed the connection"),
         ({"NoSuchOption": "yes"}, "does not understand its configuration"),
     ],
 )

@@ -13,8 +13,9 @@ from rich.console import Console
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
-from app.cli.commands.gate import check_gate, print_gate
-from app.cli.commands.show import library_of, print_json, tell_left_over
+from app.cli.commands.runs.gate import check_gate, print_gate
+from app.cli.commands.runs.named_runs import library_of, runs_named, tell_left_over
+from app.cli.commands.runs.show import print_json
 from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
@@ -57,7 +58,6 @@ from app.domain.text import CALLED, tr
 from app.execution.recovery import sweep_abandoned
 from app.export.comparison import comparison_as_json
 from app.export.unreadable_files import with_readable
-from app.library.entries import find_run, run_paths
 from app.library.spreads import read_spreads
 from app.runfile.output_file import check_output, write_output
 
@@ -122,17 +122,6 @@ def _write_again(comparison: RunComparison, path: Path) -> None:
     sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path}")
     told = sentence.format(name=file.campaign.name, count=file.campaign.total_runs, path=path, command=CALLED)
     print_sentence(Console(), told)
-
-
-def runs_named(name: str, library: Path) -> list[Path]:
-    """Return the run files that a name stands for: those of a folder, or one."""
-    folder = Path(name)
-    if folder.is_dir():
-        found = sorted(run_paths(folder))
-        if not found:
-            raise UsageError(tr("There is no run in the folder {folder}.").format(folder=folder))
-        return found
-    return [find_run(name, library)]
 
 
 def _check_baseline(comparison: RunComparison, baseline: str) -> None:

@@ -8,10 +8,8 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -25,17 +23,18 @@ from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentenc
 from app.analysis.labels import DISK_MARKS, at_least
 from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
+from app.cli.commands.runs.named_runs import library_of, tell_left_over
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
+from app.domain.messages.retelling import retold
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
-from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
-from app.library.entries import LibraryEntry, default_library, effective_state, find_run, list_runs
+from app.library.entries import LibraryEntry, effective_state, find_run, list_runs
 from app.library.query import haystack, matches, parse_query
 from app.library.query_remarks import query_mistakes, query_remarks
 from app.runfile.disturbance import marks_of, read_disturbances
@@ -52,23 +51,10 @@ from app.statistics.verdict import run_interval
 _MEASURED: Final = frozenset({Phase.PART, Phase.MEASURE})
 
 
-def library_of(arguments: argparse.Namespace) -> Path:
-    """Return the library that the command line names, or the user's."""
-    chosen: Path | None = arguments.library
-    return chosen if chosen is not None else default_library()
-
-
 def print_json(value: Json) -> None:
     """Print a JSON document."""
     text = json.dumps(finite(value), ensure_ascii=False, indent=1, allow_nan=False)
     sys.stdout.write(json_text(text) + "\n")
-
-
-def tell_left_over(events: Sequence[SweepEvent]) -> None:
-    """Say on standard error what dead campaigns left that could not be put in order."""
-    for event in events:
-        if event.action in {CleanupAction.KEPT, CleanupAction.UNREADABLE}:
-            sys.stderr.write(f"{COMMAND}: {plain(event.text)}\n")
 
 
 def _started(epoch_s: float | None, pattern: str = "%Y-%m-%d %H:%M") -> str:
@@ -201,7 +187,7 @@ def _show(run: RunFile, console: Console) -> None:
     if run.unavailable():
         _section(console, tr("Not measured here"))
         for _, source, reason in run.unavailable():
-            print_line(console, f"{source}: {reason}", style="dim")
+            print_line(console, f"{retold(source)}: {retold(reason)}", style="dim")
 
 
 def _show_limits(run: RunFile, console: Console) -> None:

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from app.cli.commands.compare import runs_named
-from app.cli.commands.exec_painter import become_painter
-from app.cli.commands.show import library_of, tell_left_over
+from app.cli.commands.runs.exec_painter import become_painter
+from app.cli.commands.runs.named_runs import named_paths
 from app.cli.terminal.plain_text import tell_left_out
 from app.domain.errors import ExitStatus
-from app.execution.recovery import sweep_abandoned
 from app.export.runs import FORMATS, export_runs, format_of
 from app.export.unreadable_files import with_readable
 from app.runfile.output_file import check_output
@@ -42,14 +40,3 @@ def export_command(arguments: argparse.Namespace) -> int:
     for sentence in left_out:
         tell_left_out(sentence)
     return ExitStatus.FAILED if left_out else ExitStatus.DONE
-
-
-def named_paths(arguments: argparse.Namespace) -> list[Path]:
-    """Return the run files that the command line names, each once.
-
-    Raises:
-        UsageError: there is no such run.
-    """
-    tell_left_over(sweep_abandoned())
-    library = library_of(arguments)
-    return list(dict.fromkeys(path for name in arguments.runs for path in runs_named(name, library)))

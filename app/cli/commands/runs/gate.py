@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from app.cli.commands.show import print_json
+from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.comparison import RunComparison
 from app.comparison.overall.gate import (

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Final
 
-from app.cli.commands.exec_painter import become_painter
-from app.cli.commands.export import named_paths
-from app.cli.terminal.plain_text import tell_left_out
+from app.cli.commands.runs.exec_painter import become_painter
+from app.cli.commands.runs.named_runs import named_paths
 from app.cli.terminal.report_wishes import wishes_of
-from app.domain.errors import ExitStatus, UsageError
+from app.domain.errors import UsageError
 from app.domain.text import tr
-from app.export.unreadable_files import with_readable
-from app.report.report import read_findings
-from app.report.take_with_you import taken_text
-from app.runfile.output_file import check_output, write_output
+from app.runfile.output_file import check_output
 
 TEXT: Final = ".txt"
 PAINTED: Final = (".pdf", ".html")
@@ -34,7 +29,10 @@ def report_command(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output
     wishes = wishes_of(arguments)
     if output == _STDOUT or output.suffix.lower() == TEXT:
-        return _write_text(arguments, output, anonymous=wishes.anonymous)
+        # Loaded only here: the painter is a process of its own and loads for itself what runs are read with.
+        from app.cli.commands.runs.report_text import write_report_text  # noqa: PLC0415
+
+        return write_report_text(arguments, None if output == _STDOUT else output, anonymous=wishes.anonymous)
     if output.suffix.lower() not in PAINTED:
         message = tr("A report is a PDF or a web page: {path} does not end with .pdf or .html.")
         if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
@@ -43,22 +41,3 @@ def report_command(arguments: argparse.Namespace) -> int:
         raise UsageError(message.format(path=output), hint=hint)
     check_output(output, replace=arguments.force)
     return become_painter(named_paths(arguments), arguments)
-
-
-def _write_text(arguments: argparse.Namespace, output: Path, *, anonymous: bool) -> int:
-    """Write the configuration that won, or print it; a run that cannot be read is told and left out."""
-    if output != _STDOUT:
-        check_output(output, replace=arguments.force)
-    left_out: list[str] = []
-    text = with_readable(
-        named_paths(arguments),
-        lambda paths: taken_text(read_findings(paths, anonymous=anonymous)),
-        left_out.append,
-    )
-    if output == _STDOUT:
-        sys.stdout.write(text)
-    else:
-        write_output(output, lambda stream: stream.write(text.encode()))
-    for sentence in left_out:
-        tell_left_out(sentence)
-    return ExitStatus.FAILED if left_out else ExitStatus.DONE

@@ -32,6 +32,22 @@ def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[st
     return [sys.executable, "-P", "-m", "ui.report", *options, "--", *map(str, runs)]
 
 
+def check_painter_libraries() -> None:
+    """Say what reports and pictures need where that is not installed.
+
+    Raises:
+        UsageError: a package of Python is missing.
+    """
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        message = tr("Reports and pictures need {names}, which is not installed.")
+        raise UsageError(message.format(names=", ".join(missing)), hint=_hint())
+
+
+def _hint() -> str:
+    return tr("`packaging/run` installs what it needs; CSV and JSON need none of it.")
+
+
 def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoReturn:
     """Go on as the painter, in this process.
 
@@ -42,11 +58,7 @@ def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoRet
     Raises:
         UsageError: its libraries are not installed, or Python cannot be started.
     """
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    hint = tr("`packaging/run` installs what it needs; CSV and JSON need none of it.")
-    if missing:
-        message = tr("Reports and pictures need {names}, which is not installed.")
-        raise UsageError(message.format(names=", ".join(missing)), hint=hint)
+    check_painter_libraries()
     sys.stdout.flush()
     environment = {**window_environment(os.environ), "QT_QPA_PLATFORM": "offscreen"}
     try:
@@ -54,4 +66,4 @@ def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoRet
         os.execve(sys.executable, painter_argv(runs, arguments), environment)  # noqa: S606
     except OSError as error:
         message = tr("The painter could not be started ({path}: {reason}).")
-        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=hint) from error
+        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=_hint()) from error

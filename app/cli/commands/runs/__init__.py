@@ -1,0 +1,1 @@
+"""What is done with runs that exist: shown, compared, written elsewhere."""

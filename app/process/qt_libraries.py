@@ -1,0 +1,97 @@
+"""Which libraries of the system Qt lacks, and what to say of them.
+
+PySide6 of PyPI brings Qt and not what Qt draws with. Asked through the dynamic linker, which is what Qt does,
+without loading Qt.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from pathlib import Path
+from typing import Final
+
+from app.domain.errors import UsageError
+from app.domain.text import tr, trn
+
+QT: Final = (
+    "libglib-2.0.so.0",
+    "libEGL.so.1",
+    "libGL.so.1",
+    "libxkbcommon.so.0",
+    "libfontconfig.so.1",
+    "libdbus-1.so.3",
+)
+"""What Qt itself needs; packaging/system.sh has them, too, but GLib, which comes with PyGObject there."""
+
+_MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
+"""What the dynamic linker says (glibc, elf/dl-load.c)."""
+
+_OTHERWISE: Final = {"libglib-2.0.so.0": "libglib2.0-0", "libgthread-2.0.so.0": "libglib2.0-0"}
+"""Packages whose name is not that of the rule; newer releases have it as another name of theirs."""
+
+
+def debian_package(soname: str) -> str:
+    """Return the Debian package of a shared library by the rule of Debian's policy, section 8.1.
+
+    The name of the library and its version, with a dash between where the name ends in a digit.
+    """
+    name, _, version = soname.lower().partition(".so.")
+    dash = "-" if name[-1:].isdigit() else ""
+    return _OTHERWISE.get(soname, f"{name}{dash}{version}".replace("_", "-"))
+
+
+def soname_in(words: str) -> str:
+    """Return the library that the dynamic linker did not find; empty where it says something else."""
+    found = _MISSING.search(words)
+    return found["soname"] if found else ""
+
+
+def missing_library(file: Path | str) -> str:
+    """Return the first shared library without which one cannot be loaded; empty where none is missing."""
+    try:
+        ctypes.CDLL(str(file))
+    except OSError as error:
+        return soname_in(str(error))
+    return ""
+
+
+def missing_libraries(first: str = "") -> tuple[str, ...]:
+    """Return all libraries that Qt lacks: a person installs them at once.
+
+    Args:
+        first: which the linker has named already; empty for none.
+    """
+    return tuple(dict.fromkeys(filter(None, [first, *map(missing_library, QT)])))
+
+
+def window_error(soname: str) -> UsageError:
+    """Return what to say where the window lacks a library of the system."""
+    names = missing_libraries(soname)
+    message = trn(
+        "The window needs the library {soname}, which is not installed on this system.",
+        "The window needs the libraries {soname}, which are not installed on this system.",
+        len(names),
+    )
+    hint = tr(
+        "Debian, Ubuntu: sudo apt-get install {package}. "
+        "`pgfooting --help` lists the commands that need no window."
+    )
+    return _error(message, hint, names)
+
+
+def report_error(soname: str) -> UsageError:
+    """Return what to say where reports and pictures lack a library of the system."""
+    names = missing_libraries(soname)
+    message = trn(
+        "Reports and pictures need the library {soname}, which is not installed on this system.",
+        "Reports and pictures need the libraries {soname}, which are not installed on this system.",
+        len(names),
+    )
+    hint = tr("Debian, Ubuntu: sudo apt-get install {package}. CSV and JSON need none of it.")
+    return _error(message, hint, names)
+
+
+def _error(message: str, hint: str, names: tuple[str, ...]) -> UsageError:
+    packages = " ".join(dict.fromkeys(map(debian_package, names)))
+    return UsageError(message.format(soname=", ".join(names)), hint=hint.format(package=packages))

@@ -1,0 +1,57 @@
+"""What the doctor says of window and reports where a wheel came without Qt, or a system without a screen."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from app.cli.doctor import doctor
+from app.process import qt_libraries
+from app.storage.layout.availability import read_support
+
+
+def _lack(monkeypatch: pytest.MonkeyPatch, *, packages: set[str], libraries: set[str]) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in packages else real(name))
+    monkeypatch.setattr(qt_libraries, "missing_library", lambda name: name if name in libraries else "")
+
+
+def _told(check: doctor.Check) -> tuple[str, bool | None, str]:
+    return check.topic, check.works, check.message
+
+
+def test_where_all_is_installed_window_and_reports_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    _lack(monkeypatch, packages=set(), libraries=set())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
+    assert [(check.topic, check.works, check.hint) for check in doctor.qt_checks()] == [
+        ("window", True, ""),
+        ("reports", True, ""),
+    ]
+
+
+def test_a_missing_package_of_python_is_named_for_each_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    _lack(monkeypatch, packages={"PySide6", "pyqtgraph", "pypdf"}, libraries={"libEGL.so.1"})
+    window, reports = doctor.qt_checks()
+    assert _told(window) == ("window", False, "The window needs PySide6, pyqtgraph, which is not installed.")
+    assert _told(reports) == (
+        "reports",
+        False,
+        "Reports and pictures need PySide6, pypdf, which is not installed.",
+    )
+    assert "`packaging/run` installs what it needs" in window.hint
+
+
+def test_missing_libraries_of_the_system_are_named_all_at_once_with_their_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _lack(monkeypatch, packages=set(), libraries={"libEGL.so.1", "libGL.so.1"})
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
+    for check in doctor.qt_checks():
+        assert check.works is False
+        assert "the libraries libEGL.so.1, libGL.so.1, which are not installed" in check.message
+        assert "sudo apt-get install libegl1 libgl1." in check.hint
+
+
+def test_the_doctor_tells_window_and_reports() -> None:
+    assert {"window", "reports"} <= {check.topic for check in doctor.examine_machine(read_support())}
