@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import shiboken6
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QSettings, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFont
 from PySide6.QtTest import QTest
@@ -687,6 +688,19 @@ def test_the_tool_bar_has_at_most_six_things_on_every_page_and_leads_back_to_the
     assert window.pages.currentWidget() is window.runs_page
     window.commands["start"].trigger()
     assert len(visible_buttons(window, window.tool_bar)) == 1
+
+
+def test_a_closed_window_that_is_torn_down_shows_no_commands_for_a_page(
+    qtbot: QtBot, open_window: OpenWindow, library: Path
+) -> None:
+    window = open_window(library)
+    until_read(qtbot, window)
+    window.show_runs()
+    window.close()
+    shiboken6.delete(window.tool_bar)  # Qt deletes a window's parts one after the other
+    window.pages.setCurrentWidget(window.start_page)
+    window.close()
+    assert window.pages.currentWidget() is window.start_page
 
 
 def letters(window: MainWindow) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -195,7 +195,7 @@ class MainWindow(QMainWindow):
         self.campaigns.ended.connect(self._tell_end)
         self.campaigns.runs_wanted.connect(self._show_campaign)
         self.campaigns.runs_used.connect(self.tools.use_for)
-        self.pages.currentChanged.connect(self._follow_page)
+        self._following = self.pages.currentChanged.connect(self._follow_page)
 
     def _restore(self) -> None:
         self.resize(_DEFAULT_SIZE.boundedTo(screen_room(self) - _FRAME))  # a title bar must fit as well
@@ -472,6 +472,7 @@ class MainWindow(QMainWindow):
             )
             return
         self._remember()
+        QObject.disconnect(self._following)  # what is torn down has no commands to show
         self.reader.stop()
         self.live.stop()
         self.runs_page.stop()

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolBar, QToolButton, QWidget, QWidgetAction
 
 from app.domain.text import tr
 from ui.icons import SMALL_ICON, set_icon
@@ -59,7 +59,10 @@ class ToolBar(QToolBar):
         button.setText(text)
         button.setToolButtonStyle(self.toolButtonStyle())
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        return self.addWidget(button)
+        shown = QWidgetAction(self)  # addWidget's own, which Qt makes, was once taken for deleted by Python
+        shown.setDefaultWidget(button)
+        self.addAction(shown)
+        return shown
 
     def show_commands(self, wanted: Container[str]) -> None:
         """Show the buttons of these commands beside the menu."""
