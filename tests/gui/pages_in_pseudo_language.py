@@ -11,10 +11,12 @@ from PySide6.QtCore import QEvent, QSettings, Qt
 from PySide6.QtWidgets import QApplication, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.domain.filesystems import FILESYSTEMS
 from app.domain.text import tr
 from app.live.campaign_follower import SingleRun
 from app.live.replay import load_replay
 from app.report.report import read_report
+from app.storage.layout.availability import PARTITION_PROGRAMS
 from tests.fix_main_window import until_read
 from tests.fix_phases import ext4_and_xfs, write_phased_campaign
 from tests.fix_report import write_cases
@@ -62,6 +64,7 @@ OpenWindow = Callable[..., MainWindow]
 IS_LARGE = "PAGES_LARGE" in os.environ
 """In the language of the texts and the style of the program; type twice as large where it is 1."""
 SCHEME = Scheme(os.environ.get("PAGES_SCHEME", Scheme.LIGHT.value))
+PROGRAMS = (*PARTITION_PROGRAMS, *(each for spec in FILESYSTEMS for each in spec.programs))
 GIVEN = (
     *("Disks of db7", "own build", "/srv/bench of jo"),
     # what disks, system, server, packages and distributions are called or say themselves
@@ -69,6 +72,8 @@ GIVEN = (
     *("Could not connect", "No such file or directory", "checkpoint starting", "checkpoint complete"),
     *("(0.4%)", "1.4:1"),
     *("single, stripe, mirror", "stripe, mirror", "mdadm", "reiserfsprogs"),
+    # whichever of them this machine lacks
+    *sorted({each.package for each in PROGRAMS} - {"mount"}),
 )
 """Names and words of others, and a number that stands in a text for translators."""
 
