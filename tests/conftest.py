@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: seconds of a processor; packaging/test --quick leaves it out")
     config.addinivalue_line(
-        "markers", "long: a server for most of a minute; packaging/test leaves it to --machine"
+        "markers", "long: takes a server long; packaging/test leaves it to --machine and --only=postgres"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -91,13 +91,13 @@ def parts(wanted: Mapping[Inside, Sequence[str]], seconds: Mapping[str, float], 
     return [part for _, part in sorted(found, key=lambda each: -each[0])]
 
 
-def smallest_cover(covers: Mapping[str, Iterable[str]], seconds: Mapping[str, float]) -> set[str]:
+def smallest_cover(covers: Mapping[str, Iterable[Hashable]], seconds: Mapping[str, float]) -> set[str]:
     """Return tests that together cover each word that any test covers.
 
     Chosen greedily: again and again the test that adds most new words for its seconds. That is not always the
     least possible choice, but never leaves a word out.
     """
-    left = set().union(*(set(words) for words in covers.values())) if covers else set()
+    left = {word for words in covers.values() for word in words}
     chosen: set[str] = set()
     usual = _usual(seconds)
     while left:

@@ -171,6 +171,7 @@ def speak(server: Elsewhere, language: str, folder: Path) -> str:
         pytest.param("eo", "does not exist", "base/pgsql_tmp", id="Esperanto"),
     ],
 )
+@pytest.mark.long
 def test_a_disk_that_fills_there_is_told_in_whatever_language_the_server_says_so(
     with_room_for_wal: Elsewhere,
     campaign_bench: CampaignBench,
@@ -190,6 +191,7 @@ def test_a_disk_that_fills_there_is_told_in_whatever_language_the_server_says_so
 
 
 @pytest.mark.parametrize(("language", "says"), [("de_DE", "existiert nicht"), ("fr_FR", "n'existe pas")])
+@pytest.mark.long
 def test_a_disk_that_has_no_room_for_the_data_is_told_in_the_languages_of_a_server(
     with_room_for_wal: Elsewhere,
     campaign_bench: CampaignBench,
@@ -210,6 +212,7 @@ def test_a_disk_that_has_no_room_for_the_data_is_told_in_the_languages_of_a_serv
     assert server.databases() == before
 
 
+@pytest.mark.long
 def test_a_server_that_goes_down_because_its_wal_has_no_room_is_told_and_our_database_dropped_later(
     small_elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_server_that_is_restarted_in_the_middle_fails_the_run_and_its_database
         assert "database-left" not in {kind for kind, _ in run.marks()}
 
 
+@pytest.mark.long
 def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_left(
     elsewhere: Elsewhere, campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_line_that_is_cut_is_waited_for_and_the_other_runs_follow_when_it_is_b
     assert not elsewhere.has_ours()
 
 
+@pytest.mark.long
 def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_run(
     elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +169,7 @@ def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_r
     assert "Waiting until the server can be reached" in sentence
 
 
+@pytest.mark.long
 def test_a_campaign_that_waits_for_a_server_is_stopped_at_once(
     elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
@@ -204,6 +207,7 @@ def certificate(elsewhere: Elsewhere, tmp_path: Path) -> Path:
     return shown
 
 
+@pytest.mark.long
 def test_tls_is_checked_as_libpq_does_it_and_told(
     certificate: Path, elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
@@ -264,6 +268,7 @@ def another_data(open_folder: Path, elsewhere: Elsewhere) -> Path:
     return made
 
 
+@pytest.mark.long
 def test_a_campaign_goes_on_where_that_is_agreed_to_anew_and_only_with_the_server_that_it_measured(
     elsewhere: Elsewhere, another_data: Path, campaign_bench: CampaignBench
 ) -> None:
