@@ -24,7 +24,8 @@ cannot share a guest with others in one of their own.
 `covers("filesystem ext4", "level md mirror", "preset ext4 defaults")` tells what a test stands for. The whole
 tier (``packaging/test --machine``) runs all tests but those marked `campaigns`, which have a form of their
 own (``--machine=campaigns``); the short one (``--machine=short``) the smallest choice that covers each
-filesystem, level and preset once, and what is marked `@pytest.mark.short`. Tests with `covers` are also the
+filesystem, level and preset once - but those that were just made and unmade on loop devices of this machine's
+own kernel (tests.disks.covered) - and what is marked `@pytest.mark.short`. Tests with `covers` are also the
 rows of the table that all print and keep.
 
 **A test that runs on the host** and drives guests (boots, cuts their power, pulls a disk) carries `machine`

@@ -22,6 +22,7 @@ from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.units import MIB
 from app.storage.spare.spare import SpareDisks
+from tests.disks.covered import words_of
 from tests.disks.layout_proof import digest, fill, leftovers, make_and_unmake, output
 from tests.disks.option_facts import is_refused_here
 from tests.fix_machine import SHORT
@@ -59,12 +60,7 @@ class Case:
     rounds: int = ROUNDS
 
     def parameter(self) -> object:
-        covered = pytest.mark.covers(
-            f"filesystem {self.spec.id}",
-            f"level {self.spec.assembler(self.level).value} {self.level.value}",
-            f"preset {self.spec.id} {self.preset.id}",
-            f"disks {self.count}",
-        )
+        covered = pytest.mark.covers(*words_of(self.spec, self.level, self.preset), f"disks {self.count}")
         name = f"{self.spec.id}-{self.level.value}-{self.preset.id}-{self.count}"
         return pytest.param(self, id=name, marks=covered)
 

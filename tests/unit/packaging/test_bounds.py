@@ -101,7 +101,7 @@ def test_servers_run_beside_the_unit_tests_the_virtual_machine_and_the_matrix_an
     scripts: Scripts, root: str
 ) -> None:
     pretend = """run_lint() { :; }; leave_out() { :; }; plays_covering_matrix() { true; }
-run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }
+run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }; run_layouts() { run_tier layouts; }
 run_device_tier() { [[ -z $3 ]] || run_tier $1; }
 begin_beside() { BY+=" beside $1"; }; begin_servers() { begin_beside servers; }
 end_beside() { echo "end$BY"; BY=""; }
@@ -110,7 +110,10 @@ end_beside() { echo "end$BY"; BY=""; }
     assert called.stdout.splitlines() == [
         "gui beside unit", "bus beside unit",
         *(["end beside unit", "disks"] if root else []),
-        *(f"{what}{'' if root else ' beside unit'} beside servers" for what in ("matrix", "machine", "end")),
+        *(
+            f"{what}{'' if root else ' beside unit'} beside servers"
+            for what in (*(() if root else ("layouts",)), "matrix", "machine", "end")
+        ),
     ]  # fmt: skip
 
 

@@ -266,6 +266,25 @@ def test_the_virtual_machine_runs_where_devices_are_refused_but_no_container_and
     assert (PROJECT / "tests" / "machine" / "test_container.py").is_file()
 
 
+def test_what_this_kernel_has_is_made_on_loop_devices_and_the_virtual_machine_knows_it(
+    scripts: Scripts,
+) -> None:
+    write_pytest(scripts, status=0, report=suite(3))
+    inside = scripts.checkout / "tests" / "system" / "in-namespace"
+    inside.parent.mkdir(parents=True)
+    inside.write_text('#!/bin/bash\necho "in a namespace"\nexec "$@"\n')
+    inside.chmod(0o755)
+    lines = summary(scripts, "run_layouts\nbash -c 'echo \"notes in $PGFOOTING_COVERED\"'")
+    assert "in a namespace" in lines
+    assert f"notes in {scripts.fake}/covered" in lines
+    assert any(line.startswith("layouts   green      3 passed ") for line in lines)
+    (called,) = (scripts.fake / "pytest.calls").read_text().splitlines()
+    assert called.startswith(f"{scripts.fake}/loop-devices -m pytest ")
+    assert "tests/disks/test_layout.py" in called
+    (name,) = re.findall(r" -k (\w+)", called)
+    assert f"def {name}" in (PROJECT / "tests" / "disks" / "test_layout.py").read_text()
+
+
 def test_the_container_is_a_part_of_the_machine_tier_where_devices_may_be_touched(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(3))
     write_guest_build(scripts, "echo /the/guest")

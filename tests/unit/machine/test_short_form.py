@@ -1,0 +1,91 @@
+"""The short form of the machine tier: what was proved on loop devices is not done again in a guest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app import TOP
+from tests.disks import test_layout
+from tests.disks.covered import tell_covered, told_covered, words_of
+from tests.machine.test_matrix import Case, cases
+
+pytestmark = pytest.mark.slow
+
+
+def chosen_layouts(covered: Path) -> set[str]:
+    """Return the layouts that the short form would make in a guest."""
+    environment = os.environ | {
+        "PGFOOTING_MACHINE_TESTS": "short",
+        "PGFOOTING_MATRIX": "here",
+        "PGFOOTING_COVERED": str(covered),
+    }
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--collect-only",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "machine",
+    )
+    listed = subprocess.run(
+        (*command, "tests/machine/test_matrix.py"),
+        cwd=TOP,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert listed.returncode == 0, listed.stdout + listed.stderr
+    return {
+        line.partition("[")[2].removesuffix("]")
+        for line in listed.stdout.splitlines()
+        if "again_and_again[" in line
+    }
+
+
+def words(names: set[str]) -> Iterator[str]:
+    for case in cases():
+        if name_of(case) in names:
+            yield from words_of(case.spec, case.level, case.preset)
+
+
+def name_of(case: Case) -> str:
+    return f"{case.spec.id}-{case.level.value}-{case.preset.id}-{case.count}"
+
+
+ALL = set(words({name_of(case) for case in cases()}))
+
+
+def test_without_loop_devices_each_filesystem_level_and_preset_is_made_in_a_guest(tmp_path: Path) -> None:
+    assert set(words(chosen_layouts(tmp_path / "none"))) == ALL
+
+
+def test_what_loop_devices_proved_is_left_out_and_all_else_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    covered = tmp_path / "covered"
+    monkeypatch.setenv("PGFOOTING_COVERED", str(covered))
+    proved = [case for case in test_layout.cases() if case[0].id in {"ext4", "btrfs"}]
+    for case in proved:
+        tell_covered(words_of(*case))
+    told = told_covered()
+    assert told == {word for case in proved for word in words_of(*case)}
+    names = chosen_layouts(covered)
+    assert set(words(names)) | told == ALL
+    assert not [name for name in names if name.startswith(("ext4-single", "btrfs"))]
+    assert any(name.startswith("xfs-single") for name in names)
+
+
+def test_a_word_that_nobody_asked_for_is_not_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGFOOTING_COVERED", raising=False)
+    tell_covered(("filesystem ext4",))
+    assert told_covered() == frozenset()
