@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -462,12 +463,12 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.live.statuses and not self._may_close:
             event.ignore()
-            status = self.live.statuses[0]
+            status, close = self.live.statuses[0], self.close_without_question
             ask_whether_it_goes_on(
                 self,
                 status.name,
-                self.close_without_question,
-                lambda: self._stop_and_close(status.folder),
+                close,
+                partial(ask_runner, status.folder, Request.STOP, self.notice.tell, close),
                 len(self.campaigns.queue.queue.waiting),
             )
             return
@@ -480,9 +481,6 @@ class MainWindow(QMainWindow):
         for op in self._ops:
             op.cancel()
         super().closeEvent(event)
-
-    def _stop_and_close(self, folder: Path) -> None:
-        ask_runner(folder, Request.STOP, self.notice.tell, self.close_without_question)
 
     def _ask_to_close(self) -> None:
         self.close()
