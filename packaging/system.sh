@@ -7,6 +7,7 @@
 SYSTEM_PYTHON=/usr/bin/python3
 OS_RELEASE=/etc/os-release
 LDCONFIG=/sbin/ldconfig
+APT_LISTS=/var/lib/apt/lists
 # What install-debian-packages puts there while it works; left behind only where it was killed.
 CLUSTER_SWITCH=/etc/postgresql-common/createcluster.d/pgfooting-installation.conf
 SERVER_FOLDERS='/usr/lib/postgresql/*/bin /usr/pgsql-*/bin /usr/local/pgsql/bin /usr/local/bin /usr/bin'
@@ -188,18 +189,26 @@ unconfigured_packages() {
   done
 }
 
+# Prints what has to run first where apt has no lists, as on a fresh system: without them it knows no package. The
+# argument is what stands before a command of root's.
+lists_advice() {
+  compgen -G "$APT_LISTS/*_Packages*" >/dev/null || printf '%s' "apt has no lists of packages here; before that:  ${1}apt-get update"
+}
+
 # Sets SUDO to what has to stand before a command of root's; ends here where root is out of reach.
 find_way_to_root() {
-  local bundle
+  local bundle lists
   SUDO=()
   if is_root; then return; fi
   bundle=$(bundle_advice)
+  lists=$(lists_advice "")
   command -v sudo >/dev/null || fail "Only root may install packages, and there is no sudo here. Nothing was changed." \
-    "Ask an administrator to run:  $1" "and start this again." ${bundle:+"$bundle"}
+    "Ask an administrator to run:  $1" ${lists:+"$lists"} "and start this again." ${bundle:+"$bundle"}
   SUDO=(sudo)
+  lists=$(lists_advice "sudo ")
   [[ -t 0 && -t 2 ]] || SUDO=(sudo -n)
   "${SUDO[@]}" true >&2 || fail "sudo was refused, or needs a password and there is no terminal. Nothing was changed." \
-    "Run, or let an administrator run:  sudo $1" "and start this again." ${bundle:+"$bundle"}
+    "Run, or let an administrator run:  sudo $1" ${lists:+"$lists"} "and start this again." ${bundle:+"$bundle"}
 }
 
 # Runs install-debian-packages as root. sudo gets its text and not its path, because root may not be able to read the

@@ -73,6 +73,24 @@ def test_where_sudo_refuses_the_command_is_told(scripts: Scripts) -> None:
     assert (scripts.fake / "sudo").read_text() == "-n true\n"  # without a terminal it may not ask
 
 
+@pytest.mark.parametrize("found", ["", "archive.ubuntu.com_ubuntu_dists_noble_main_binary-amd64_Packages"])
+@pytest.mark.parametrize("sudo", ["", "sudo "])
+def test_where_apt_has_no_lists_the_command_that_fetches_them_is_told(
+    scripts: Scripts, found: str, sudo: str
+) -> None:
+    """On a fresh system apt knows no package, and the command that is told would be refused."""
+    missing(scripts, "postgresql")
+    lists = scripts.fake / "lists"
+    lists.mkdir()
+    (lists / (found or "lock")).touch()
+    none = 'command() { [[ "$*" != "-v sudo" ]] && builtin command "$@"; }\n'
+    refuse = "sudo() { return 1; }\n" if sudo else none
+    outcome = scripts.call('APT_LISTS="$FAKE/lists"\n' + refuse + PROVIDE)
+    assert outcome.returncode == 1
+    told = f"apt has no lists of packages here; before that:  {sudo}apt-get update\n"
+    assert (told in outcome.stderr) == (not found)
+
+
 def test_where_apt_cannot_fetch_what_helps_without_network_is_told(scripts: Scripts) -> None:
     missing(scripts, "postgresql")
     code = "sudo() { [[ ${*: -1} == true ]]; }\n"  # on a machine of root's, `bash` is what fails
