@@ -197,18 +197,18 @@ lists_advice() {
 
 # Sets SUDO to what has to stand before a command of root's; ends here where root is out of reach.
 find_way_to_root() {
-  local bundle lists
+  local network lists
   SUDO=()
   if is_root; then return; fi
-  bundle=$(bundle_advice)
+  network=$(network_advice)
   lists=$(lists_advice "")
   command -v sudo >/dev/null || fail "Only root may install packages, and there is no sudo here. Nothing was changed." \
-    "Ask an administrator to run:  $1" ${lists:+"$lists"} "and start this again." ${bundle:+"$bundle"}
+    "Ask an administrator to run:  $1" ${lists:+"$lists"} "and start this again." "$network"
   SUDO=(sudo)
   lists=$(lists_advice "sudo ")
   [[ -t 0 && -t 2 ]] || SUDO=(sudo -n)
   "${SUDO[@]}" true >&2 || fail "sudo was refused, or needs a password and there is no terminal. Nothing was changed." \
-    "Run, or let an administrator run:  sudo $1" ${lists:+"$lists"} "and start this again." ${bundle:+"$bundle"}
+    "Run, or let an administrator run:  sudo $1" ${lists:+"$lists"} "and start this again." "$network"
 }
 
 # Runs install-debian-packages as root. sudo gets its text and not its path, because root may not be able to read the

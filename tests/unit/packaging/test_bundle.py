@@ -107,6 +107,19 @@ def test_the_packages_are_those_that_the_window_needs_on_debian(scripts: Scripts
     assert {"python3-gi", "postgresql", "python3-venv", "libegl1"} <= set(found)
 
 
+def test_apt_finds_the_sum_of_its_index_in_a_release_file(scripts: Scripts, tmp_path: Path) -> None:
+    text = (PACKAGING / "bundle").read_text()
+    function = re.search(r"^fetch_packages\(\) \{.*?^\}\n", text, re.MULTILINE | re.DOTALL)
+    assert function
+    fakes = "sources() { :; }\nwanted_packages() { echo one; }\ndpkg-deb() { echo Package: one; }\n"
+    fakes += 'bundle_apt() { echo "" >"$SCRATCH/apt/archives/one.deb"; }\n'
+    scripts.call(f"{function[0]}{fakes}SCRATCH='{tmp_path}'\nfetch_packages bookworm '{tmp_path}/packages'")
+    index = (tmp_path / "packages" / "Packages").read_bytes()
+    release = (tmp_path / "packages" / "Release").read_text()
+    assert release.startswith("Date: Thu, 01 Jan 1970 00:00:00 UTC\nSHA256:\n")
+    assert f" {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n" in release
+
+
 @pytest.mark.parametrize(
     "command", [["bundle", "sid"], ["bundle"], ["bundle", ""], ["prove-debian", "sid"], ["prove-debian", ""]]
 )

@@ -62,6 +62,7 @@ def test_without_sudo_the_command_for_an_administrator_is_told(scripts: Scripts)
     assert outcome.returncode == 1
     assert "there is no sudo here. Nothing was changed." in outcome.stderr
     assert "apt-get install --no-install-recommends python3-venv postgresql" in outcome.stderr
+    assert "Without network: packaging/bundle" in outcome.stderr
 
 
 def test_where_sudo_refuses_the_command_is_told(scripts: Scripts) -> None:
