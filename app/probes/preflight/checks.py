@@ -37,7 +37,9 @@ def check_foreign_load(situation: PreflightContext) -> Found:
         return []
     names = ", ".join(f"{busy.name} ({busy.pid}) {number_text(busy.cores, '.2f')}" for busy in load.busiest)
     message = tr("Other programs use {cores:.2f} of {cpus} CPUs: {names}.").format(
-        cores=load.foreign_cores, cpus=load.cpus, names=names or tr("none that runs on")
+        cores=load.foreign_cores,
+        cpus=load.cpus,
+        names=names or tr("programs that have ended, or run outside of this container"),
     )
     return [
         PreflightFinding(

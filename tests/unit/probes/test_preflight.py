@@ -50,6 +50,11 @@ CASES: list[tuple[str, dict[str, object], str]] = [
         {"load": replace(QUIET, foreign_cores=1.5, busiest=(BusyProcess("rsync", 7, 1.4),))},
         "rsync",
     ),
+    (
+        "foreign-load",
+        {"load": replace(QUIET, foreign_cores=1.5, busiest=())},
+        "programs that have ended, or run outside of this container",
+    ),
     ("io-pressure", {"load": replace(QUIET, pressure={"io_some": 0.3})}, "30%"),
     ("memory-pressure", {"load": replace(QUIET, pressure={"memory_some": 0.3})}, "memory"),
     ("steal", {"load": replace(QUIET, steal_share=0.04)}, "4.0%"),
