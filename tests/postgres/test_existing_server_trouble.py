@@ -106,7 +106,7 @@ def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaig
         is_left = elsewhere.has_ours()
         assert ("The next campaign there drops it." in marks.get("database-left", "")) is is_left
         if phase == "teardown":  # everything was measured
-            assert (status, state) == (0, RunState.DONE)
+            assert (status, state) == (0, RunState.DONE), error
         else:
             assert (status, state) == (1, RunState.FAILED)
             assert error is not None
