@@ -92,8 +92,9 @@ def test_a_layout_is_made_and_unmade_twice(
     nodes, other = [make_loop() for _ in range(count)], make_loop(SENTINEL_BYTES)
     before = fill(other)
     plan = StoragePlan(Group(identities(spare, nodes), level, spec.id, tuple(preset.options.items())))
+    is_refused = bool(preset_problems(spec, preset, RUNNING))
     for _ in range(2):
-        if preset_problems(spec, preset, RUNNING):
+        if is_refused:
             with pytest.raises(StorageError, match="^mount ") as caught:
                 make_and_unmake(plan, nodes, folder, spare)
             assert "undone" in caught.value.hint
@@ -101,7 +102,8 @@ def test_a_layout_is_made_and_unmade_twice(
         else:
             make_and_unmake(plan, nodes, folder, spare)
     assert digest(other) == before
-    tell_covered(words_of(spec, level, preset))
+    if not is_refused:  # a guest has another kernel, which may take what this one refuses
+        tell_covered(words_of(spec, level, preset))
 
 
 @pytest.mark.parametrize("copies", ["3", "4"])
