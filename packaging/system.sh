@@ -52,12 +52,13 @@ SCREEN_LIBRARIES=(libxcb-cursor.so.0 libxcb-icccm.so.4 libxcb-image.so.0 libxcb-
   libxcb-render-util.so.0 libxcb-shape.so.0 libxcb-xkb.so.1 libxkbcommon-x11.so.0 libX11-xcb.so.1
   libwayland-client.so.0 libwayland-cursor.so.0)
 
-# Prints the names of the needs of a use: `engine`, `window`, `packages` (to build them), `test`, and what a tier needs
-# beyond: `disks`, `machine`.
+# Prints the names of the needs of a use: `engine`, `picture` (reports, too), `window`, `packages` (to build them), `test`, and
+# what a tier needs beyond: `disks`, `machine`.
 needs_of() {
   local engine="python venv gi pydbus postgresql fio util-linux"
   case $1 in
     engine) printf '%s' "$engine" ;;
+    picture) printf '%s' "$engine qt" ;;
     window) printf '%s' "$engine qt screen" ;;
     packages) printf '%s' "python venv gi qt" ;; # with PyGObject comes GLib, which Qt needs
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
@@ -218,10 +219,13 @@ install_debian_packages() {
   find_way_to_root "$command"
   say "Installing with apt${SUDO[*]:+ through sudo}: $*"
   printf '%s\n' "$@" >"$UNFINISHED"
-  "${SUDO[@]}" bash -c "$(<"$CHECKOUT/packaging/install-debian-packages")" install-debian-packages "$@" >&2 </dev/null ||
+  "${SUDO[@]}" bash -c "$(<"$CHECKOUT/packaging/install-debian-packages")" install-debian-packages "$@" >&2 </dev/null || {
+    # Where apt itself ended and dpkg had nothing under way, nothing is torn: the next start asks as this one did.
+    [[ -e $CLUSTER_SWITCH || -n $(dpkg --audit 2>&1) ]] || rm --force -- "$UNFINISHED"
     fail "apt could not install the packages: the lines above say why. What apt did finish stays." \
       "Start this again when the cause is gone, or run:  ${SUDO[*]:+sudo }$command" \
       "$(network_advice)"
+  }
   rm --force -- "$UNFINISHED"
 }
 

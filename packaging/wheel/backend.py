@@ -19,11 +19,17 @@ import time
 import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 TOP: Final = Path(__file__).resolve().parents[2]
+# pip imports this from the checkout, into which a build writes nothing: not even this module's byte code.
+if __spec__ is not None and __spec__.cached is not None:
+    with suppress(OSError):
+        Path(__spec__.cached).unlink()
+        Path(__spec__.cached).parent.rmdir()
 PACKAGE: Final = "pgfooting"
 PROGRAM: Final = ("app", "ui", "resources", "packaging/org.pgfooting.Footing.Unfinished.desktop")
 """What of the tree a running program reads."""

@@ -38,7 +38,7 @@ def check_window_libraries() -> None:
     """
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
-        message = tr("The window needs {names}, which is not installed.").format(names=", ".join(missing))
+        message = tr("The window needs {names}: not installed.").format(names=", ".join(missing))
         raise UsageError(message, hint=_hint())
 
 

@@ -260,7 +260,7 @@ def helper_check() -> Check:
     message = message.format(version=version.program)
     if not service_presence(POLKIT).there:
         told = tr("The helper {version} answers, but polkit is missing: nobody can be allowed to use disks.")
-        hint = tr("On Debian: sudo apt-get install {packages}").format(packages="polkitd")
+        hint = tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages="polkitd")
         return Check("disks", works=False, message=told.format(version=version.program), hint=hint)
     if version.test_devices:
         message += " " + tr("It takes loop devices for disks (TEST DEVICES, /etc/pgfooting/helper.conf).")
@@ -299,12 +299,12 @@ Ubuntu has them in sections that it looks into, and the module of ZFS in its ker
 
 
 def _install_lines(packages: Sequence[str]) -> Iterator[str]:
-    """Yield what installs packages on Debian: one that apt does not know would keep it from all others."""
+    """Yield what installs packages: one that apt does not know would keep it from all others."""
     elsewhere = frozenset() if is_ubuntu() else _NOT_IN_MAIN
     main = [each for each in packages if each not in elsewhere]
     others = [each for each in packages if each in elsewhere]
     if main:
-        yield tr("On Debian: sudo apt-get install {packages}").format(packages=" ".join(main))
+        yield tr("On Debian and Ubuntu: sudo apt-get install {packages}").format(packages=" ".join(main))
     if others:
         hint = tr(
             "ZFS, on Debian once contrib stands beside main in the sources of apt: sudo apt-get install "

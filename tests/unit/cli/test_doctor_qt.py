@@ -33,11 +33,11 @@ def test_where_all_is_installed_window_and_reports_work(monkeypatch: pytest.Monk
 def test_a_missing_package_of_python_is_named_for_each_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     _lack(monkeypatch, packages={"PySide6", "pyqtgraph", "pypdf"}, libraries={"libEGL.so.1"})
     window, reports = doctor.qt_checks()
-    assert _told(window) == ("window", False, "The window needs PySide6, pyqtgraph, which is not installed.")
+    assert _told(window) == ("window", False, "The window needs PySide6, pyqtgraph: not installed.")
     assert _told(reports) == (
         "reports",
         False,
-        "Reports and pictures need PySide6, pypdf, which is not installed.",
+        "Reports and pictures need PySide6, pypdf: not installed.",
     )
     assert "`packaging/run` installs what it needs" in window.hint
 

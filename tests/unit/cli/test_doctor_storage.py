@@ -91,7 +91,7 @@ def test_on_ubuntu_zfs_is_installed_like_everything_else(monkeypatch: pytest.Mon
     """It has no package linux-headers-amd64, and needs none of it: its kernels bring the module."""
     monkeypatch.setattr(doctor, "is_ubuntu", lambda: True)
     lines = list(_install_lines(["xfsprogs", "zfsutils-linux"]))
-    assert lines == ["On Debian: sudo apt-get install xfsprogs zfsutils-linux"]
+    assert lines == ["On Debian and Ubuntu: sudo apt-get install xfsprogs zfsutils-linux"]
 
 
 def test_what_debian_has_elsewhere_keeps_nothing_else_from_being_installed(
@@ -100,7 +100,7 @@ def test_what_debian_has_elsewhere_keeps_nothing_else_from_being_installed(
     """apt installs none of the packages of a line of which it does not know one."""
     monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
     lines = list(_install_lines(["btrfs-progs", "xfsprogs", "zfsutils-linux"]))
-    assert lines[0] == "On Debian: sudo apt-get install btrfs-progs xfsprogs"
+    assert lines[0] == "On Debian and Ubuntu: sudo apt-get install btrfs-progs xfsprogs"
     assert "contrib" in lines[1]
     command = "sudo apt-get install linux-headers-$(dpkg --print-architecture) zfs-dkms zfsutils-linux"
     assert lines[1].endswith(command)

@@ -172,6 +172,21 @@ def test_where_the_keys_of_an_archive_are_missing_their_package_is_named(
     assert f"install the package {package}. Nothing was written." in scripts.call(code).stderr
 
 
+def test_without_python_it_is_told_what_installs_it(scripts: Scripts, tmp_path: Path) -> None:
+    for name in ("apt-get", "dpkg-deb"):
+        (scripts.fake / name).write_text("#!/bin/sh\n")
+        (scripts.fake / name).chmod(0o755)
+    scripts.environment["PATH"] = f"{scripts.fake}:{os.environ['PATH']}"
+    with (scripts.checkout / "packaging" / "system.sh").open("a") as system:
+        system.write("SYSTEM_PYTHON=/nowhere/python3\n")
+    folder = tmp_path / "dist"
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "bundle"), "trixie", str(folder)])
+    assert outcome.returncode == 1
+    told = "/nowhere/python3 is missing here: apt-get install python3-venv. Nothing was written.\n"
+    assert outcome.stderr.endswith(told)
+    assert not folder.exists()
+
+
 @pytest.mark.parametrize(
     ("fails", "sentence"),
     [

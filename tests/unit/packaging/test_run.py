@@ -97,10 +97,16 @@ def test_graphics_libraries_are_asked_for_only_where_they_are_used(scripts: Scri
     scripts.environment["DISPLAY"] = ":0"
     for engine in ("--headless", "list", "export x -o y.csv"):
         assert scripts.run([str(start), *engine.split()]).returncode == 0, engine
-    for window in ("", "open", "replay x", "report x", "export x -o y.png", "a.footing", "ab12cd34"):
+    for picture in ("report x", "export x -o y.png"):
+        outcome = scripts.run([str(start), *picture.split()])
+        assert outcome.returncode == 1, picture
+        assert "libglvnd-egl" in outcome.stderr
+        assert "xcb" not in outcome.stderr, "nothing is shown on a screen"
+    for window in ("", "open", "replay x", "a.footing", "ab12cd34"):
         outcome = scripts.run([str(start), *window.split()])
         assert outcome.returncode == 1, window
         assert "libglvnd-egl" in outcome.stderr
+        assert "xcb-util-cursor" in outcome.stderr
 
 
 @pytest.mark.parametrize("status", ["0", "1", "2", "3", "130"])
@@ -205,7 +211,7 @@ def test_without_python_help_tells_what_the_script_does(scripts: Scripts, start:
 
 
 def use_of_system(scripts: Scripts, start: Path, *words: str) -> str:
-    """Return what of the system packaging/run asks for: that of the window, or the engine alone."""
+    """Return what of the system packaging/run asks for: the engine alone, what pictures need, or a window."""
     code = start.read_text().replace('main "$@"', 'use_of_system "$@"')
     probe = start.with_name("probe")
     probe.write_text(code)
@@ -215,10 +221,9 @@ def use_of_system(scripts: Scripts, start: Path, *words: str) -> str:
 def test_commands_that_need_no_window_are_those_of_the_command_line(scripts: Scripts, start: Path) -> None:
     """A new command of the window stands in packaging/run, too, or its user gets no Qt."""
     make_window(scripts)
-    with_window = {"open", "replay", "report"}
+    uses = {"open": "window", "replay": "window", "report": "picture"}
     for name in build_parser().commands:
-        told = use_of_system(scripts, start, name)
-        assert told == ("window" if name in with_window else "engine"), name
+        assert use_of_system(scripts, start, name) == uses.get(name, "engine"), name
 
 
 @pytest.mark.parametrize(
@@ -228,7 +233,7 @@ def test_commands_that_need_no_window_are_those_of_the_command_line(scripts: Scr
         (("a run.footing",), "window"),
         (("ab12",), "window"),
         (("/",), "window"),
-        (("export", "ab12", "-o", "a.png"), "window"),
+        (("export", "ab12", "-o", "a.png"), "picture"),
         (("recipe",), "engine"),
         (("frobnicate",), "engine"),
         (("quick",), "engine"),

@@ -27,7 +27,9 @@ def test_every_need_has_a_reason_and_packages_for_every_distribution(scripts: Sc
         assert all(fields)
 
 
-@pytest.mark.parametrize("use", ["engine", "window", "packages", "test", "disks", "matrix", "machine"])
+@pytest.mark.parametrize(
+    "use", ["engine", "picture", "window", "packages", "test", "disks", "matrix", "machine"]
+)
 def test_every_need_of_a_use_is_declared(scripts: Scripts, use: str) -> None:
     outcome = scripts.call(f'for name in $(needs_of {use}); do need_field "$name" 1 && echo; done')
     assert outcome.returncode == 0
@@ -99,6 +101,19 @@ def test_where_apt_cannot_fetch_what_helps_without_network_is_told(scripts: Scri
     assert outcome.returncode == 1
     assert "apt-get install --no-install-recommends postgresql" in outcome.stderr
     assert "Without network: packaging/bundle, on a machine with network" in outcome.stderr
+
+
+@pytest.mark.parametrize("torn", ["", "The following packages are only half installed: postgresql-17"])
+def test_where_apt_ended_before_dpkg_began_the_next_start_speaks_of_no_interruption(
+    scripts: Scripts, torn: str
+) -> None:
+    missing(scripts, "postgresql")
+    code = "sudo() { [[ ${*: -1} == true ]]; }\nbash() { return 100; }\n"
+    code += f"CLUSTER_SWITCH=$FAKE/none\ndpkg() {{ printf %s {torn!r}; }}\n"
+    assert scripts.call(code + PROVIDE).returncode == 1
+    outcome = scripts.call(f"dpkg-query() {{ :; }}\n{code}{PROVIDE}")
+    assert ("interrupted" in outcome.stderr) == bool(torn)
+    assert "postgresql: the server and pgbench" in outcome.stderr
 
 
 def test_in_a_bundle_its_own_install_is_named(scripts: Scripts, tmp_path: Path) -> None:

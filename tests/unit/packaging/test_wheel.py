@@ -147,6 +147,18 @@ def test_the_same_tree_gives_the_same_bytes_and_so_does_its_source_archive(
     assert built(source, tmp_path / "second", "sdist").read_bytes() == first.read_bytes()
 
 
+def test_building_leaves_no_byte_code_in_the_checkout(source: Path, tmp_path: Path) -> None:
+    """pip imports the backend from where it lies, with byte code as every Python has it."""
+    before = sorted(source.rglob("*"))
+    code = "import backend, sys; backend.build_wheel(sys.argv[1])"
+    environment = {**os.environ, "PYTHONPATH": str(source / "packaging" / "wheel")}
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"):
+        environment.pop(name, None)
+    subprocess.run([sys.executable, "-P", "-c", code, str(tmp_path)], env=environment, check=True)
+    assert list(tmp_path.glob("*.whl"))
+    assert sorted(source.rglob("*")) == before
+
+
 def test_the_source_archive_can_be_run_and_tested(source: Path) -> None:
     for path in ("packaging/run", "packaging/test", ".ci/run"):
         assert os.access(source / path, os.X_OK), path

@@ -40,7 +40,7 @@ def check_painter_libraries() -> None:
     """
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
-        message = tr("Reports and pictures need {names}, which is not installed.")
+        message = tr("Reports and pictures need {names}: not installed.")
         raise UsageError(message.format(names=", ".join(missing)), hint=_hint())
 
 
