@@ -173,7 +173,7 @@ class FalseServer:
                 self._start(lambda client=client: self._serve(client))  # type: ignore[misc]
 
     def _serve(self, client: socket.socket) -> None:
-        with suppress(OSError):
+        with suppress(OSError, struct.error):  # of who hangs up without a word
             while struct.unpack("!II", client.recv(65536)[:8])[1] in _NO_TLS:
                 client.sendall(b"N")
             self.enter(client)

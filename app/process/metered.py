@@ -37,16 +37,38 @@ _BYTES_RECEIVED: Final = 128
 _LEAST_CONNECT_S: Final = 2
 """As libpq has it."""
 _POLL_S: Final = 0.1
+_LONGEST_LOOK_S: Final = 0.2
+"""Psycopg looks every 0.1 s, as this module does: what lasts longer is not the server's."""
 
 Value = TypeVar("Value")
+
+
+class _Patience:
+    """How long an answer is waited for, in seconds in which this process could look; None for ever.
+
+    A machine that pgbench keeps busy gives it no time for seconds, and may have the answer all the while.
+    """
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._left_s = limit_s
+        self._looked_s = time.monotonic()
+
+    def check(self) -> None:
+        """Raise psycopg.OperationalError where it is at its end."""
+        now_s = time.monotonic()
+        passed_s, self._looked_s = min(now_s - self._looked_s, _LONGEST_LOOK_S), now_s
+        if self._left_s is None:
+            return
+        self._left_s -= passed_s
+        if self._left_s < 0:
+            raise psycopg.OperationalError(tr("the server did not answer in time"))
 
 
 class _Meter:
     """What came since it was made."""
 
-    def __init__(self, descriptor: int, end_s: float | None) -> None:
+    def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._end_s = end_s
         received = _received(descriptor)
         self._is_counted = received is not None
         self._before = _resident() if received is None else received
@@ -57,8 +79,6 @@ class _Meter:
         Raises:
             psycopg.OperationalError: it does not.
         """
-        if self._end_s is not None and time.monotonic() > self._end_s:
-            raise psycopg.OperationalError(tr("the server did not answer in time"))
         now = _received(self._descriptor) if self._is_counted else _resident()
         most = MOST_BYTES if self._is_counted else MOST_MEMORY_BYTES
         if now is not None and now - self._before > most:
@@ -95,13 +115,13 @@ class MeteredConnection(psycopg.Connection[tuple[Any, ...]]):
         return super().wait(self._bounded(gen), *args, **named)
 
     def _bounded(self, gen: Generator[Any, Any, Value]) -> Generator[Any, Any, Value]:
-        end_s = None if self.answer_s is None else time.monotonic() + self.answer_s
-        meter = _Meter(self.pgconn.socket, end_s)
+        patience, meter = _Patience(self.answer_s), _Meter(self.pgconn.socket)
         try:
             state = next(gen)
             while True:
                 ready = yield state
                 try:
+                    patience.check()
                     meter.check()
                 except psycopg.OperationalError:
                     self.pgconn.finish()
@@ -135,7 +155,7 @@ def _connected(conninfo: str, timeout_s: int) -> pq.abc.PGconn:
     try:
         said = next((each.val for each in pgconn.info if each.keyword == b"connect_timeout"), None)
         given_s = int(said) if said and said.strip().isdigit() else 0
-        _let_in(pgconn, time.monotonic() + (max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s))
+        _let_in(pgconn, _Patience(max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s))
     except BaseException:
         with suppress(psycopg.Error):
             pgconn.finish()
@@ -144,7 +164,7 @@ def _connected(conninfo: str, timeout_s: int) -> pq.abc.PGconn:
     return pgconn
 
 
-def _let_in(pgconn: pq.abc.PGconn, end_s: float) -> None:
+def _let_in(pgconn: pq.abc.PGconn, patience: _Patience) -> None:
     """Connect, also to the next address of a name: each has a line of its own."""
     if pgconn.status == pq.ConnStatus.BAD:
         raise psycopg.OperationalError(_reason(pgconn))
@@ -153,11 +173,13 @@ def _let_in(pgconn: pq.abc.PGconn, end_s: float) -> None:
         if status == pq.PollingStatus.FAILED:
             raise psycopg.OperationalError(_reason(pgconn))
         descriptor = pgconn.socket
-        meter = meters.setdefault(descriptor, _Meter(descriptor, end_s))
+        meter = meters.setdefault(descriptor, _Meter(descriptor))
         poll = select.poll()
         poll.register(descriptor, select.POLLIN if status == pq.PollingStatus.READING else select.POLLOUT)
         while not poll.poll(_POLL_S * 1000):
+            patience.check()
             meter.check()
+        patience.check()
         meter.check()
 
 

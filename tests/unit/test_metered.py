@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -20,7 +23,9 @@ from tests.false_server import (
     false_server,
     greeting,
     huge_error,
+    message,
     one_huge_row,
+    ready,
     silence,
     welcome,
 )
@@ -75,6 +80,31 @@ def test_a_server_that_says_nothing_is_not_waited_for_without_an_end(monkeypatch
         connect_bounded(
             f"{server.conninfo} connect_timeout=2", timeout_s=60, statement_timeout_s=1, name="test"
         )
+
+
+def an_hour_at_every_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine that pgbench keeps busy, which gives this process no time."""
+    hours = itertools.count(step=3600)
+    monkeypatch.setattr(metered, "time", SimpleNamespace(monotonic=lambda: float(next(hours))))
+
+
+def test_what_the_server_answered_while_this_machine_was_busy_is_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(client: socket.socket) -> None:
+        client.sendall(message(b"C", b"SELECT 0\0") + ready())
+
+    an_hour_at_every_look(monkeypatch)
+    with false_server(welcome, answer) as server:
+        connection = connect(server.conninfo)
+        assert connection.execute("SELECT 1").rowcount == 0
+        connection.close()
+
+
+def test_a_server_that_says_nothing_is_left_by_a_busy_machine_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    an_hour_at_every_look(monkeypatch)
+    with false_server(silence) as server, pytest.raises(psycopg.OperationalError, match=NOT_IN_TIME):
+        connect_bounded(server.conninfo, timeout_s=1, statement_timeout_s=1, name="test")
 
 
 def test_nothing_is_left_open_where_nobody_listens() -> None:
