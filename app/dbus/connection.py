@@ -1,4 +1,4 @@
-"""A connection to the system bus of one's own, opened in bounded time."""
+"""A connection to a bus of one's own, opened in bounded time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import Any
 
 
 def open_system_bus(gio: ModuleType, timeout_s: float) -> Any:  # noqa: ANN401 - PyGObject has no types
-    """Connect to the system bus (DBUS_SYSTEM_BUS_ADDRESS counts); the caller closes it.
+    """Connect to the system bus (DBUS_SYSTEM_BUS_ADDRESS counts), as `open_bus` does."""
+    return open_bus(gio, gio.BusType.SYSTEM, timeout_s)
+
+
+def open_bus(gio: ModuleType, bus: object, timeout_s: float) -> Any:  # noqa: ANN401 - PyGObject has no types
+    """Connect to a bus, a Gio.BusType; the caller closes the connection.
 
     Not `bus_get_sync`: its shared connection ends the whole process when the bus goes away
     (GDBusConnection:exit-on-close). A bus that accepts and never answers is given up in time.
@@ -21,8 +26,9 @@ def open_system_bus(gio: ModuleType, timeout_s: float) -> Any:  # noqa: ANN401 -
     timer.daemon = True
     timer.start()
     try:
-        address = gio.dbus_address_get_for_bus_sync(gio.BusType.SYSTEM, cancellable)
+        address = gio.dbus_address_get_for_bus_sync(bus, cancellable)
         flags = gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
         return gio.DBusConnection.new_for_address_sync(address, flags, None, cancellable)
     finally:
         timer.cancel()
+        timer.join()  # a thread that was told to end may still be there for a moment

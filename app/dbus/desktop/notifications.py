@@ -6,11 +6,11 @@ bus, a service or PyGObject nothing is shown and nothing is wrong: it is told el
 
 from __future__ import annotations
 
-import threading
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from app import APPLICATION_ID
+from app.dbus.connection import open_bus
 from app.dbus.introspection import load_gio
 
 TIMEOUT_S: Final = 2.0
@@ -38,7 +38,7 @@ def notify(summary: str, body: str, timeout_s: float = TIMEOUT_S) -> bool:
     except ImportError:
         return False
     try:
-        connection = _open_session_bus(gio, timeout_s)
+        connection = open_bus(gio, gio.BusType.SESSION, timeout_s)
     except glib.Error:
         return False
     try:
@@ -78,21 +78,3 @@ def notify(summary: str, body: str, timeout_s: float = TIMEOUT_S) -> bool:
 def _plain(text: str, glib: ModuleType) -> str:
     """Return a text in which nothing is markup: servers may understand some of HTML in a body."""
     return str(glib.markup_escape_text(text[:LONGEST_TEXT]))
-
-
-def _open_session_bus(gio: ModuleType, timeout_s: float) -> Any:  # noqa: ANN401 - PyGObject has no types
-    """Connect to the bus of the session with a connection of one's own, as `open_system_bus` does.
-
-    Raises:
-        GLib.Error: there is none, or it does not answer in time.
-    """
-    cancellable = gio.Cancellable()
-    timer = threading.Timer(timeout_s, cancellable.cancel)
-    timer.daemon = True
-    timer.start()
-    try:
-        address = gio.dbus_address_get_for_bus_sync(gio.BusType.SESSION, cancellable)
-        flags = gio.DBusConnectionFlags.AUTHENTICATION_CLIENT | gio.DBusConnectionFlags.MESSAGE_BUS_CONNECTION
-        return gio.DBusConnection.new_for_address_sync(address, flags, None, cancellable)
-    finally:
-        timer.cancel()
