@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -326,7 +327,7 @@ def test_six_names_with_warnings_are_whole_and_leave_the_axis_alone(enter: Enter
     ]
     paths = write_runs(tmp_path, [Shape(seconds=60, tps=3000.0 + 9 * n, seed=n) for n in range(6)], names)
     for path in (paths[2], paths[4]):
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("INSERT INTO mark VALUES ('unsafe', 'barrier = off')")
     room = enter(load_race(paths))
     room.window.resize(1280, 800)

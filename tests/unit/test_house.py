@@ -96,3 +96,11 @@ def test_the_map_names_every_room_and_in_the_order_of_the_contract() -> None:
     (layers,) = (each["layers"] for each in contracts["contracts"] if each.get("containers") == ["app"])
     order = [{name.strip() for name in layer.split("|")} for layer in layers]
     assert [row for row in rows if row] == [layer for layer in order if layer != {"__main__"}]
+
+
+def test_a_database_that_a_block_opens_is_closed_at_its_end() -> None:
+    """A connection of sqlite3 ends a transaction with its block and stays open: Python 3.13 warns of it."""
+    rooms = ("app", "ui", "tests", "packaging")
+    files = (path for room in rooms for path in (PROJECT / room).rglob("*.py"))
+    open_ones = "with " + "sqlite3.connect("
+    assert [str(path) for path in files if open_ones in path.read_text(encoding="utf-8")] == []

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_csv_has_one_value_a_row_and_counts_from_the_measured_phase(tmp_path: Pa
 def test_every_value_in_the_csv_goes_with_the_marks_of_its_run(tmp_path: Path) -> None:
     path = finished_run(tmp_path / "a.footing")
     assert {row["marks"] for row in table(path)} == {"unsafe"}
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO mark VALUES ('client-bound', 'pgbench needed 98 % of its threads')")
     assert {frozenset(row["marks"].split(" ")) for row in table(path)} == {
         frozenset({"unsafe", "client-bound"})

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -466,10 +467,9 @@ def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_
     plain = read_report(paths)
     assert not any("zstd -3" in text for text in words(plain))
     for path, made in zip(paths, ("tables_compressed", "tables_on_disk"), strict=True):
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("DELETE FROM summary WHERE name IN ('rows_ratio', ?)", (made,))
             connection.executemany("INSERT INTO summary VALUES (?, ?)", [("rows_ratio", 2.03), (made, 51.6)])
-        connection.close()
     report = read_report(paths)
     tables = [block for block in report.blocks if isinstance(block, ReportTable)]
     assert {row.cells["compressed"] for row in tables[0].rows} == {"52 % of extents", "52 % on disk"}
@@ -526,7 +526,7 @@ def test_a_chart_with_one_line_a_run_is_left_out_where_only_other_lines_have_sec
 
     assert "cpu" in overlays()
     for path in paths:
-        with sqlite3.connect(path) as file:
+        with closing(sqlite3.connect(path)) as file, file:
             file.execute("UPDATE series SET instance = 'another' WHERE instance = 'postgres'")
     assert "tps" in overlays()
     assert "cpu" not in overlays()
