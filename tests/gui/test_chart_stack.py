@@ -292,6 +292,7 @@ def test_the_future_of_a_live_run_is_empty_and_a_longer_one_makes_room(
         add_seconds(writer, replace(SHAPE, seconds=140), begin, end)
         stack.update_live(growing.refresh())
         assert stack.times == (-10.0, 152.5)
+    writer.close()
 
 
 def test_late_lines_of_the_log_change_what_was_drawn_already(stack: ChartStack, tmp_path: Path) -> None:
