@@ -215,16 +215,17 @@ find_way_to_root() {
 # Runs install-debian-packages as root. sudo gets its text and not its path, because root may not be able to read the
 # checkout (a home on NFS). UNFINISHED remembers the packages while dpkg is at work.
 install_debian_packages() {
-  local command="apt-get install --no-install-recommends $*"
+  local command="apt-get install --no-install-recommends $*" lists
   find_way_to_root "$command"
   say "Installing with apt${SUDO[*]:+ through sudo}: $*"
   printf '%s\n' "$@" >"$UNFINISHED"
   "${SUDO[@]}" bash -c "$(<"$CHECKOUT/packaging/install-debian-packages")" install-debian-packages "$@" >&2 </dev/null || {
     # Where apt itself ended and dpkg had nothing under way, nothing is torn: the next start asks as this one did.
     [[ -e $CLUSTER_SWITCH || -n $(dpkg --audit 2>&1) ]] || rm --force -- "$UNFINISHED"
+    lists=$(lists_advice "${SUDO[*]:+sudo }")
     fail "apt could not install the packages: the lines above say why. What apt did finish stays." \
       "Start this again when the cause is gone, or run:  ${SUDO[*]:+sudo }$command" \
-      "$(network_advice)"
+      ${lists:+"$lists"} "$(network_advice)"
   }
   rm --force -- "$UNFINISHED"
 }

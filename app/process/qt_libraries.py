@@ -24,6 +24,23 @@ QT: Final = (
 )
 """What Qt itself needs; packaging/system.sh has them, too, but GLib, which comes with PyGObject there."""
 
+SCREEN: Final = {
+    "xcb": (
+        "libxkbcommon-x11.so.0",
+        "libxcb-cursor.so.0",
+        "libxcb-icccm.so.4",
+        "libxcb-image.so.0",
+        "libxcb-keysyms.so.1",
+        "libxcb-randr.so.0",
+        "libxcb-render-util.so.0",
+        "libxcb-shape.so.0",
+        "libxcb-xkb.so.1",
+        "libX11-xcb.so.1",
+    ),
+    "wayland": ("libwayland-client.so.0", "libwayland-cursor.so.0"),
+}
+"""What its window needs beyond, by the platform; packaging/system.sh has those of both."""
+
 _MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
 """What the dynamic linker says (glibc, elf/dl-load.c)."""
 
@@ -56,25 +73,27 @@ def missing_library(file: Path | str) -> str:
     return ""
 
 
-def missing_libraries(first: str = "") -> tuple[str, ...]:
+def missing_libraries(first: str = "", platform: str = "") -> tuple[str, ...]:
     """Return all libraries that Qt lacks: a person installs them at once.
 
     Args:
         first: which the linker has named already; empty for none.
+        platform: whose window shall be shown, one of SCREEN; empty where none shall.
     """
-    return tuple(dict.fromkeys(filter(None, [first, *map(missing_library, QT)])))
+    asked = (*QT, *SCREEN.get(platform, ()))
+    return tuple(dict.fromkeys(filter(None, [first, *map(missing_library, asked)])))
 
 
-def window_error(soname: str) -> UsageError:
-    """Return what to say where the window lacks a library of the system."""
-    names = missing_libraries(soname)
+def window_error(soname: str, platform: str = "") -> UsageError:
+    """Return what to say where the window lacks a library of the system; see `missing_libraries`."""
+    names = missing_libraries(soname, platform)
     message = trn(
         "The window needs the library {soname}, which is not installed on this system.",
         "The window needs the libraries {soname}, which are not installed on this system.",
         len(names),
     )
     hint = tr(
-        "Debian, Ubuntu: sudo apt-get install {package}. "
+        "Debian, Ubuntu: `sudo apt-get install {package}`. "
         "`pgfooting --help` lists the commands that need no window."
     )
     return _error(message, hint, names)
@@ -88,7 +107,7 @@ def report_error(soname: str) -> UsageError:
         "Reports and pictures need the libraries {soname}, which are not installed on this system.",
         len(names),
     )
-    hint = tr("Debian, Ubuntu: sudo apt-get install {package}. CSV and JSON need none of it.")
+    hint = tr("Debian, Ubuntu: `sudo apt-get install {package}`. CSV and JSON need none of it.")
     return _error(message, hint, names)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import UsageError
-from app.process.qt_libraries import QT, debian_package, missing_library, report_error, window_error
+from app.process.qt_libraries import QT, SCREEN, debian_package, missing_library, report_error, window_error
 from tests.fix_window import write_campaign
 from ui.program.application import (
     check_display,
@@ -120,7 +120,7 @@ def test_a_library_that_qt_would_abort_for_is_a_sentence_with_its_package(
         needy.write_bytes(renamed)
     monkeypatch.setattr("ui.program.application.plugin_path", lambda _platform: needy)
     monkeypatch.setattr("ui.program.application._x11_answers", lambda _display: True)
-    with pytest.raises(UsageError, match=r"needs the library libxcb-curso[rs]\.so\.0") as caught:
+    with pytest.raises(UsageError, match=r"needs the librar(y|ies) libxcb-curso[rs]\.so\.0") as caught:
         check_display({"DISPLAY": ":3"})
     assert "apt-get install libxcb-curso" in caught.value.hint
 
@@ -145,7 +145,7 @@ def test_all_libraries_that_qt_lacks_are_named_at_once_with_their_packages(
     )
     told = window_error("libGL.so.1")
     assert "the libraries libGL.so.1, libglib-2.0.so.0, which are not" in told.message
-    assert "sudo apt-get install libgl1 libglib2.0-0. " in told.hint
+    assert "`sudo apt-get install libgl1 libglib2.0-0`. " in told.hint
     assert "the library libX11.so.6, which is not" in _alone(monkeypatch).message
 
 
@@ -154,11 +154,33 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> UsageError:
     return report_error("libX11.so.6")
 
 
+def test_what_the_window_lacks_of_a_screen_is_named_with_what_qt_lacks(
+    needy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a fresh system all of it is missing; the linker names one at a time."""
+    monkeypatch.setattr("ui.program.application.plugin_path", lambda _platform: needy)
+    monkeypatch.setattr("ui.program.application.missing_library", lambda _path: "libGL.so.1")
+    monkeypatch.setattr("app.process.qt_libraries.missing_library", lambda name: name)
+    with pytest.raises(UsageError) as caught:
+        check_plugin("xcb")
+    named = set(caught.value.message.replace(",", "").split())
+    assert named >= {*QT, *SCREEN["xcb"]}
+    assert not named & set(SCREEN["wayland"])
+    assert "libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4" in caught.value.hint
+
+
+def _packaged(name: str) -> set[str]:
+    """The libraries of a list of packaging/system.sh."""
+    text = (TOP / "packaging" / "system.sh").read_text()
+    found = re.search(rf"^{name}=\(([^)]*)\)$", text, re.MULTILINE)
+    assert found
+    return set(found[1].split())
+
+
 def test_what_qt_needs_is_what_packaging_installs() -> None:
     """GLib comes with PyGObject there, which a checkout needs and a wheel does not."""
-    found = re.search(r"^QT_LIBRARIES=\((.*)\)$", (TOP / "packaging" / "system.sh").read_text(), re.MULTILINE)
-    assert found
-    assert set(QT) == {"libglib-2.0.so.0", *found[1].split()}
+    assert set(QT) == {"libglib-2.0.so.0", *_packaged("QT_LIBRARIES")}
+    assert {name for names in SCREEN.values() for name in names} == _packaged("SCREEN_LIBRARIES")
 
 
 @pytest.mark.parametrize("module", ["ui", "ui.report"])

@@ -190,4 +190,4 @@ def check_plugin(platform: str) -> None:
     path = plugin_path(platform)
     soname = missing_library(path) if path is not None and path.is_file() else ""
     if soname:
-        raise window_error(soname)
+        raise window_error(soname, platform)

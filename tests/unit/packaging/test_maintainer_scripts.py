@@ -114,6 +114,22 @@ def test_what_python_wrote_goes_with_the_program_even_where_dpkg_ran_nothing_bef
     assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
 
 
+def test_purging_the_program_takes_the_lock_of_roots_campaigns_away_and_no_journal(tmp_path: Path) -> None:
+    folder = tmp_path / "var/lib/pgfooting"
+    lock = made(folder / "state/machine.lock")
+    journal = made(folder / "journal/one.json")
+    (folder / "bench").mkdir()
+    assert ran("pgfooting.postrm", tmp_path, "remove").returncode == 0
+    assert lock.is_file()
+    assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
+    assert [path.name for path in folder.iterdir()] == ["journal"]
+    journal.unlink()
+    journal.parent.rmdir()
+    assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
+    assert not folder.exists()
+    assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
+
+
 @pytest.mark.parametrize("package", ["pgfooting", "pgfooting-helper"])
 def test_what_lintian_would_say_is_overridden_with_the_reason(package: str) -> None:
     lines = (DEBIAN / f"{package}.lintian-overrides").read_text().splitlines()

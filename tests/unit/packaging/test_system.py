@@ -94,12 +94,17 @@ def test_where_apt_has_no_lists_the_command_that_fetches_them_is_told(
     assert (told in outcome.stderr) == (not found)
 
 
-def test_where_apt_cannot_fetch_what_helps_without_network_is_told(scripts: Scripts) -> None:
+@pytest.mark.parametrize("found", ["", "deb.debian.org_debian_dists_trixie_main_binary-amd64_Packages"])
+def test_where_apt_cannot_fetch_what_helps_without_network_is_told(scripts: Scripts, found: str) -> None:
     missing(scripts, "postgresql")
+    lists = scripts.fake / "lists"
+    lists.mkdir()
+    (lists / (found or "lock")).touch()
     code = "sudo() { [[ ${*: -1} == true ]]; }\n"  # on a machine of root's, `bash` is what fails
-    outcome = scripts.call(code + "bash() { return 100; }\n" + PROVIDE)
+    outcome = scripts.call('APT_LISTS="$FAKE/lists"\n' + code + "bash() { return 100; }\n" + PROVIDE)
     assert outcome.returncode == 1
     assert "apt-get install --no-install-recommends postgresql" in outcome.stderr
+    assert ("apt has no lists of packages here; before that:  " in outcome.stderr) == (not found)
     assert "Without network: packaging/bundle, on a machine with network" in outcome.stderr
 
 
