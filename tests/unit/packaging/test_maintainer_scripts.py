@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,17 @@ def test_purging_the_program_takes_the_lock_of_roots_campaigns_away_and_no_journ
     assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
     assert not folder.exists()
     assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
+
+
+def test_purging_the_program_leaves_the_lock_of_a_campaign_that_goes_on(tmp_path: Path) -> None:
+    """One from a checkout, of root's: without its file a second campaign would measure beside it."""
+    lock = made(tmp_path / "var/lib/pgfooting/state/machine.lock")
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
+        assert lock.is_file()
+    assert ran("pgfooting.postrm", tmp_path, "purge").returncode == 0
+    assert not lock.parent.exists()
 
 
 @pytest.mark.parametrize("package", ["pgfooting", "pgfooting-helper"])
