@@ -13,12 +13,18 @@ say() {
   printf '%s: %s\n' "$PROGRAM" "$*" >&2
 }
 
+# Prints the folder of the bundle in which this checkout lies; nothing where it lies in none.
+bundle_folder() {
+  local bundle
+  bundle=$(dirname -- "$CHECKOUT")
+  [[ ! -x $bundle/install || ! -f $bundle/packages/wanted ]] || printf '%s' "$bundle"
+}
+
 # Prints, where this checkout lies in a bundle, what installs from it.
 bundle_advice() {
   local bundle
-  bundle=$(dirname -- "$CHECKOUT")
-  [[ ! -x $bundle/install || ! -f $bundle/packages/wanted ]] ||
-    printf '%s' "This is in a bundle: $bundle/install, started by an administrator first, needs no network."
+  bundle=$(bundle_folder)
+  [[ -z $bundle ]] || printf '%s' "This is in a bundle: $bundle/install, started by an administrator first, needs no network."
 }
 
 # Prints what else there is where something could not be fetched.

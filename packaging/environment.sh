@@ -108,12 +108,17 @@ prune_environments() {
 
 # pip reads its own configuration (index, proxy, certificates) as ever, but not where to install. Nothing of the
 # system's Python counts as installed: its versions are not those of the list. Nothing is built: that would run a
-# program of whoever made the package. The lists are complete, so nothing is looked up beside them (--no-deps).
+# program of whoever made the package. The lists are complete, so nothing is looked up beside them (--no-deps). What the
+# program needs lies beside it in a bundle of this release, and no network is asked there.
 pip_install() {
-  local quiet=() exactly=(--require-hashes --no-deps)
+  local quiet=() exactly=(--require-hashes --no-deps) bundle beside=()
+  bundle=$(bundle_folder)
+  if [[ -n $bundle && $1 =~ ^(engine|run)$ && $(<"$bundle/release") == "$(release_here)" ]]; then
+    beside=(PIP_NO_INDEX=1 "PIP_FIND_LINKS=file://${bundle// /%20}/wheels")
+  fi
   [[ -t 2 ]] || quiet=(--quiet --progress-bar off)
   if is_bound "$1"; then exactly=(); fi
-  env --unset=PIP_TARGET --unset=PIP_PREFIX --unset=PIP_ROOT PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+  env --unset=PIP_TARGET --unset=PIP_PREFIX --unset=PIP_ROOT PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 "${beside[@]}" \
     "$ENVIRONMENT/bin/python" -I -m pip install "${quiet[@]}" --no-input --ignore-installed --no-compile "${exactly[@]}" \
     --only-binary=:all: --log "$ENVIRONMENT/pip.log" --requirement "$ENVIRONMENT/requirements.txt" >&2 </dev/null
 }

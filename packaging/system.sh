@@ -157,6 +157,12 @@ distribution_field() {
   esac
 }
 
+# Prints the release of Debian or Ubuntu by its word, such as trixie; nothing elsewhere.
+release_here() {
+  # shellcheck source=/dev/null
+  (. "$OS_RELEASE" 2>/dev/null && printf '%s' "${VERSION_CODENAME:-}") || true
+}
+
 # Prints the packages of column FIELD for all that is MISSING, without repetition.
 packages_of() {
   local name

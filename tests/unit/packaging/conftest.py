@@ -21,7 +21,8 @@ set -eu
 case "$*" in
   *"-m venv"*) mkdir -p "${!#}/bin"; cp "$0" "${!#}/bin/python" ;;
   *"-m pip"*)
-    echo "target=${PIP_TARGET-} index=${PIP_INDEX_URL-} $*" >>"$FAKE/pip.calls"
+    links="${PIP_NO_INDEX+only }${PIP_FIND_LINKS-}"
+    echo "target=${PIP_TARGET-} index=${PIP_INDEX_URL-} links=$links $*" >>"$FAKE/pip.calls"
     [ ! -p "$FAKE/pip.wait" ] || read -r _ <"$FAKE/pip.wait"
     if [ -s "$FAKE/pip.fail" ]; then
       while [ $# -gt 0 ]; do [ "$1" != --log ] || head -n 1 "$FAKE/pip.fail" | tee -a "$2"; shift; done

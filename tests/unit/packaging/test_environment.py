@@ -243,6 +243,32 @@ def test_pip_keeps_its_configuration_but_not_its_destination(scripts: Scripts) -
     assert scripts.pip_calls[0].startswith("target= index=https://mirror.example/simple ")
 
 
+@pytest.mark.parametrize(
+    ("release", "group", "offline"),
+    [
+        ("trixie", "run", True),
+        ("trixie", "engine", True),
+        ("trixie", "test", False),
+        ("bookworm", "run", False),
+    ],
+)
+def test_in_a_bundle_of_this_release_pip_takes_what_lies_beside_and_asks_no_network(
+    scripts: Scripts, tmp_path: Path, release: str, group: str, *, offline: bool
+) -> None:
+    """Also long after its install, where the cache was emptied."""
+    bundle = tmp_path / "a bundle"
+    (bundle / "packages").mkdir(parents=True)
+    (bundle / "packages" / "wanted").touch()
+    (bundle / "install").touch(mode=0o755)
+    (bundle / "release").write_text("trixie\n")
+    (bundle / "pgfooting").symlink_to(scripts.checkout)
+    (scripts.fake / "os-release").write_text(f"ID=debian\nVERSION_CODENAME={release}\n")
+    code = SHOW.replace("prepare_environment run", f"prepare_environment {group}")
+    scripts.call(f'CHECKOUT="{bundle}/pgfooting"\n{code}')
+    links = f"links=only {bundle.as_uri()}/wheels " if offline else "links= "
+    assert [links in call for call in scripts.pip_calls] == [True]
+
+
 def begin(scripts: Scripts) -> subprocess.Popen[str]:
     command = ["bash", "-c", _sourced(scripts, SHOW)]
     pipe = subprocess.PIPE

@@ -263,7 +263,7 @@ def test_a_bundle_puts_the_window_in_place_at_once(scripts: Scripts, start: Path
     (line,) = (
         each
         for each in (start.parent / "install_bundle").read_text().splitlines()
-        if "/run" in each and "PIP" in each
+        if "/run" in each and "PGFOOTING_USE" in each
     )
     code = f"BUNDLE={str(scripts.checkout)!r}; {line.replace('$BUNDLE/pgfooting/', '$BUNDLE/')}"
     outcome = scripts.run(["bash", "-c", code])
