@@ -49,6 +49,9 @@ class Client:
     ) -> None:
         if not self.connection.is_closed():
             self.connection.close_sync(None)
+        # That it was closed is told in this context, which holds both, and an eventfd, until it has heard it.
+        while self.context.iteration(False):  # noqa: FBT003
+            pass
 
     def call(self, method: str, signature: str = "()", *values: object, interactive: bool = False) -> Any:  # noqa: ANN401
         """Call and wait for the answer.
