@@ -7,6 +7,7 @@ process: forked jobs of fio lead sessions of their own, and would outlive the on
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -126,14 +127,15 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
     if not isinstance(side, dict):
         raise _lacking(direction)
     try:
-        seconds = float(side["runtime"]) / 1000
+        seconds = _number(side["runtime"]) / 1000
         operations, size = int(side["total_ios"]), int(side["io_bytes"])
-        latency = float(side["lat_ns"]["mean"])
+        latency = _number(side["lat_ns"]["mean"])
         spread = side["clat_ns"]
         if task.job.syncs:
-            latency += float(job["sync"]["lat_ns"]["mean"])
+            latency += _number(job["sync"]["lat_ns"]["mean"])
             spread = job["sync"]["lat_ns"]
         p99 = spread.get("percentile", {}).get("99.000000")
+        p99_us = None if p99 is None else _number(p99) / _NS_PER_US
         version = str(document.get("fio version", ""))[:40]
     except KeyError as err:
         raise _lacking(str(err.args[0])) from err
@@ -146,11 +148,19 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
         operations_per_s=operations / seconds,
         bytes_per_s=size / seconds,
         latency_mean_us=latency / _NS_PER_US,
-        latency_p99_us=None if p99 is None else float(p99) / _NS_PER_US,
+        latency_p99_us=p99_us,
         seconds=seconds,
         is_direct=task.is_direct,
     )
     return FioAnswer(result, version, size)
+
+
+def _number(value: Any) -> float:  # noqa: ANN401 - of JSON
+    """Return a number of fio's; raises as `float` does, and for one without end (1e999 is infinite)."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise OverflowError(value)
+    return number
 
 
 def _lacking(name: str) -> FioError:

@@ -195,6 +195,12 @@ def _frequency_limit(activity: MeasuredActivity) -> float:
     return 100 * max(0.0, 1 - mean / highest) if highest > 0 else 0.0
 
 
+def _finite(amount: float) -> float:
+    if not math.isfinite(amount):
+        raise _NotTold(tr("the file holds numbers that cannot be"))
+    return amount
+
+
 def _governor(activity: MeasuredActivity) -> float:
     before, after = activity.governors
     if not (before and after):
@@ -270,7 +276,7 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
             unknown.append((kind, reason.format(work=activity.beside)))
             continue
         try:
-            amount = _AMOUNTS[kind](activity)
+            amount = _finite(_AMOUNTS[kind](activity))
         except _NotTold as err:
             unknown.append((kind, str(err)))
             continue

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app import TOP
@@ -113,6 +113,7 @@ def test_a_job_in_which_nothing_was_finished_has_no_figures() -> None:
         parse_fio(json.dumps(document), task(JobId.RANDOM_READ))
 
 
+@example(791, "1e999")  # a runtime without end
 @given(st.integers(0, 9000), st.sampled_from(["", "0", "null", "{", '"x"', "[]", "-1", "1e999"]))
 def test_whatever_is_cut_or_put_in_is_read_or_refused_with_a_sentence(at: int, inserted: str) -> None:
     text = recorded("random-read.json")

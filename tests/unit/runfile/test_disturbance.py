@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.analysis.facts import read_run_facts
@@ -255,6 +255,13 @@ def test_a_run_without_any_series_does_not_know() -> None:
     assert "fewer than 3 seconds" in judge_disturbances(MeasuredActivity({}, 2)).not_known
 
 
+@example(
+    totals={
+        **dict.fromkeys((("cpu.user", ""), ("cpu.system", ""), ("cpu.steal", "")), (0.0, 0.0, 0)),
+        ("cpu.frequency_limit", ""): (-1.0, 2e-309, 3),  # a share beyond all numbers
+    },
+    cpus=None,
+)
 @given(
     st.dictionaries(
         st.sampled_from([*QUIET, ("array.sync_remaining", "md0"), ("kernel.cpu", "md")]),
