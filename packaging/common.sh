@@ -24,7 +24,8 @@ bundle_folder() {
 bundle_advice() {
   local bundle
   bundle=$(bundle_folder)
-  [[ -z $bundle ]] || printf '%s' "This is in a bundle: $bundle/install, started by an administrator first, needs no network."
+  [[ -z $bundle ]] || printf '%s%s' "This is in a bundle: $bundle/install needs no network. Where packages are missing," \
+    " an administrator first starts the install of a copy that nobody else can change."
 }
 
 # Prints what else there is where something could not be fetched.

@@ -130,9 +130,11 @@ def test_in_a_bundle_its_own_install_is_named(scripts: Scripts, tmp_path: Path) 
     code = f"bundle={str(bundle)!r}\n" + 'sudo() { return 1; }\nCHECKOUT="$bundle/pgfooting"\n'
     outcome = scripts.call(code + "network_advice >&2\n" + 'find_way_to_root "apt-get install"\n')
     assert outcome.returncode == 1
-    assert (
-        outcome.stderr.count(f"{bundle}/install, started by an administrator first, needs no network.") == 2
+    told = (
+        f"{bundle}/install needs no network. Where packages are missing, an administrator first starts the "
+        "install of a copy that nobody else can change."
     )
+    assert outcome.stderr.count(told) == 2
     assert "packaging/bundle" not in outcome.stderr
 
 
