@@ -58,6 +58,21 @@ def mark_of(facts: Mapping[str, str], place: str) -> Mark | None:
     return Mark(value) if value is not None else None
 
 
+def table_fact(place: str) -> str:
+    """Return the name under which the journal holds a digest of a partition table as root made it."""
+    return f"digest of {place}"
+
+
+def look_fact(place: str) -> str:
+    """Return the name under which the journal holds a digest of what a session saw last in a place."""
+    return f"look of {place}"
+
+
+def mount_fact(folder: str) -> str:
+    """Return the name under which the journal holds which mount is ours on a folder."""
+    return f"mount of {folder}"
+
+
 def ends_fact(place: str) -> str:
     """Return the name under which the journal holds a digest of a disk's ends without our table."""
     return f"ends of {place}"

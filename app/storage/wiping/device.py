@@ -17,6 +17,7 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Final
 
 from app.domain.errors import RefusedError
@@ -30,6 +31,7 @@ _PIECE: Final = 1024**2
 _BLKSSZGET: Final = 0x1268
 _BLKGETSIZE64: Final = 0x80081272
 _BLKPG: Final = 0x1269
+_BLKPG_ADD_PARTITION: Final = 1
 _BLKPG_DEL_PARTITION: Final = 2
 
 
@@ -39,22 +41,30 @@ _ARGUMENT: Final = struct.Struct("iiiP")
 """struct blkpg_ioctl_arg: operation, flags, length and address of the data."""
 
 
-class ExclusiveDevice:
-    """An open block device; use `exclusive`.
+class OpenDevice:
+    """An open block device, or a part of one; use `exclusive`, or `reading` where nothing is written.
 
     Attributes:
         node: its name.
         block_bytes: logical block.
-        size_bytes: of the device.
+        size_bytes: of the device, or of the part.
+        whole: name of the device of which it is a part; else its own.
+        start: where on that it begins, in bytes.
     """
 
     def __init__(self, fd: int, node: str) -> None:
-        """Take over a descriptor that was opened with O_EXCL and O_DIRECT."""
-        self.node = node
-        self._fd = fd
+        """Take over a descriptor that was opened with O_DIRECT."""
+        self.node = self.whole = node
+        self._fd, self.start = fd, 0
         self.block_bytes: int = struct.unpack("i", fcntl.ioctl(fd, _BLKSSZGET, bytes(4)))[0]
         self.size_bytes: int = struct.unpack("Q", fcntl.ioctl(fd, _BLKGETSIZE64, bytes(8)))[0]
         self._buffer = mmap.mmap(-1, _PIECE)  # aligned as O_DIRECT wants it
+
+    def part(self, node: str, start: int, size_bytes: int) -> OpenDevice:
+        """Return a part of a disk under the name of the partition that lies there; blocks fit into it."""
+        part = copy(self)
+        part.node, part.start, part.size_bytes = node, start, size_bytes
+        return part
 
     def read(self, offset: int, length: int) -> bytes:
         """Return bytes; fewer where the device ends before.
@@ -71,7 +81,7 @@ class ExclusiveDevice:
         while low + len(found) < high:
             wanted = min(_PIECE, high - low - len(found))
             with memoryview(self._buffer) as view, view[:wanted] as part:
-                count = os.preadv(self._fd, [part], low + len(found))
+                count = os.preadv(self._fd, [part], self.start + low + len(found))
                 if count <= 0:
                     raise OSError(errno.EIO, os.strerror(errno.EIO), self.node)
                 found += part[:count]
@@ -81,8 +91,10 @@ class ExclusiveDevice:
         """Overwrite bytes with zeros; the rest of their blocks is written as it is.
 
         Raises:
-            OSError: it cannot be read or written.
+            OSError: it cannot be read or written, or the bytes are not all of this device or part.
         """
+        if offset < 0 or offset + length > self.size_bytes:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.node)
         while length > 0:
             low = offset // self.block_bytes * self.block_bytes
             piece = min(length, _PIECE - (offset - low))
@@ -91,7 +103,7 @@ class ExclusiveDevice:
             content[offset - low : offset - low + piece] = bytes(piece)
             with memoryview(self._buffer) as view, view[: len(content)] as part:
                 part[:] = content
-                if os.pwritev(self._fd, [part], low) != len(content):
+                if os.pwritev(self._fd, [part], self.start + low) != len(content):
                     raise OSError(errno.EIO, os.strerror(errno.EIO), self.node)
             offset, length = offset + piece, length - piece
 
@@ -111,16 +123,30 @@ class ExclusiveDevice:
         Raises:
             OSError: another error than that it is open.
         """
-        data = ctypes.create_string_buffer(_PARTITION.pack(0, 0, number, b"", b""))
-        argument = _ARGUMENT.pack(_BLKPG_DEL_PARTITION, 0, _PARTITION.size, ctypes.addressof(data))
+        found = self._partition(_BLKPG_DEL_PARTITION, number)
+        if found not in {0, errno.EBUSY, errno.ENXIO}:
+            raise OSError(found, os.strerror(found), self.node)
+        return found != errno.EBUSY
+
+    def tell_partition(self, number: int, start: int, size_bytes: int) -> None:
+        """Have the kernel know a partition of this disk again; one that it knows stays as it is.
+
+        Raises:
+            OSError: the kernel does not take it.
+        """
+        found = self._partition(_BLKPG_ADD_PARTITION, number, start, size_bytes)
+        if found not in {0, errno.EBUSY}:
+            raise OSError(found, os.strerror(found), self.node)
+
+    def _partition(self, operation: int, number: int, start: int = 0, size_bytes: int = 0) -> int:
+        """Ask the kernel to add or delete a partition; return its error, 0 for none."""
+        data = ctypes.create_string_buffer(_PARTITION.pack(start, size_bytes, number, b"", b""))
+        argument = _ARGUMENT.pack(operation, 0, _PARTITION.size, ctypes.addressof(data))
         try:
             fcntl.ioctl(self._fd, _BLKPG, argument)
         except OSError as err:
-            if err.errno == errno.EBUSY:
-                return False
-            if err.errno != errno.ENXIO:
-                raise
-        return True
+            return err.errno or errno.EIO
+        return 0
 
     def close(self) -> None:
         """Give it back."""
@@ -129,7 +155,22 @@ class ExclusiveDevice:
 
 
 @contextmanager
-def exclusive(node: str, number: str, pause: Callable[[float], bool]) -> Iterator[ExclusiveDevice]:
+def reading(node: str) -> Iterator[OpenDevice]:
+    """Open a device to look at what lies on it, whoever has it.
+
+    Raises:
+        OSError: it cannot be opened, or is no block device.
+    """
+    flags = os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    device = OpenDevice(os.open(node, flags), node)
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+@contextmanager
+def exclusive(node: str, number: str, pause: Callable[[float], bool]) -> Iterator[OpenDevice]:
     """Claim a device for looking and wiping.
 
     Args:
@@ -141,7 +182,7 @@ def exclusive(node: str, number: str, pause: Callable[[float], bool]) -> Iterato
         RefusedError: it is another device, or the kernel does not give it exclusively.
         OSError: it cannot be opened.
     """
-    device = ExclusiveDevice(_opened(node, pause), node)
+    device = OpenDevice(_opened(node, pause), node)
     try:
         found = os.fstat(device._fd)  # noqa: SLF001 - of this module
         if (

@@ -12,19 +12,22 @@ import hashlib
 import json
 import struct
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Final
 
-from app.domain.errors import StorageError
+from app.domain.errors import RefusedError, StorageError
 from app.domain.filesystems import filesystem
 from app.domain.messages.message import joined, say
 from app.domain.options.on_disk import Area, SuperblockPlace
 from app.domain.units import KIB, MIB
 from app.storage.inspect.signatures import recognise
-from app.storage.layout.conditions import SignatureIs
+from app.storage.layout.conditions import POOL_GUID, SignatureIs
+from app.storage.layout.steps import pool_fact
+from app.storage.system import state
 from app.storage.system.programs import CompletedProgram
-from app.storage.wiping.device import ExclusiveDevice
+from app.storage.wiping.device import OpenDevice
 
 HEAD_BYTES: Final = 4 * MIB
 TAIL_BYTES: Final = MIB
@@ -63,6 +66,8 @@ class FoundSignature:
         return joined(", ", parts)
 
 
+_MEMBER_OF_ARRAY: Final = "linux_raid_member"
+"""Its label is the name of the array, which mdadm and the home host make."""
 _LINUX_RAID_MEMBER: Final = SuperblockPlace(Area(4 * KIB, 4 * KIB), Area(4 * KIB, 4 * KIB), 4 * KIB + 16)
 """Metadata 1.2 of md (md_p.h), the only one that is made here."""
 
@@ -73,7 +78,7 @@ def place_of(signature_type: str) -> SuperblockPlace:
     Raises:
         KeyError: we never make such a signature.
     """
-    if signature_type == "linux_raid_member":
+    if signature_type == _MEMBER_OF_ARRAY:
         return _LINUX_RAID_MEMBER
     place = filesystem(signature_type).superblock
     if place is None:
@@ -81,7 +86,7 @@ def place_of(signature_type: str) -> SuperblockPlace:
     return place
 
 
-def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
+def areas(signature: SignatureIs, device: OpenDevice) -> tuple[Area, ...]:
     """Return what is to be zeroed where a signature of ours lies on a device.
 
     Of a pool only labels that are its own: one that somebody overwrote is theirs, and so are the first 8 KiB
@@ -97,11 +102,11 @@ def areas(signature: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
     return tuple(Area(area.offset + BLANK_BYTES, area.length - BLANK_BYTES) for area in own)
 
 
-def _is_own_label(device: ExclusiveDevice, area: Area, signature: SignatureIs) -> bool:
+def _is_own_label(device: OpenDevice, area: Area, signature: SignatureIs) -> bool:
     return names_pool(device.read(area.offset, area.length), area.offset, signature.label, signature.uuid)
 
 
-def is_whole(signature: SignatureIs, device: ExclusiveDevice) -> bool:
+def is_whole(signature: SignatureIs, device: OpenDevice) -> bool:
     """Return whether no part of a signature was overwritten.
 
     All four labels of a member of a pool are its own; the copies of a superblock name the same filesystem.
@@ -119,7 +124,7 @@ def is_whole(signature: SignatureIs, device: ExclusiveDevice) -> bool:
 
 
 def look(
-    device: ExclusiveDevice, ours: SignatureIs | None, run: Run, *, may_be_partial: bool
+    device: OpenDevice, ours: SignatureIs | None, run: Run, *, may_be_partial: bool
 ) -> tuple[FoundSignature, ...]:
     """Return every signature on a device, those of this session too.
 
@@ -133,7 +138,7 @@ def look(
         StorageError: libblkid cannot be asked.
         OSError: it cannot be read.
     """
-    found = _of_libblkid(device.node, run)
+    found = _of_libblkid(device, run)
     head = device.read(0, HEAD_BYTES)
     tail = device.read(device.size_bytes - TAIL_BYTES, TAIL_BYTES)
     begun = _begun(ours, device) if may_be_partial else ()
@@ -150,8 +155,8 @@ def look(
     return found
 
 
-def is_ours(found: FoundSignature, ours: SignatureIs | None) -> bool:
-    """Return whether a signature is the one that this session made."""
+def is_of_session(found: FoundSignature, ours: SignatureIs | None) -> bool:
+    """Return whether a signature has the type and the identifier of what this session made, used or not."""
     if ours is None or found.type != ours.type:
         return False
     return (not ours.uuid or found.uuid.lower() == ours.uuid.lower()) and (
@@ -159,13 +164,26 @@ def is_ours(found: FoundSignature, ours: SignatureIs | None) -> bool:
     )
 
 
-def _explained(ours: SignatureIs, device: ExclusiveDevice) -> tuple[Area, ...]:
+def is_ours(found: FoundSignature, ours: SignatureIs | None) -> bool:
+    """Return whether a signature is what this session made, with the label that it gave it or none."""
+    is_named = ours is not None and (found.label in {"", ours.label} or ours.type == _MEMBER_OF_ARRAY)
+    return is_named and is_of_session(found, ours)
+
+
+def resolved(signature: SignatureIs, facts: Mapping[str, str]) -> SignatureIs:
+    """Return a signature with the GUID of its pool; without one where it never became known."""
+    if signature.uuid != POOL_GUID:
+        return signature
+    return replace(signature, uuid=facts.get(pool_fact(signature.label), ""))
+
+
+def _explained(ours: SignatureIs, device: OpenDevice) -> tuple[Area, ...]:
     if ours.type == MEMBER_OF_POOL:
         return label_areas(device.size_bytes)
     return (place_of(ours.type).explained,)
 
 
-def _begun(ours: SignatureIs | None, device: ExclusiveDevice) -> tuple[FoundSignature, ...]:
+def _begun(ours: SignatureIs | None, device: OpenDevice) -> tuple[FoundSignature, ...]:
     """Return what a program that was killed left of our signature, which libblkid does not take for whole."""
     if ours is None:
         return ()
@@ -178,13 +196,37 @@ def _begun(ours: SignatureIs | None, device: ExclusiveDevice) -> tuple[FoundSign
     return ()
 
 
-def _of_libblkid(node: str, run: Run) -> tuple[FoundSignature, ...]:
+def _of_libblkid(device: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
     """Return what ``wipefs`` lists; without ``--all`` it only reads."""
-    ended = run(("wipefs", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", node))
+    if device.start and not _is_known(device):
+        return _of_part(device, run)
+    ended = run(("wipefs", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", device.node))
     if ended.exit_code != 0:
         # SECURITY: nobody knows what is there, so it is not ours.
-        raise StorageError(say("signatures-not-told", node=node, said=ended.complaint()))
+        raise StorageError(say("signatures-not-told", node=device.node, said=ended.complaint()))
     return parse_listing(ended.stdout)
+
+
+def _is_known(part: OpenDevice) -> bool:
+    """Return whether the kernel has a partition in this very place."""
+    with suppress(OSError, RefusedError):
+        return state.partition_place(part.node) == (part.start, part.size_bytes)
+    return False
+
+
+def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
+    """Return what ``blkid`` names in a part of a disk that the kernel knows no partition of."""
+    place = (f"--offset={part.start}", f"--size={part.size_bytes}")
+    ended = run(("blkid", "--probe", *place, "--output", "export", part.whole))
+    if ended.exit_code == 2:
+        return ()
+    if ended.exit_code != 0:
+        # SECURITY: ambivalent or unreadable, so it is not ours.
+        raise StorageError(say("signatures-not-told", node=part.node, said=ended.complaint()))
+    told = dict(line.partition("=")[::2] for line in ended.stdout.splitlines())
+    kind = told.get("TYPE") or told.get("PTTYPE", "unknown")
+    uuid = told.get("UUID") or told.get("PTUUID", "")
+    return (FoundSignature(kind, part.start, uuid, told.get("LABEL", "")),)
 
 
 def parse_listing(text: str) -> tuple[FoundSignature, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -22,15 +22,15 @@ from app.domain.units import KIB, MIB
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
 from app.storage.checks.hooks import Hooks, User
-from app.storage.layout.conditions import POOL_GUID, Condition, SessionPartition, SignatureIs
-from app.storage.layout.steps import Mark, Step, Wipe, WipeTable, ends_fact, mark_fact, mark_of, pool_fact
+from app.storage.layout.conditions import Condition, SessionPartition
+from app.storage.layout.steps import Mark, Step, Wipe, WipeTable, ends_fact, mark_fact, mark_of
 from app.storage.spare.rules_content import blanking
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram
 from app.storage.wiping import decision
 from app.storage.wiping.decision import WipeDecision, WipeVerdict
-from app.storage.wiping.device import ExclusiveDevice, exclusive
-from app.storage.wiping.found import areas, is_whole, look
+from app.storage.wiping.device import OpenDevice, exclusive
+from app.storage.wiping.found import areas, is_whole, look, resolved
 
 EDGE_BYTES: Final = 16 * MIB
 """How much of both ends is compared after a crash between wiping a table and giving the disk back."""
@@ -183,8 +183,8 @@ class Wiper:
             if not seen.holds:
                 raise RefusedError(say("wipe-refused", what=step.why, evidence=seen.evidence))
 
-    def _wipe_content(self, step: Wipe, device: ExclusiveDevice) -> str:
-        mark, ours = mark_of(self.facts, step.place), self._resolved(step.signature)
+    def _wipe_content(self, step: Wipe, device: OpenDevice) -> str:
+        mark, ours = mark_of(self.facts, step.place), resolved(step.signature, self.facts)
         may_be_partial = mark in {Mark.BEGUN, Mark.WIPING}
         found = look(device, ours, self.run, may_be_partial=may_be_partial)
         whole = mark is not Mark.MADE or is_whole(ours, device)
@@ -280,7 +280,7 @@ class Wiper:
             self._keep(partition.disk, partition.disk, say("holds-unwiped"))
 
     def _judge_table(
-        self, partition: SessionPartition, mark: Mark | None, device: ExclusiveDevice
+        self, partition: SessionPartition, mark: Mark | None, device: OpenDevice
     ) -> WipeDecision:
         found = look(device, None, self.run, may_be_partial=False)
         others = [each for each in found if each.type not in _OF_A_GPT]
@@ -295,7 +295,7 @@ class Wiper:
             self._forget_partition(partition, device)
         return next((each for each in decided if each.verdict is WipeVerdict.WIPE), decided[0])
 
-    def _forget_partition(self, partition: SessionPartition, device: ExclusiveDevice) -> None:
+    def _forget_partition(self, partition: SessionPartition, device: OpenDevice) -> None:
         """Have the kernel forget our partition, which it refuses while somebody has it open.
 
         Raises:
@@ -311,7 +311,7 @@ class Wiper:
                     self._in_use(partition.disk, partition.disk, others)
                 self._keep(partition.disk, partition.node, say("open-unseen"))
 
-    def _remove_table(self, step: WipeTable, device: ExclusiveDevice) -> None:
+    def _remove_table(self, step: WipeTable, device: OpenDevice) -> None:
         place = step.partition.table_place
         block, size = device.block_bytes, device.size_bytes
         ours = (
@@ -327,7 +327,7 @@ class Wiper:
             raise StorageError(say("signature-stays", node=device.node, what=words))
         self._mark(place, Mark.WIPED)
 
-    def _ends(self, device: ExclusiveDevice, without: Sequence[Area] = ()) -> str:
+    def _ends(self, device: OpenDevice, without: Sequence[Area] = ()) -> str:
         """Return a digest of both ends of a disk as they will be without some areas."""
         digest = hashlib.sha256()
         length = min(EDGE_BYTES, device.size_bytes)
@@ -340,7 +340,7 @@ class Wiper:
             _add_pieces(digest, content)
         return digest.hexdigest()
 
-    def _zero(self, device: ExclusiveDevice, ours: Sequence[Area], place: str) -> None:
+    def _zero(self, device: OpenDevice, ours: Sequence[Area], place: str) -> None:
         """Save areas and fill them with zeros."""
         name = "-".join((Path(device.node).name, *place.split()))
         for area in ours:
@@ -377,12 +377,6 @@ class Wiper:
             say("kept-in-use", node=node, who=unstopped(said)),
             remedy or say("end-use"),
         )
-
-    def _resolved(self, signature: SignatureIs) -> SignatureIs:
-        """Return our signature with the GUID of its pool; without one where it never became known."""
-        if signature.uuid != POOL_GUID:
-            return signature
-        return replace(signature, uuid=self.facts.get(pool_fact(signature.label), ""))
 
     def _mark(self, place: str, mark: Mark) -> None:
         self.know({mark_fact(place): mark.value})

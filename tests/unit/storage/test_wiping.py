@@ -30,12 +30,13 @@ from app.storage.system.state import GptPartition, PartitionTable
 from app.storage.system.time_limits import Patience
 from app.storage.wiping import saved, wipe
 from app.storage.wiping.decision import WipeVerdict, judge_content, judge_table
-from app.storage.wiping.device import ExclusiveDevice
+from app.storage.wiping.device import OpenDevice
 from app.storage.wiping.found import (
     HEAD_BYTES,
     TAIL_BYTES,
     FoundSignature,
     areas,
+    is_of_session,
     is_ours,
     is_whole,
     label_areas,
@@ -106,7 +107,11 @@ def test_ours_is_what_has_our_type_identifier_and_label() -> None:
     pool = SignatureIs(NODE, "zfs_member", "17", "pgfooting-data-1")
     own = FoundSignature("zfs_member", 0, "17", "pgfooting-data-1")
     assert is_ours(own, pool)
-    assert is_ours(FoundSignature("ext4", 0, OURS.uuid.upper(), "any label"), OURS)
+    assert is_ours(FoundSignature("ext4", 0, OURS.uuid.upper()), OURS)
+    labelled = FoundSignature("ext4", 0, OURS.uuid, "CUSTOMERS")
+    assert (is_ours(labelled, OURS), is_of_session(labelled, OURS)) == (False, True)
+    array = SignatureIs(NODE, "linux_raid_member", OURS.uuid)
+    assert is_ours(FoundSignature("linux_raid_member", 4096, OURS.uuid, "pgfooting:pgf-data-1"), array)
     assert not is_ours(own, None)
     assert not is_ours(replace(own, type="ext4"), pool)
     assert not is_ours(replace(own, uuid="18"), pool)
@@ -207,7 +212,7 @@ def test_the_four_labels_of_a_pool_lie_at_both_ends(size_bytes: int) -> None:
 
 
 @dataclass
-class Sparse(ExclusiveDevice):
+class Sparse(OpenDevice):
     """A device that holds a few pieces and zeros besides."""
 
     size_bytes: int

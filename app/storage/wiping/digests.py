@@ -1,0 +1,56 @@
+"""Digests of what lies on a disk, by which a later look is compared with an earlier one, byte for byte."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from app.domain.options.on_disk import Area
+from app.domain.units import GIB, KIB, MIB
+from app.storage.wiping.device import OpenDevice
+
+TABLE_BLOCKS: Final = 34
+"""LBA 0 to 33: protective MBR, header and entries of a GPT; the copy is one block shorter (UEFI, 5.3)."""
+HEAD_BYTES: Final = 8 * MIB
+TAIL_BYTES: Final = MIB
+"""Of what a session made: every superblock, and what of each format changes whenever it is mounted or written
+to (ext: counts of mounts and blocks; XFS: counts and log position; btrfs: generation; f2fs: both checkpoints;
+ZFS: uberblocks; md: events)."""
+_FAR: Final = (Area(64 * MIB, 4 * KIB), Area(256 * GIB, 4 * KIB))
+"""Copies of a superblock of btrfs."""
+
+
+def table_areas(device: OpenDevice) -> tuple[Area, Area]:
+    """Return where a disk has a GPT and its copy."""
+    block, size = device.block_bytes, device.size_bytes
+    last = (TABLE_BLOCKS - 1) * block
+    return Area(0, TABLE_BLOCKS * block), Area(size - last, last)
+
+
+def table_digest(device: OpenDevice) -> str:
+    """Return a digest of the partition table of a disk and of its copy, everything between them included.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return _digest(device, *table_areas(device))
+
+
+def content_digest(device: OpenDevice) -> str:
+    """Return a digest of the places of a partition or array at which a format tells what became of it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    size = device.size_bytes
+    tail = max(size - TAIL_BYTES, 0)
+    return _digest(device, Area(0, HEAD_BYTES), Area(tail, size - tail), *_FAR)
+
+
+def _digest(device: OpenDevice, *areas: Area) -> str:
+    total = hashlib.sha256(b"%d" % device.size_bytes)
+    for area in areas:
+        content = device.read(area.offset, area.length)
+        total.update(b"%d %d:" % (area.offset, len(content)))
+        total.update(content)
+    return total.hexdigest()
