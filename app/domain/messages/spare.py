@@ -55,10 +55,6 @@ SPARE: Final[Mapping[str, str]] = {
     "blank-it": tr(
         "To give up everything on it, for good: wipefs --all {path} && blkdiscard --zeroout {path}"
     ),
-    "partition-without-record": tr("partition type {type}, no record of this disk"),
-    "own-partition-not-released": tr(
-        "It carries a partition of pgFooting's kind that this machine has no record of releasing."
-    ),
     "partition-found": tr("partition {name}, {size}"),
     "udev-table": tr("udev: partition table {type}"),
     "udev-type": tr("{number}: udev: {type}"),

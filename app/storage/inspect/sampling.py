@@ -81,9 +81,9 @@ def step_of(block_bytes: int) -> int:
     return max(block_bytes, _STEP)
 
 
-def strata_of(size_bytes: int, begin: int = EDGE_BYTES) -> tuple[Stratum, ...]:
-    """Return the strata from `begin` on to the end that is read whole; none where that is nothing."""
-    end = size_bytes - EDGE_BYTES
+def strata_of(size_bytes: int) -> tuple[Stratum, ...]:
+    """Return the strata between the ends that are read whole; none where that is nothing."""
+    begin, end = EDGE_BYTES, size_bytes - EDGE_BYTES
     if end <= begin:
         return ()
     room = MOST_PIECES - len(telling_places(size_bytes))
@@ -98,20 +98,17 @@ def certain_bytes(strata: Sequence[Stratum]) -> int:
     return 2 * max((each.end - each.start for each in strata), default=0)
 
 
-def sampling_of(
-    size_bytes: int, block_bytes: int, choose: random.Random, begin: int = EDGE_BYTES
-) -> SamplingPlan:
+def sampling_of(size_bytes: int, block_bytes: int, choose: random.Random) -> SamplingPlan:
     """Return where to look between the ends of a disk.
 
     Args:
         size_bytes: of the disk.
         block_bytes: its logical block.
         choose: draws the pieces.
-        begin: where to begin; behind our own partition where there is one.
     """
-    strata, step = strata_of(size_bytes, begin), step_of(block_bytes)
+    strata, step = strata_of(size_bytes), step_of(block_bytes)
     highest = size_bytes - EDGE_BYTES
-    told = {place // step * step for place in telling_places(size_bytes) if begin <= place < highest}
+    told = {place // step * step for place in telling_places(size_bytes) if EDGE_BYTES <= place < highest}
     drawn = {each.draw(choose, step) for each in strata}
     return SamplingPlan(tuple(sorted(told | drawn)), certain_bytes(strata))
 

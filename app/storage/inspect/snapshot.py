@@ -340,14 +340,12 @@ class Content:
 
     Attributes:
         signatures: recognised formats.
-        edges: offsets of the first bytes that are not zero in the first and in the last 16 MiB; what belongs
-            to our own partition table and partition is left out.
+        edges: offsets of the first bytes that are not zero in the first and in the last 16 MiB.
         samples: offsets of samples in between that are not zero.
         sampled: how many samples were read.
         certain_bytes: `Sampling.certain_bytes` of the samples.
         digest: SHA-256 of what is not zero in the first and last 16 MiB; empty where everything is zero or a
             format was recognised.
-        has_own_table: a GPT whose only partition is of pgFooting's type and name.
         comparison: with the record of its release; None where there is none.
         full_read: that root read every byte and nobody wrote since; None where that is not so.
     """
@@ -357,7 +355,6 @@ class Content:
     samples: tuple[int, ...] = ()
     sampled: int = 0
     digest: str = ""
-    has_own_table: bool = False
     certain_bytes: int = 0
     comparison: ReleaseComparison | None = None
     full_read: FullRead | None = None

@@ -1,8 +1,8 @@
 """What lies on a disk: its first and last 16 MiB and samples in between, read past the page cache.
 
 Only reads. What can be said of a disk is what was looked at: both ends, and the places that
-`app.storage.inspect.sampling` chooses between them, or that the record of its release holds. What belongs to
-our own partition table and partition is left out.
+`app.storage.inspect.sampling` chooses between them, or that the record of its release holds. A partition of
+pgFooting's own is data like any other: who used it since cannot be seen from its table.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ import os
 import random
 import stat
 import struct
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
 from app.domain.messages.message import error_text, joined, say
-from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX, PARTITION_TYPE
 from app.storage.inspect.pieces import ZEROS, PieceReader, Tell, at_each, first_data, tell_nobody
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, sampling_of
 from app.storage.inspect.signatures import recognise
@@ -39,10 +37,6 @@ from app.storage.inspect.snapshot import (
 )
 from app.storage.inspect.sources import SourceFolders, number_of
 from app.storage.spare.release_ledger import compare
-
-_GPT_HEADER_BYTES: Final = 92
-_ENTRY_BYTES: Final = 128
-_MOST_ENTRIES: Final = 128
 
 
 @contextmanager
@@ -141,21 +135,20 @@ def content_of(
     Raises:
         OSError: it cannot be read to its end.
     """
-    content, begin = ends_of(fd, medium)
-    content = replace(content, full_read=_holding(before))
+    content = replace(ends_of(fd, medium), full_read=_holding(before))
     if content.signatures:
         return content
-    compared = _compared(fd, before, content, begin, tell)
+    compared = _compared(fd, before, content, tell)
     if compared is not None and compared.is_as_left:
         return replace(content, comparison=compared)
     known = before.content
-    if known is not None and known.sampled and known.has_own_table == content.has_own_table:
+    if known is not None and known.sampled:
         taken = replace(
             content, samples=known.samples, sampled=known.sampled, certain_bytes=known.certain_bytes
         )
         return replace(taken, comparison=compared)
     block = medium.logical_block_bytes
-    sampling = sampling_of(medium.size_bytes, block, choose, max(begin, EDGE_BYTES))
+    sampling = sampling_of(medium.size_bytes, block, choose)
     found = at_each(
         fd, sampling.offsets, lambda reader, offset: reader.first_data(offset, SAMPLE_BYTES), tell
     )
@@ -170,18 +163,16 @@ def content_of(
     )
 
 
-def _compared(
-    fd: int, before: PreviousContent, content: Content, begin: int, tell: Tell
-) -> ReleaseComparison | None:
+def _compared(fd: int, before: PreviousContent, content: Content, tell: Tell) -> ReleaseComparison | None:
     """Return how the disk compares with the record of its release; None where there is none."""
     record = before.released
     if record is None:
         return None
     known = before.content.comparison if before.content is not None else None
     if known is not None and known.places and known.released_s == record.released_s:
-        digest = content.digest if not begin else record.digest
-        return known if digest == record.digest else replace(known, since=ChangesSinceRelease.ENDS)
-    return compare(fd, record, before.marks, content.digest, begin, tell)
+        is_same = content.digest == record.digest
+        return known if is_same else replace(known, since=ChangesSinceRelease.ENDS)
+    return compare(fd, record, before.marks, content.digest, tell)
 
 
 def _holding(before: PreviousContent) -> FullRead | None:
@@ -192,25 +183,21 @@ def _holding(before: PreviousContent) -> FullRead | None:
     return record
 
 
-def ends_of(fd: int, medium: Geometry) -> tuple[Content, int]:
-    """Return what both ends hold, and where our own partition ends: 0 without one."""
+def ends_of(fd: int, medium: Geometry) -> Content:
+    """Return what both ends hold."""
     size, block = medium.size_bytes, medium.logical_block_bytes
     edge = min(EDGE_BYTES, size // block * block)
     with PieceReader(fd) as reader:
         if reader.first_data(0, edge) is None and reader.first_data(size - edge, edge) is None:
-            return Content(), 0
+            return Content()
         head, tail = reader.read(0, edge), reader.read(size - edge, edge)
-    own_end = _own_end(head, size, block)
-    if own_end:
-        tail = _without_own(tail, size - edge, size, head, block)
-        head = _without_own(head, 0, size, head, block)
     first, last = first_data(head), first_data(tail)
     edges = [] if first is None else [first]
     if last is not None and size - edge + last not in edges:
         edges.append(size - edge + last)
     signatures = recognise(head, tail, size) if edges else ()
     digest = _digest(head, tail) if edges and not signatures else ""
-    return Content(signatures, tuple(edges), digest=digest, has_own_table=bool(own_end)), own_end
+    return Content(signatures, tuple(edges), digest=digest)
 
 
 def _digest(head: bytes, tail: bytes) -> str:
@@ -228,50 +215,3 @@ def _digest(head: bytes, tail: bytes) -> str:
                 digest.update(struct.pack("<QQQ", number, start, len(piece)))
                 digest.update(piece)
     return digest.hexdigest()
-
-
-def _entries(head: bytes, block: int) -> list[bytes] | None:
-    """Return the used entries of the GPT at the beginning of a disk (UEFI 2.10, 5.3); None without one."""
-    header = head[block : block + _GPT_HEADER_BYTES]
-    if not header.startswith(b"EFI PART"):
-        return None
-    start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
-    if entry_bytes != _ENTRY_BYTES or count > _MOST_ENTRIES or start != 2:
-        return None
-    table = head[2 * block : 2 * block + count * _ENTRY_BYTES]
-    return [
-        entry
-        for at in range(0, len(table), _ENTRY_BYTES)
-        if any((entry := table[at : at + _ENTRY_BYTES])[:16])
-    ]
-
-
-def _own_end(head: bytes, size: int, block: int) -> int:
-    """Return where the only partition of a GPT ends, if it is of pgFooting's type and name; else 0."""
-    entries = _entries(head, block)
-    if entries is None or len(entries) != 1:
-        return 0
-    kind = str(uuid.UUID(bytes_le=entries[0][:16]))
-    name = entries[0][56:128].decode("utf-16-le", errors="replace").partition("\0")[0]
-    first, last = struct.unpack_from("<QQ", entries[0], 32)
-    fits = 0 < first <= last < size // block and first * block <= EDGE_BYTES  # in front of it is the end
-    is_own = kind == PARTITION_TYPE and name.startswith(PARTITION_NAME_PREFIX) and fits
-    return (last + 1) * block if is_own else 0
-
-
-def _without_own(data: bytes, start: int, size: int, head: bytes, block: int) -> bytes:
-    """Return data of a disk with our own table with zeros where table and partition are."""
-    entry = (_entries(head, block) or [b""])[0]
-    first, last = struct.unpack_from("<QQ", entry, 32)
-    entry_blocks = _MOST_ENTRIES * _ENTRY_BYTES // block
-    own = (
-        (0, (2 + entry_blocks) * block),
-        (first * block, (last + 1) * block),
-        (size - (1 + entry_blocks) * block, size),
-    )
-    blanked = bytearray(data)
-    for begin, end in own:
-        low, high = max(begin - start, 0), min(end - start, len(data))
-        if low < high:
-            blanked[low:high] = bytes(high - low)
-    return bytes(blanked)

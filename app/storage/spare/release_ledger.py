@@ -149,7 +149,6 @@ def compare(
     record: ReleaseRecord,
     marks: DuplicateMarks,
     digest: str,
-    begin: int = 0,
     tell: Tell = tell_nobody,
 ) -> ReleaseComparison:
     """Return how a disk compares with the record of its release.
@@ -159,28 +158,28 @@ def compare(
         record: of this disk.
         marks: read before the digest.
         digest: `Content.digest` now.
-        begin: 0; behind our own partition where there is one, of which the record cannot tell anything.
         tell: told how many places are done.
 
     Raises:
         OSError: it cannot be read.
     """
-    if not begin and marks.is_same_appearance(record.marks) and marks != record.marks:
+    if marks.is_same_appearance(record.marks) and marks != record.marks:
         written = marks.written_bytes - record.marks.written_bytes
         return ReleaseComparison(ChangesSinceRelease.WRITTEN, record.released_s, written_bytes=written)
-    if not begin and digest != record.digest:
+    if digest != record.digest:
         return ReleaseComparison(ChangesSinceRelease.ENDS, record.released_s)
-    if not begin and marks.is_same_appearance(record.marks):
+    if marks.is_same_appearance(record.marks):
         return ReleaseComparison(ChangesSinceRelease.NOTHING, record.released_s)
     if not record.is_complete:
         return ReleaseComparison(ChangesSinceRelease.UNKNOWN, record.released_s)
-    places = [place for place in record.places if place.offset >= begin]
-    now = at_each(fd, [place.offset for place in places], PieceReader.digest, tell)
+    now = at_each(fd, [place.offset for place in record.places], PieceReader.digest, tell)
     unlike = [
-        place.offset for place, digest in zip(places, now, strict=True) if not _is_left(place, digest, record)
+        place.offset
+        for place, digest in zip(record.places, now, strict=True)
+        if not _is_left(place, digest, record)
     ]
     since = ChangesSinceRelease.PLACES if unlike else ChangesSinceRelease.ALIKE
-    return ReleaseComparison(since, record.released_s, len(places), tuple(unlike))
+    return ReleaseComparison(since, record.released_s, len(record.places), tuple(unlike))
 
 
 def _is_left(place: SampledPlace, digest: str, record: ReleaseRecord) -> bool:

@@ -10,7 +10,6 @@ from typing import Final
 
 from app.domain.inspection_report import InspectionReport
 from app.domain.messages.message import joined, say
-from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import format_size
 from app.storage.inspect.sampling import EDGE_BYTES, SAMPLE_BYTES, certain_bytes, strata_of
 from app.storage.inspect.snapshot import (
@@ -18,10 +17,8 @@ from app.storage.inspect.snapshot import (
     Content,
     Reference,
     ReleaseComparison,
-    ReleaseRecord,
     SourceKnowledge,
 )
-from app.storage.spare.release_ledger import record_of
 from app.storage.spare.rule import DiskFinding, SpareRule, View
 
 MEMBER_KINDS: Final = frozenset({"raid", "volume", "encryption", "swap"})
@@ -45,34 +42,8 @@ def blanking(path: str) -> str:
     return say("blank-it", path=path)
 
 
-def _record(view: View) -> ReleaseRecord | None:
-    """Return root's record that pgFooting released this disk; None where there is none."""
-    return record_of(view.disk.identity.known(None), view.machine.released.known(()))
-
-
-def _has_own_table(view: View) -> bool:
-    """Return whether the only partition is ours; who may not read the content takes udev's word for it."""
-    content = view.disk.content
-    if content.value is not None:
-        return content.value.has_own_table
-    types = [
-        record.properties.get("ID_PART_ENTRY_TYPE")
-        for record in view.disk.udev.known(())
-        if record.number != view.disk.number
-    ]
-    return content.state is SourceKnowledge.NEEDS_ROOT and types == [PARTITION_TYPE]
-
-
 def _check_signatures(view: View) -> Iterator[DiskFinding]:
     blank = blanking(view.path)
-    if _has_own_table(view):
-        if _record(view) is None and view.machine.released.state is not SourceKnowledge.NEEDS_ROOT:
-            yield DiskFinding(
-                say("partition-without-record", type=PARTITION_TYPE),
-                blank,
-                say("own-partition-not-released"),
-            )
-        return
     content = view.disk.content.known(None)
     for signature in content.signatures if content else ():
         if signature.kind not in MEMBER_KINDS:
@@ -103,8 +74,6 @@ def _place(offset: int) -> str:
 
 def _check_members(view: View) -> Iterator[DiskFinding]:
     blank = blanking(view.path)
-    if _has_own_table(view):
-        return
     content = view.disk.content.known(None)
     for signature in content.signatures if content else ():
         if signature.kind in MEMBER_KINDS:
@@ -144,12 +113,8 @@ def _check_data(view: View) -> Iterator[DiskFinding]:
 
 
 def is_as_left(content: Content) -> bool:
-    """Return whether a disk is as pgFooting left it, and nothing else lies beside our own partition."""
-    return (
-        content.comparison is not None
-        and content.comparison.is_as_left
-        and not (content.has_own_table and content.edges)
-    )
+    """Return whether a disk is as pgFooting left it."""
+    return content.comparison is not None and content.comparison.is_as_left
 
 
 def _data(content: Content) -> Iterator[str]:
@@ -251,9 +216,9 @@ CONTENT_RULES: Final = (
         "D08",
         say("rule-signature"),
         say("unknown-signature"),
-        ("disk.content", "disk.partitions", "disk.udev", "disk.udisks", "machine.released", "disk.identity"),
+        ("disk.content", "disk.partitions", "disk.udev", "disk.udisks"),
         _check_signatures,
-        frozenset({"disk.udev", "disk.udisks", "machine.released"}),
+        frozenset({"disk.udev", "disk.udisks"}),
     ),
     SpareRule(
         "D08b",

@@ -115,7 +115,7 @@ class SpareDisks:
             with opened_disk(self.places, facts.name, facts.number, os.O_DIRECT) as fd:
                 now = ReleaseRecord(
                     *(identity.serial, identity.wwn, medium.size_bytes),
-                    digest=ends_of(fd, medium)[0].digest,
+                    digest=ends_of(fd, medium).digest,
                     released_s=time.time(),
                     marks=facts.marks,
                     discards=medium.discards,

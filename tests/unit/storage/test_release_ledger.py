@@ -227,14 +227,6 @@ def test_how_far_the_comparison_is_gets_told(disk: int) -> None:
     assert told == [(128, 256), (256, 256)]
 
 
-def test_behind_our_own_partition_only_the_places_there_count(disk: int) -> None:
-    left = record(disk)
-    write(disk, 20 * MIB, 80 * MIB, seed=8)
-    assert compare(disk, left, LATER, "", begin=128 * MIB).since is ChangesSinceRelease.ALIKE
-    write(disk, 140 * MIB, 8 * MIB, seed=8)
-    assert compare(disk, left, LATER, "", begin=128 * MIB).since is ChangesSinceRelease.PLACES
-
-
 BROKEN = ["", "[]", "{}", '{"serial": "x"}', "\x00" * 100, '{"serial": 1, "wwn": 2', "[" * 100_000, "null"]
 
 

@@ -364,31 +364,18 @@ def test_a_record_that_cannot_be_understood_is_named_where_it_could_have_mattere
     assert decide(blank, "sdb", POLICY).answer is SpareAnswer.SPARE
 
 
-def test_our_own_table_counts_as_blank_only_on_a_disk_that_root_recorded() -> None:
-    own = Content(has_own_table=True)
+def test_a_partition_of_ours_is_never_blank() -> None:
+    own = Content(signatures=(Signature("gpt", "table", 512),))
     part = (PartitionFacts("sdb1", "8:17", 1048576, 10**9),)
-    assert with_record(own, RECORD, partitions=part) == set()
+    assert with_record(own, RECORD, partitions=part) == {"D08"}
     assert with_record(own, partitions=part) == {"D08"}
-    assert with_record(dataclasses.replace(own, edges=(600_000,)), RECORD, partitions=part) == {"D08b"}
 
 
-def test_a_user_is_told_that_our_own_table_looks_spare() -> None:
-    udev = (
-        UdevProperties("8:16", {}, ()),
-        UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()),
-    )
-    disk = dataclasses.replace(
-        DISK,
-        content=needs_root("x"),
-        partitions=read((PartitionFacts("sdb1", "8:17", 1048576, 10**9),)),
-        udev=read(udev),
-    )
-    machine = dataclasses.replace(MACHINE, released=needs_root("x"))
-    assert decide(Snapshot(machine, (disk,)), "sdb", POLICY).answer is SpareAnswer.LOOKS_SPARE
-    foreign = dataclasses.replace(
-        disk, udev=read((udev[0], UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": "0x83"}, ())))
-    )
-    assert rules_of(decide(Snapshot(machine, (foreign,)), "sdb", POLICY)) == {"D08"}
+def test_a_user_is_told_of_a_partition_of_ours_too() -> None:
+    udev = UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ())
+    part = PartitionFacts("sdb1", "8:17", 1048576, 10**9)
+    disk = dataclasses.replace(DISK, content=needs_root("x"), partitions=read((part,)), udev=read((udev,)))
+    assert rules_of(decide(Snapshot(MACHINE, (disk,)), "sdb", POLICY)) == {"D08"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.inspect.snapshot import (
     NO_MARKS,
     ChangesSinceRelease,
@@ -22,7 +21,6 @@ from app.storage.inspect.snapshot import (
     Reference,
     ReleaseComparison,
     ReleaseRecord,
-    Signature,
     Snapshot,
     UdevProperties,
     needs_root,
@@ -140,17 +138,6 @@ def test_nobody_uses_a_disk_that_only_data_speaks_against() -> None:
 # --- D08, D09: what it carries
 
 
-def test_udevs_word_for_our_own_table_counts_only_for_who_may_not_read_the_disk() -> None:
-    udev: Reading[tuple[UdevProperties, ...]] = read(
-        (UdevProperties("8:16", {}, ()), UdevProperties("8:17", {"ID_PART_ENTRY_TYPE": PARTITION_TYPE}, ()))
-    )
-    disk = dataclasses.replace(
-        DISK, content=unreadable("Input/output error"), partitions=read(PART), udev=udev
-    )
-    decision = decide_on(disk, dataclasses.replace(MACHINE, released=read((RECORD,))))
-    assert any("partition sdb1" in each.evidence for each in decision.refusals)
-
-
 def test_the_table_of_a_disk_is_what_udev_says_of_the_disk_itself() -> None:
     disk = dataclasses.replace(DISK, udev=read((UdevProperties("8:17", {"ID_PART_TABLE_TYPE": "dos"}, ()),)))
     assert rules_of(decide_on(disk)) == set()
@@ -163,28 +150,7 @@ def test_swap_is_a_member_also_where_udev_calls_its_use_another(type_: str) -> N
     ) == {"D09"}
 
 
-def test_what_lies_in_our_own_partition_is_ours() -> None:
-    udev: Reading[tuple[UdevProperties, ...]] = read(
-        (UdevProperties("8:17", {"ID_FS_TYPE": "zfs_member", "ID_FS_USAGE": "raid"}, ()),)
-    )
-    raid = Signature("linux_raid_member", "raid", 4096)
-    disk = dataclasses.replace(
-        DISK,
-        content=read(Content(signatures=(raid,), has_own_table=True)),
-        partitions=read(PART),
-        udev=udev,
-    )
-    assert rules_of(decide_on(disk, dataclasses.replace(MACHINE, released=read((RECORD,))))) == set()
-
-
 # --- D08b: what lies on it
-
-
-def test_what_lies_beside_our_own_partition_is_foreign_though_all_places_are_as_they_were_left() -> None:
-    content = Content(edges=(600_000,), has_own_table=True, comparison=AS_LEFT)
-    assert rules_of(recorded(content, partitions=PART)) == {"D08b"}
-    content = Content(samples=(10**9,), sampled=4321, has_own_table=True, comparison=AS_LEFT)
-    assert rules_of(recorded(content, partitions=PART)) == set(), "that is what was there before"
 
 
 def test_a_record_that_does_not_hold_any_longer_makes_no_blank_disk_suspect() -> None:

@@ -32,8 +32,8 @@ def _nothing_is_remembered() -> None:
     telling_places.cache_clear()
 
 
-def sampled(size: int, seed: int, begin: int = EDGE_BYTES) -> SamplingPlan:
-    return sampling_of(size, SECTOR, random.Random(seed), begin)  # noqa: S311 - the same each time
+def sampled(size: int, seed: int) -> SamplingPlan:
+    return sampling_of(size, SECTOR, random.Random(seed))  # noqa: S311 - the same each time
 
 
 def is_found(start: int, length: int, size: int, sampling: SamplingPlan) -> bool:
@@ -134,10 +134,3 @@ def test_a_disk_that_is_hardly_larger_than_its_ends_is_covered() -> None:
     (stratum,) = strata_of(2 * EDGE_BYTES + 4 * KIB)
     assert stratum.end - stratum.start == 4 * KIB
     assert sampled(2 * EDGE_BYTES + 4 * KIB, 1).offsets == (EDGE_BYTES,)
-
-
-def test_behind_our_own_partition_strata_begin_there() -> None:
-    begin = 17 * GIB + MIB
-    sampling = sampled(TB, 1, begin)
-    assert min(sampling.offsets) >= begin
-    assert strata_of(TB, begin)[0].start == begin
