@@ -80,6 +80,7 @@ ROOT_EXECUTES: Final = (
     "app.domain.filesystems",
     "app.domain.messages",
     "app.domain.options",
+    "app.domain.quoting",
     "app.domain.storage_plan",
     "app.helper",
     "app.helper.base",

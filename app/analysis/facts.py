@@ -6,7 +6,6 @@ the report show them, `app.comparison.differences` compares them.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.io_baseline import IoBaseline
 from app.domain.messages.retelling import retold
+from app.domain.quoting.shell import shell_line
 from app.domain.step_progress import ROOT_STEP
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -234,7 +234,7 @@ def command_line(command: CommandRecord) -> str:
     """Return a command as it could be typed, or as a comment what root did without a program."""
     if command.exit_code is None:
         return f"# {' '.join(command.argv)}"
-    return shlex.join(command.argv)
+    return shell_line(command.argv)
 
 
 def _text(value: Known[str]) -> str:

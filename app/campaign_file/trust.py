@@ -22,6 +22,7 @@ from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.postgres.installations.installation import PROGRAMS
 from app.postgres.pgbench.script_wishes import ScriptDemand, find_programs, find_superuser
+from app.postgres.settings import quote_value
 
 _MEMORY: Final = """
     autovacuum_work_mem commit_timestamp_buffers dynamic_shared_memory_type hash_mem_multiplier
@@ -217,7 +218,7 @@ def _of_settings(settings: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, s
     )
     for name, value in settings:
         if not is_harmless(name):
-            yield sentence.format(name=name), f"{name} = '{value}'"
+            yield sentence.format(name=name), f"{name} = {quote_value(value)}"
 
 
 def _on_server(
@@ -234,7 +235,7 @@ def _on_server(
             sentence = tr(
                 "The server setting {name} is set for pgFooting's database on a server that already runs."
             )
-            yield sentence.format(name=name), f"{name} = '{value}'"
+            yield sentence.format(name=name), f"{name} = {quote_value(value)}"
 
 
 def _of_script(script: Script) -> Iterator[tuple[str, str]]:

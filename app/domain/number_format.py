@@ -1,4 +1,4 @@
-"""How a language writes numbers: what parts the whole from the fraction, and thousands from each other.
+"""How sentences write their values: numbers as a language does, words of a command as a shell needs them.
 
 For people only. What programs read back (files, --json, commands) has the point and no other sign.
 Source: Unicode CLDR, "Number Symbols"; tests/gui/test_number_format.py compares with Qt's copy of it.
@@ -12,6 +12,11 @@ import string
 from dataclasses import dataclass
 from numbers import Real
 from typing import Final
+
+from app.domain.quoting.shell import shell_word
+
+QUOTED: Final = "!q}"
+"""Ends the place of a value that is a word of a shell: ``swapoff {area!q}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,16 @@ class _Formatter(string.Formatter):
     def __init__(self, numbers: NumberFormat) -> None:
         self._numbers = numbers
 
+    def convert_field(self, value: object, conversion: str | None) -> object:  # type: ignore[explicit-override]  # root
+        return shell_word(str(value)) if conversion == "q" else super().convert_field(value, conversion)
+
     def format_field(self, value: object, format_spec: str) -> str:  # type: ignore[explicit-override]  # root
         written = format(value, format_spec)
         return self._numbers.localise(written) if format_spec and isinstance(value, Real) else written
 
 
 class Sentence(str):
-    """A translated sentence: numbers are written as its language does when it is formatted."""
+    """A sentence whose values are written as `_Formatter` does when it is formatted."""
 
     __slots__ = ("_numbers",)
     _numbers: NumberFormat

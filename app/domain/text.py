@@ -17,7 +17,7 @@ from typing import Final
 from app import COMMAND, TOP
 from app.domain.catalogue import Catalogue, CatalogueError, read_catalogue
 from app.domain.command_names import called, name_commands
-from app.domain.number_format import NUMBER_FORMATS, NumberFormat, Sentence
+from app.domain.number_format import NUMBER_FORMATS, QUOTED, NumberFormat, Sentence
 
 TRANSLATIONS: Final = TOP / "resources" / "translations"
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
@@ -94,7 +94,7 @@ _say: Final = name_commands(os.environ)
 def _sentence(translated: str) -> str:
     """Return what is told, with commands and numbers as they are written here."""
     told = _say(translated)
-    return told if _numbers.is_english else Sentence.of(told, _numbers)
+    return told if _numbers.is_english and QUOTED not in told else Sentence.of(told, _numbers)
 
 
 def own_translations() -> Mapping[str, tuple[str, ...]]:

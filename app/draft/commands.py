@@ -5,7 +5,6 @@ Names of folders are random and only known then; they are written as ``pgfooting
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -33,6 +32,7 @@ from app.domain.campaign.phases import (
     workload_of,
 )
 from app.domain.maintenance import PG_BASEBACKUP, DoneBy, background, maintenance
+from app.domain.quoting.shell import shell_line
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.draft.disks.commands import FOLDER, maintenance_lines
@@ -389,4 +389,4 @@ def _bench_comment(*, superuser: bool) -> str:
 
 
 def _program(comment: str, *argv: str) -> CommandLine:
-    return CommandLine(LineAction.PROGRAM, shlex.join(argv), comment)
+    return CommandLine(LineAction.PROGRAM, shell_line(argv), comment)

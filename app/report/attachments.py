@@ -12,9 +12,11 @@ from typing import Final
 
 from app.analysis.facts import command_line
 from app.analysis.labels import one_line
+from app.domain.quoting.shell import comment, shell_word
 from app.domain.text import tr
 from app.report.blocks import Attachment
 from app.report.report_data import ReportedRun
+from app.runfile.reader import CommandRecord
 
 FACTS_NAME: Final = "facts.json"
 COMMANDS_NAME: Final = "commands.txt"
@@ -35,10 +37,15 @@ def attachments(runs: Sequence[ReportedRun]) -> tuple[Attachment, ...]:
 def command_lines(run: ReportedRun) -> list[str]:
     """Return the commands of a run as they could be typed, each with the account that executed it."""
     return [
-        f"{one_line(command.account)}$ {one_line(command_line(command))}"
+        f"{shell_word(command.account)}$ {_typed(command)}"
         + (tr("  -> status {status}").format(status=command.exit_code) if command.exit_code else "")
         for command in run.facts.commands
     ]
+
+
+def _typed(command: CommandRecord) -> str:
+    """Return a command as it can be typed; what root did without a program as a comment."""
+    return comment(" ".join(command.argv)) if command.exit_code is None else command_line(command)
 
 
 def _facts(runs: Sequence[ReportedRun]) -> str:
@@ -63,6 +70,6 @@ def _facts(runs: Sequence[ReportedRun]) -> str:
 
 def _commands(runs: Sequence[ReportedRun]) -> Iterator[str]:
     for run in runs:
-        yield f"# {run.tag}  {one_line(run.facts.name)}"
+        yield comment(f"{run.tag}  {run.facts.name}")
         yield from command_lines(run)
         yield ""

@@ -16,6 +16,7 @@ from typing import Final
 
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
+from app.domain.quoting.shell import comment
 from app.domain.storage_plan.plan import Role, StoragePlan
 from app.domain.text import tr
 from app.domain.units import KIB, format_size
@@ -78,14 +79,15 @@ def storage_commands(plan: StoragePlan) -> StorageCommands:
         elif step.argv[0] not in _LEFT_OUT:
             made.append(_named(shlex.join(step.argv), plan, names, len(members)))
     disks = [
-        f"DISK{number}=/dev/disk/by-id/FILL-IN   # {_told(disk)}"
+        line
         for number, (_, disk) in enumerate(members, 1)
+        for line in (comment(f"DISK{number}: {_told(disk)}"), f"DISK{number}=/dev/disk/by-id/FILL-IN")
     ]
     ids = [f"UUID_{role.value.upper()}=$(uuidgen)" for role in plan.by_role if not _is_pool(plan, role)]
     places = " ".join(PLACES[role] for role in plan.by_role)
     mounting = [
         f"mkdir -p {places}",
-        "# " + tr("now the lines for /etc/fstab below, then:"),
+        comment(tr("now the lines for /etc/fstab below, then:")),
         *(f"mount {PLACES[role]}" for role in plan.by_role),
     ]
     return StorageCommands(
@@ -120,7 +122,7 @@ def _sizes(plan: StoragePlan) -> Iterator[str]:
         if group.partition_bytes:
             words = tr("{place}: measured on a partition of {size} at the beginning of each disk")
             told = words.format(place=PLACES[role], size=format_size(group.partition_bytes))
-            yield f"# {told}"
+            yield comment(told)
 
 
 def _is_pool(plan: StoragePlan, role: Role) -> bool:
@@ -159,6 +161,6 @@ def _queue(plan: StoragePlan) -> Iterator[str]:
             settings.append(f'ATTR{{queue/read_ahead_kb}}="{group.read_ahead_bytes // KIB}"')
         if settings:
             words = tr("for each disk of {place}, in /etc/udev/rules.d/60-postgresql.rules:")
-            yield f"# {words.format(place=PLACES[role])}"
+            yield comment(words.format(place=PLACES[role]))
             match = 'ACTION=="add|change", ENV{DEVTYPE}=="disk", ENV{ID_SERIAL}=="FILL-IN"'
             yield f"# {match}, {', '.join(settings)}"

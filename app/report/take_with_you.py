@@ -15,12 +15,17 @@ from typing import Final
 from app import VERSION
 from app.analysis.labels import format_tps, one_line
 from app.analysis.properties import KIND, PATH, POSTGRESQL, SETTING, TARGET, Property
+from app.campaign_file.trust import is_harmless
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.overall.factor_wording import describe_factor
 from app.domain.errors import FootingError
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.quoting.fstab import fstab_field
+from app.domain.quoting.shell import comment
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
+from app.postgres.settings import quote_value
 from app.report.findings import Findings, short
 from app.report.report_data import ReportedConfiguration, clip
 from app.report.storage_commands import PLACES, storage_commands
@@ -45,7 +50,14 @@ _OF_RAID: Final = frozenset((tr("chunk size"), "bitmap", tr("first synchronisati
 _FILESYSTEM: Final = tr("filesystem")
 _RAID: Final = tr("RAID")
 _DEVICE: Final = tr("device {name}").partition("{")[0]
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_.+-]+")
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+[A-Za-z]*|-?[0-9]+\.[0-9]+")
+"""What postgresql.conf takes without quotation marks (guc-file.l)."""
+_IN_FSTAB: Final = frozenset(spec.id for spec in FILESYSTEMS) - {"zfs"}
+"""mount(8) starts a program of its own for any other name."""
+_KERNELS: Final = re.compile(
+    r"(?!rw$|users?$|owner$|group$|u?helper|loop|offset|sizelimit)[a-z0-9_]+(=[A-Za-z0-9_:.+-]+)?"
+)
+"""Options that the kernel tells of a mount; others are obeyed by mount(8), which root starts."""
 _MOST: Final = 300
 """Letters of a foreign value."""
 
@@ -83,11 +95,11 @@ class TakenConfiguration:
 
     def as_text(self) -> str:
         """Return everything as a text of which each line is a comment or can be typed."""
-        head = [f"# pgFooting {VERSION}: {TITLE}", f"# {self.name}"]
-        head += [f"# {sentence}" for sentence in (*self.told, *self.warnings)]
+        head = [f"pgFooting {VERSION}: {TITLE}", self.name, *self.told, *self.warnings]
+        lines = [comment(each) for each in head]
         for part in self.parts:
-            head += ["", f"# --- {part.heading}", *part.lines]
-        return "\n".join(head) + "\n"
+            lines += ["", comment(f"--- {part.heading}"), *part.lines]
+        return "\n".join(lines) + "\n"
 
 
 def winner(found: Findings) -> ReportedConfiguration | None:
@@ -217,28 +229,28 @@ def _storage(
         yield TakenPart(heading, (*told, *made.commands))
         note = tr("for $UUID_... the value that the commands gave it; blkid tells it")
         has_ids = any("$UUID" in line for line in made.fstab)
-        yield TakenPart("/etc/fstab", (*([f"# {note}"] if has_ids else []), *made.fstab))
+        yield TakenPart("/etc/fstab", (*([comment(note)] if has_ids else []), *made.fstab))
         return
     heading = tr("Storage: pgFooting did not make it; this is what it was")
-    words = [f"# {name}: {clip(value, _MOST)}" for name, value in known.items()]
+    words = [comment(f"{name}: {clip(value, _MOST)}") for name, value in known.items()]
     yield TakenPart(heading, (*told, *words))
-    options = [each for each in known.get(tr("mount options"), "").split(",") if each not in {"", "rw"}]
+    options = [each for each in known.get(tr("mount options"), "").split(",") if _KERNELS.fullmatch(each)]
     kind = known.get(_FILESYSTEM, "")
-    if kind and kind not in {"tmpfs", "zfs"} and options:
-        line = f"UUID=FILL-IN  {next(iter(PLACES.values()))}  {kind}  {','.join(options)}  0 2"
-        mounted = tr("as the kernel had it mounted")
-        yield TakenPart("/etc/fstab", (f"# {mounted}", line))
+    if kind in _IN_FSTAB and options:
+        fields = ("UUID=FILL-IN", next(iter(PLACES.values())), kind, ",".join(options))
+        mounted = comment(tr("as the kernel had it mounted"))
+        yield TakenPart("/etc/fstab", (mounted, f"{'  '.join(map(fstab_field, fields))}  0 2"))
 
 
 def _beside(items: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[str]:
     """Yield what was measured of properties, then which of them nobody varied."""
     for item in items:
-        yield from (f"# {one_line(item.name)}: {told}" for told in effects.get(item.key, ()))
+        yield from (comment(f"{item.name}: {told}") for told in effects.get(item.key, ()))
     names = [one_line(item.name) for item in items if item.key not in effects and item.name not in _FOLLOWS]
     names = [name for name in names if not name.startswith(_DEVICE)]
     if names:
         sentence = tr("Not varied by itself, so that nothing is known of what it does alone: {names}.")
-        yield f"# {clip(sentence.format(names=', '.join(names)), 2 * _MOST)}"
+        yield comment(clip(sentence.format(names=", ".join(names)), 2 * _MOST))
 
 
 def _server(properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...]]) -> Iterator[TakenPart]:
@@ -246,28 +258,35 @@ def _server(properties: Sequence[Property], effects: Mapping[Key, tuple[str, ...
     checksums = found.get("checksums")
     if checksums is not None:
         option = "--data-checksums" if checksums == tr("yes") else "--no-data-checksums"
-        told = [f"# checksums: {each}" for each in effects.get((POSTGRESQL, "checksums"), ())]
-        comment = tr("PostgreSQL before 18 knows no --no-data-checksums: without either it makes none")
+        told = [comment(f"checksums: {each}") for each in effects.get((POSTGRESQL, "checksums"), ())]
+        older = tr("PostgreSQL before 18 knows no --no-data-checksums: without either it makes none")
         line = f"initdb --pgdata={next(iter(PLACES.values()))}/data {option}"
-        note = [] if checksums == tr("yes") else [f"# {comment}"]
+        note = [] if checksums == tr("yes") else [comment(older)]
         yield TakenPart(tr("The cluster, as postgres"), (*told, *note, line))
     settings = [item for item in properties if item.topic == SETTING]
     lines: list[str] = []
     for item in settings:
-        lines += [f"# {told}" for told in effects.get(item.key, ())]
-        lines.append(f"{one_line(item.name)} = {_quoted(one_line(item.value))}")
+        lines += [comment(told) for told in effects.get(item.key, ())]
+        lines += _setting(item)
     alone = [one_line(item.name) for item in settings if item.key not in effects]
     if alone:
         sentence = tr("Not varied by itself, so that nothing is known of what it does alone: {names}.")
-        lines.insert(0, f"# {sentence.format(names=', '.join(alone))}")
+        lines.insert(0, comment(sentence.format(names=", ".join(alone))))
     nothing = tr("nothing but the defaults of the server")
-    yield TakenPart("postgresql.conf", tuple(lines) or (f"# {nothing}",))
+    yield TakenPart("postgresql.conf", tuple(lines) or (comment(nothing),))
 
 
-def _quoted(value: str) -> str:
-    """Return a value as postgresql.conf takes it (config.sgml, "Parameter Names and Values")."""
-    if value == tr("(empty)"):
-        return "''"
-    if _PLAIN.fullmatch(value):
-        return value
-    return "'" + value.replace("'", "''") + "'"
+def _setting(item: Property) -> Iterator[str]:
+    """Yield the line of a setting; as a comment where it could run programs or write files elsewhere."""
+    value = "" if item.value == tr("(empty)") else one_line(item.value)
+    line = f"{item.name} = {value if _PLAIN.fullmatch(value) else quote_value(value)}"
+    if is_harmless(item.name):
+        yield line
+        return
+    yield comment(
+        tr(
+            "Read before you set this: it is not known to be harmless. Such settings can make the server run "
+            "programs, load libraries or write files elsewhere."
+        )
+    )
+    yield comment(clip(line, 2 * _MOST))

@@ -47,7 +47,7 @@ _SETTINGS: Final = tr(
 )
 _RUN: Final = tr(
     "Measure it; --ssh asks its machine for filesystem and disks, which nobody knows without: {command} run "
-    '{recipe} --server "host=db.example user=pgfooting" --as "what it lies on" --ssh db.example'
+    '{recipe!q} --server "host=db.example user=pgfooting" --as "what it lies on" --ssh db.example'
 )
 _NEXT: Final = tr(
     "Between two campaigns: stop the server, unmount, make the next filesystem on the same disk, and repeat "

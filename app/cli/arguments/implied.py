@@ -35,7 +35,7 @@ def with_command(given: list[str], commands: Iterable[str]) -> list[str]:
     if _names_run(word, known):
         return [*given[:at], "open", *given[at:]]
     if word.endswith(_CAMPAIGN) or (word.isprintable() and (_RECIPES / f"{word[:80]}.toml").is_file()):
-        message = tr("“{word}” is a campaign, not a command; “{command} run {word}” measures it.")
+        message = tr("“{word}” is a campaign, not a command; “{command} run {word!q}” measures it.")
         raise UsageError(message.format(word=word, command=CALLED))
     return given
 

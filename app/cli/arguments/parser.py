@@ -134,7 +134,7 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(told, hint=self._usage())
         message = tr("“{command}” has no option {option}; it has {known}.")
         if ":" in option:
-            message = tr("What is to be left out stands after two dashes: {command} -- {option}.")
+            message = tr("What is to be left out stands after two dashes: {command} -- {option!q}.")
         told = message.format(command=self.prog, option=option, known=", ".join(self.told_options))
         raise UsageError(_with(told, self._near_option(option)), hint=self._usage())
 

@@ -163,7 +163,7 @@ def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
         return CampaignSource(path, given)
     if not arguments.resume:
         message = tr("{path} is a folder, not a campaign file.")
-        hint = tr("`pgfooting run --resume {path}` goes on with the campaign that was begun in it.")
+        hint = tr("`pgfooting run --resume {path!q}` goes on with the campaign that was begun in it.")
         raise UsageError(message.format(path=path), hint=hint.format(path=path))
     for option in ("library", "disks", "quick", "server", "as", "ssh", "room"):
         if getattr(arguments, "names" if option == "as" else option):

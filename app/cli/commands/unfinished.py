@@ -10,6 +10,7 @@ from app.cli.commands.runs.show import print_json
 from app.cli.terminal.tables import print_line, print_sentence
 from app.dbus.desktop.notifications import notify
 from app.domain.errors import ExitStatus
+from app.domain.quoting.shell import shell_word
 from app.domain.text import CALLED, tr
 from app.execution.recovery import sweep_abandoned
 from app.execution.resume.unfinished import UnfinishedCampaign, interrupted_campaigns
@@ -40,7 +41,7 @@ def unfinished_command(arguments: argparse.Namespace) -> int:
         print_line(console, tr("No campaign in {library} was interrupted.").format(library=library))
     for each in found:
         print_sentence(console, each.sentence)
-        print_line(console, f"  {CALLED} run --resume {each.folder}")
+        print_line(console, f"  {CALLED} run --resume {shell_word(str(each.folder))}")
     return ExitStatus.DONE
 
 

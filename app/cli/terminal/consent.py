@@ -19,6 +19,7 @@ from app.cli.terminal.plain_text import plain
 from app.cli.terminal.terminal_agent import is_terminal
 from app.domain.disk import Disk
 from app.domain.errors import CancelledError, RefusedError, UsageError
+from app.domain.quoting.shell import shell_option
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.execution.disks.session import ErasePrompt
@@ -106,7 +107,7 @@ def _names(disks: Sequence[Disk]) -> str:
 
 
 def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
-    options = " ".join(f"--erase {plain(_name(disk))}" for disk in disks)
+    options = " ".join(shell_option("--erase", _name(disk)) for disk in disks)
     message = tr("This campaign erases disks, and there is no terminal to ask on. Nothing was touched.")
     return RefusedError(message, hint=tr("If they may be erased, add: {options}").format(options=options))
 
@@ -212,7 +213,7 @@ class LoadQuestion:
 
 
 def _needs_load(names: Iterable[str]) -> RefusedError:
-    options = " ".join(f"--load {plain(name)}" for name in dict.fromkeys(names))
+    options = " ".join(shell_option("--load", name) for name in dict.fromkeys(names))
     message = tr("This campaign loads a server, and there is no terminal to ask on.")
     hint = tr("Nothing was done there. If it may be loaded, add: {options}").format(options=options)
     return RefusedError(message, hint=hint)

@@ -53,7 +53,7 @@ SPARE: Final[Mapping[str, str]] = {
     "content-not-read": tr("Its content was not read."),
     # storage/spare/rules_content.py
     "blank-it": tr(
-        "To give up everything on it, for good: wipefs --all {path} && blkdiscard --zeroout {path}"
+        "To give up everything on it, for good: wipefs --all {path!q} && blkdiscard --zeroout {path!q}"
     ),
     "partition-found": tr("partition {name}, {size}"),
     "udev-table": tr("udev: partition table {type}"),
@@ -71,7 +71,9 @@ SPARE: Final[Mapping[str, str]] = {
     "release-record-ended": tr(
         "the record of its release on {time} held until the machine or the disk was started anew"
     ),
-    "read-whole-disk": tr("To find out whether it holds anything but zeros: pgfooting disks --read {serial}"),
+    "read-whole-disk": tr(
+        "To find out whether it holds anything but zeros: pgfooting disks --read {serial!q}"
+    ),
     "file-names": tr("{file} names {text}"),
     "take-out-of-file": tr("Take it out of {file}."),
     "rule-signature": tr("It carries a filesystem or a partition table."),
@@ -95,7 +97,7 @@ SPARE: Final[Mapping[str, str]] = {
     "size-zero": tr("size 0"),
     "size-at-least": tr("{size}, at least {minimum}"),
     "too-small": tr("It is too small."),
-    "make-writable": tr("If only the kernel says so: blockdev --setrw {path}"),
+    "make-writable": tr("If only the kernel says so: blockdev --setrw {path!q}"),
     "read-only": tr("It is read-only."),
     "ro-is-1": tr("ro is 1"),
     "removable": tr("Its medium is removable."),
@@ -126,19 +128,19 @@ SPARE: Final[Mapping[str, str]] = {
     "rule-hands-off": tr("It is marked as one to keep hands off."),
     "unknown-hands-off": tr("whether it is marked as one to keep hands off"),
     # storage/spare/rules_use.py
-    "stop-array": tr("Stop the array: mdadm --stop /dev/{name}"),
+    "stop-array": tr("Stop the array: mdadm --stop /dev/{name!q}"),
     "close-mapping": tr(
         "Close the mapping: cryptsetup close NAME, or vgchange "
-        "--activate n GROUP; dmsetup info /dev/{name} tells its name"
+        "--activate n GROUP; dmsetup info /dev/{name!q} tells its name"
     ),
-    "stop-cache": tr("Stop the cache: echo 1 > /sys/block/{name}/bcache/stop"),
+    "stop-cache": tr("Stop the cache: echo 1 > /sys/block/{name!q}/bcache/stop"),
     "stop-holder": tr("Stop {name} first."),
-    "swapoff": tr("Turn it off: swapoff {area}"),
+    "swapoff": tr("Turn it off: swapoff {area!q}"),
     "swap": tr("swap"),
-    "unmount": tr("Unmount it: umount {folder}"),
+    "unmount": tr("Unmount it: umount {folder!q}"),
     "mounted-at": tr("mounted at {folder}"),
     "unmount-btrfs": tr("Unmount the filesystem: findmnt --types btrfs shows where it is."),
-    "export-pool": tr("Export the pool: zpool export {pool}"),
+    "export-pool": tr("Export the pool: zpool export {pool!q}"),
     "zfs-pool": tr("ZFS pool {pool}"),
     "choose-hibernation": tr("Choose another device for hibernation (resume= on the kernel's command line)."),
     "hibernation": tr("hibernation"),
@@ -150,7 +152,7 @@ SPARE: Final[Mapping[str, str]] = {
     "only-container-seen": tr("only the processes of a container can be seen from here"),
     "openers-not-told": tr("It cannot be told whether something has it open."),
     "end-program": tr("End that program, or make it close the disk."),
-    "detach-loop": tr("Detach it: losetup --detach {device}"),
+    "detach-loop": tr("Detach it: losetup --detach {device!q}"),
     "take-out-of-target": tr("Take it out of the target's configuration."),
     "served": tr("served to others"),
     "find-users": tr("Find out who uses it (lsblk, fuser, findmnt in other namespaces) and end that."),

@@ -30,8 +30,8 @@ STORAGE: Final[Mapping[str, str]] = {
     # storage/checks/queue_settings.py
     "scheduler-unknown": tr("The kernel has no I/O scheduler {scheduler} for {disk}; it has {offered}."),
     "scheduler-module": tr(
-        "Where it comes as a module of the kernel, an administrator loads that: “modprobe {scheduler}”, or "
-        "“modprobe {scheduler}-iosched”."
+        "Where it comes as a module of the kernel, an administrator loads that: “modprobe {scheduler!q}”, or "
+        "“modprobe {scheduler!q}-iosched”."
     ),
     "queue-not-told": tr(
         "The kernel does not tell {setting} of {disk} (found “{found}”): it is not changed."

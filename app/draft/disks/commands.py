@@ -7,7 +7,6 @@ stand where it cannot be asked, and grow on the page while one chooses.
 from __future__ import annotations
 
 import re
-import shlex
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,6 +16,7 @@ from app.domain.disk import Disk
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.maintenance import Maintenance
+from app.domain.quoting.shell import shell_line
 from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX, Role, StoragePlan
 from app.storage.layout.commands import MOUNT_NAMES, build_steps
 from app.storage.layout.commands_maintenance import maintenance_command
@@ -69,7 +69,7 @@ def maintenance_lines(target: DiskTarget, kind: Maintenance) -> tuple[str, ...]:
         mounted = MountIs(f"{FOLDER}/{MOUNT_NAMES[role]}", (f"{PARTITION_NAME_PREFIX}{role.value}-SESSION",))
         command = maintenance_command(kind, group.filesystem, mounted, "UUID", "pgfooting-snapshot-XXXX")
         if command is not None:
-            found.append(shlex.join(command.argv))
+            found.append(shell_line(command.argv))
     return tuple(found)
 
 

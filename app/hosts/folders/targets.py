@@ -276,7 +276,7 @@ def _check_memory(target: MemoryTarget, account: Account, need_bytes: int, memor
                 total=format_size(facts.total_bytes),
                 need=format_size(need_bytes),
             ),
-            hint=tr("Choose a smaller data size, or as root: mount -o remount,size=SIZE {path}").format(
+            hint=tr("Choose a smaller data size, or as root: mount -o remount,size=SIZE {path!q}").format(
                 path=MEMORY_FOLDER
             ),
         )

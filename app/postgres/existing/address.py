@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import psycopg
+from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.pq import Conninfo
 
-from app.domain.errors import TargetError, did_you_mean
+from app.domain.errors import RefusedError, TargetError, did_you_mean
 from app.domain.text import tr
 from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
 from app.process.metered import connect_bounded
@@ -57,6 +57,7 @@ _LIVELINESS: Final = {
     "tcp_user_timeout": "10000",
 }
 """A line that is cut is noticed within about ten seconds; a connection string may say otherwise."""
+_NEVER: Final = "nothing is to be sent"
 
 
 def connection_problem(text: str) -> str:
@@ -107,14 +108,58 @@ def _misplaced(given: Mapping[str, object]) -> str:
 def named_server(text: str) -> str:
     """Return the name of the server that a connection string without problems says itself.
 
-    Empty where it says none: then the user's own service or environment does, or it is one of this machine.
-    Nothing is asked of anybody for it, see `ServerAddress.name`.
+    Empty where it says nothing but a database (without a service also a role): then the user's own service,
+    or the default of this machine, decides where a password goes, and how. Nothing is sent to find it out.
+    See `ServerAddress.name`.
+
+    Raises:
+        RefusedError: it contradicts the user's own service.
     """
     given = conninfo_to_dict(text)
-    if not {"host", "hostaddr"} & given.keys():
+    if given.keys() <= ({"service", "dbname"} if "service" in given else {"dbname", "user"}):
         return ""
-    known = {each.keyword.decode(): (each.val or b"").decode() for each in Conninfo.get_defaults()} | given
-    return _name(known.get("host"), known.get("hostaddr"), known.get("port"))
+    _check_service(given)
+    resolved = _resolved(given)
+    try:
+        parameters = _parameters(resolved)
+        host = resolved.host.decode() or parameters.get("service") or given.get("service")
+        return _name(host, parameters.get("hostaddr"), given.get("port") or resolved.port.decode())
+    finally:
+        resolved.finish()
+
+
+def _resolved(given: Mapping[str, Any]) -> pq.abc.PGconn:
+    """Return what libpq makes of a connection string with services, files and environment; nothing is sent.
+
+    libpq looks at this word last before it connects, and no server has such an attribute.
+    """
+    return pq.PGconn.connect_start(make_conninfo("", **{**given, "target_session_attrs": _NEVER}).encode())
+
+
+def _parameters(connection: pq.abc.PGconn) -> dict[str, str]:
+    return {each.keyword.decode(): each.val.decode() for each in connection.info if each.val}
+
+
+def _check_service(given: Mapping[str, object]) -> None:
+    """Do nothing where a connection string says nothing else than the service that it names.
+
+    Raises:
+        RefusedError: it does: a password of the service would go elsewhere, or less protected.
+    """
+    if "service" not in given:
+        return
+    default, own = map(_parameters, (_resolved({}), _resolved({"service": given["service"]})))
+    said = {word: value for word, value in own.items() if value != default.get(word)}
+    others = sorted(given.keys() & said.keys() - {"service", "dbname"})
+    words = [word for word in others if said[word] != str(given[word])]
+    if words:
+        message = tr(
+            "Your service {service} says {words} itself, and the campaign says otherwise. Nothing was sent."
+        )
+        raise RefusedError(
+            message.format(service=given["service"], words=", ".join(words)),
+            hint=tr("Take these words out of the connection, or change the service."),
+        )
 
 
 def _name(host: object, hostaddr: object, port: object) -> str:
@@ -221,9 +266,11 @@ def open_address(text: str) -> tuple[ServerAddress, psycopg.Connection[tuple[obj
         What was found out, and the connection.
 
     Raises:
+        RefusedError: it contradicts the user's own service; nothing was sent.
         TargetError: it cannot be reached, or does not let us in; carries libpq's words.
     """
     given = conninfo_to_dict(text)
+    _check_service(given)
     if "service" not in given and "dbname" not in given:
         given["dbname"] = MAINTENANCE_DATABASE
     try:

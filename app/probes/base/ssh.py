@@ -102,7 +102,7 @@ _CAUSES: Final = (
         "Host key verification failed",
         tr(
             "The host key of {host} is not known, and ssh would have to ask. Connect once yourself: "
-            "ssh {host}"
+            "ssh {host!q}"
         ),
     ),
     _Cause(

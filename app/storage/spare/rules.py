@@ -6,7 +6,6 @@ here can be forced.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -55,13 +54,13 @@ def _stopping(holder: str) -> str:
 
 def _check_swap(view: View) -> Iterator[DiskFinding]:
     for use in _of_disk(view, view.machine.swaps.known(())):
-        remedy = say("swapoff", area=shlex.quote(use.user))
+        remedy = say("swapoff", area=use.user)
         yield DiskFinding(_seen(use), remedy, user=say("swap"))
 
 
 def _check_mounts(view: View) -> Iterator[DiskFinding]:
     for use in _of_disk(view, view.machine.mounts.known(())):
-        remedy = say("unmount", folder=shlex.quote(use.user))
+        remedy = say("unmount", folder=use.user)
         yield DiskFinding(_seen(use), remedy, user=say("mounted-at", folder=use.user))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -150,7 +149,7 @@ def _not_held(since: ReleaseComparison) -> str:
 def reading_whole(view: View) -> str:
     """Return the sentence with the command that reads every byte."""
     identity = view.disk.identity.known(None)
-    name = shlex.quote(identity.serial or identity.key()) if identity else view.path
+    name = identity.serial or identity.key() if identity else view.path
     return say("read-whole-disk", serial=name)
 
 

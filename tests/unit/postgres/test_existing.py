@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from app.domain.errors import RefusedError, TargetError
 from app.domain.units import GIB
-from app.postgres.existing.address import ServerAddress, connection_problem, named_server, open_address
+from app.postgres.existing.address import (
+    ALLOWED,
+    ServerAddress,
+    connection_problem,
+    named_server,
+    open_address,
+)
 from app.postgres.existing.look import OtherDatabase, OthersLoad, RoundTrip, ServerLook, ServerRole
 from app.postgres.existing.refusals import ServerNeeds, check_server
 from app.postgres.existing.words import look_rows, made_sentence, not_known
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, initialise_argv
+from tests.false_server import false_server, message
 
 ROLE = ServerRole("bench", is_superuser=False, may_create=True, has_monitor=True, may_checkpoint=True)
 LOOK = ServerLook(
@@ -88,7 +98,10 @@ def test_a_connection_string_that_is_refused_is_never_repeated(text: str, words:
         ("hostaddr=10.0.0.1", "10.0.0.1:5432"),
         ("host=db hostaddr=10.0.0.1 port=6000", "db/10.0.0.1:6000"),
         ("service=bench", ""),
+        ("service=bench dbname=shop", ""),
         ("user=bench", ""),
+        ("user=bench dbname=shop", ""),
+        ("service=gone port=7", "gone:7"),
     ],
 )
 def test_a_server_that_a_connection_string_says_has_its_name_before_it_is_reached(
@@ -104,6 +117,60 @@ def test_what_the_environment_adds_is_in_the_name_too(monkeypatch: pytest.Monkey
     monkeypatch.setenv("PGPORT", "6000")
     assert named_server("user=bench") == ""
     assert named_server("hostaddr=10.0.0.1") == "db.example/10.0.0.1:6000"
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service of the user's own, as the reviewer's."""
+    file = tmp_path / "pg_service.conf"
+    file.write_text("[prod]\nhost=127.0.0.1\nport=16001\npassword=sesame\nsslmode=verify-full\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+
+
+OTHER_WAYS = sorted(ALLOWED - {"service", "dbname", "host", "hostaddr"})
+
+
+def value_of(word: str) -> str:
+    return {"port": "16001", "sslmode": "verify-full"}.get(word, "1")
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("word", OTHER_WAYS)
+def test_beside_a_service_only_a_database_is_unasked(word: str) -> None:
+    assert named_server("service=prod dbname=x") == ""
+    assert named_server(f"service=prod {word}={value_of(word)}") == "127.0.0.1:16001"
+
+
+@pytest.mark.parametrize("word", sorted(ALLOWED - {"service", "dbname", "user"}))
+def test_without_a_service_only_role_and_database_are_unasked(word: str) -> None:
+    assert named_server(f"user=x dbname=y {word}={value_of(word)}") != ""
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("said", ["port=16002", "sslmode=disable", "sslmode=prefer"])
+def test_what_the_service_says_stays(said: str) -> None:
+    for ask in (named_server, open_address):
+        with pytest.raises(RefusedError, match=f"says {said.partition('=')[0]} itself"):
+            ask(f"service=prod {said}")
+
+
+def test_a_false_server_gets_no_password_of_a_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[bytes] = []
+
+    def enter(client: socket.socket) -> None:
+        client.sendall(message(b"R", struct.pack("!I", 3)))
+        heard.append(client.recv(1000))
+
+    file = tmp_path / "pg_service.conf"
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    with false_server(enter) as server:
+        file.write_text("[prod]\nhost=127.0.0.1\nport=1\npassword=sesame\nsslmode=verify-full\n")
+        for said in (f"port={server.port}", f"port={server.port} sslmode=disable", "sslmode=disable"):
+            with pytest.raises(RefusedError):
+                open_address(f"service=prod {said}")
+        assert heard == []
 
 
 def test_an_address_beside_the_host_is_part_of_the_name_that_is_agreed_to() -> None:

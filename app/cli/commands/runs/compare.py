@@ -119,7 +119,7 @@ def _write_again(comparison: RunComparison, path: Path) -> None:
     check_output(path, replace=None)
     file = campaign_again(comparison)
     write_output(path, lambda stream: stream.write(file.text.encode()))
-    sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path}")
+    sentence = tr("“{name}”, {count} runs: {path}. It is started with: {command} run {path!q}")
     told = sentence.format(name=file.campaign.name, count=file.campaign.total_runs, path=path, command=CALLED)
     print_sentence(Console(), told)
 

@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import os
-import shlex
 import sys
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -30,6 +29,7 @@ from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.messages.retelling import retold
+from app.domain.quoting.shell import shell_line, shell_word
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
@@ -178,7 +178,7 @@ def _show(run: RunFile, console: Console) -> None:
     _section(console, tr("Commands"))
     for command in run.commands():
         took = number_text(command.duration_ms / 1000, "8.2f")
-        line = f"{took} s  {command.account}$ {shlex.join(command.argv)}"
+        line = f"{took} s  {shell_word(command.account)}$ {shell_line(command.argv)}"
         print_line(console, line if command.exit_code == 0 else f"{line}  -> {command.exit_code}")
     if run.events():
         _section(console, tr("Events"))

@@ -1,0 +1,1 @@
+"""Texts of others in what a person pastes: nothing in them is obeyed there."""

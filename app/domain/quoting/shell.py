@@ -1,0 +1,51 @@
+"""A text as a word of a shell, or in a comment: one line, shown as it is, in which nothing is obeyed. Pure.
+
+Sentences quote a value themselves where it stands in a command: ``tr("swapoff {area!q}")``, see
+`app.domain.number_format`. Sources: POSIX.1-2024 2.2 "Quoting"; zshexpn(1), zshoptions(1).
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from typing import Final
+
+_SAFE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+:,./-_ ")
+_OBEYED: Final = "`'\"$;&|<>()\\*?!~^{}"
+_READ_INSTEAD: Final = str.maketrans(_OBEYED, "\N{PRIME}\N{PRIME}\N{DOUBLE PRIME}S,+/[][]/x..--[]")
+"""Signs that a shell obeys. zsh on a terminal has no comments: it executes them, and ``(e:…:)`` in them."""
+
+
+def shell_word(text: str) -> str:
+    """Return a text as one word of sh, bash and zsh.
+
+    What a terminal would not show as it is stands in ``$'…'`` as bash and zsh read it; to another shell
+    that is a harmless word.
+    """
+    if not text.isprintable():
+        return f"$'{''.join(map(_escaped, text))}'"
+    if text.startswith("="):  # zsh expands "=ls" to a path
+        return f"'='{shlex.quote(text[1:])}"
+    return shlex.quote(text)
+
+
+def _escaped(sign: str) -> str:
+    if sign in _SAFE or (sign.isprintable() and not sign.isascii()):
+        return sign
+    return "".join(f"\\{byte:03o}" for byte in sign.encode("utf-8", "surrogateescape"))
+
+
+def shell_line(words: Iterable[str]) -> str:
+    """Return a command as it can be typed."""
+    return " ".join(map(shell_word, words))
+
+
+def shell_option(option: str, value: str) -> str:
+    """Return an option with its value; a value that begins with a hyphen is not taken for another option."""
+    return f"{option}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
+
+
+def comment(text: str) -> str:
+    """Return a line that is a comment, and that does nothing in a shell without comments."""
+    words = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return f"# {words.translate(_READ_INSTEAD)}"
