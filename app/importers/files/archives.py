@@ -21,7 +21,7 @@ from typing_extensions import Buffer, override
 
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
-from app.importers.files.members import EndsReader, ForeignFile
+from app.importers.files.members import EndsReader, ForeignFile, open_regular
 
 MOST_MEMBERS: Final = 20_000
 MOST_BYTES: Final = 512 * 1024**3
@@ -51,6 +51,7 @@ _HEADERS: Final = frozenset(
     }
 )
 _LONGEST_HEADER: Final = 64 * 1024
+_MOST_HEADERS: Final = 16
 
 
 def is_packed(head: bytes) -> bool:
@@ -108,14 +109,14 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except EOFError as error:
         raise ForeignDataError(tr("{path} is cut off.").format(path=path)) from error
-    except (tarfile.TarError, zlib.error, OSError, ValueError) as error:
+    except (tarfile.TarError, zlib.error, OSError, ValueError, RecursionError) as error:
         message = tr("{path} is damaged: {reason}.")
         raise ForeignDataError(message.format(path=path, reason=error)) from error
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[_Limited]:
-    with path.open("rb") as file:
+def _unpacked(path: Path, identity: tuple[int, int] | None) -> Iterator[_Limited]:
+    with open_regular(path, identity) as file:
         head = file.read(4)
         file.seek(0)
         stored = _Counted(file)
@@ -160,7 +161,7 @@ class MemberStream:
             return self._file.read(size)
 
 
-def read_members(path: Path) -> Iterator[tuple[str, MemberStream]]:
+def read_members(path: Path, identity: tuple[int, int] | None = None) -> Iterator[tuple[str, MemberStream]]:
     """Yield (path inside, stream) of each regular member, in the order of the archive.
 
     A stream is readable until the next member is asked for. A packed single file is one member without a
@@ -169,7 +170,7 @@ def read_members(path: Path) -> Iterator[tuple[str, MemberStream]]:
     Raises:
         ForeignDataError: damaged, cut off, or not to be trusted; names the archive and the member.
     """
-    with _told(path), _unpacked(path) as limited:
+    with _told(path), _unpacked(path, identity) as limited:
         begin = b""
         while len(begin) < tarfile.BLOCKSIZE and (piece := limited.read(tarfile.BLOCKSIZE - len(begin))):
             begin += piece
@@ -183,12 +184,17 @@ def read_members(path: Path) -> Iterator[tuple[str, MemberStream]]:
 
 
 class _Checked(tarfile.TarInfo):
-    """A member whose extended header, which tarfile keeps in memory, is of sane size."""
+    """A member with few and small extended headers: tarfile keeps them in memory, one inside another."""
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _HEADERS and self.size > _LONGEST_HEADER:
             raise tarfile.ReadError(tr("a header of {size} bytes").format(size=self.size))
+        depth = getattr(archive, "depth_of_headers", 0)
+        if depth > _MOST_HEADERS:
+            raise tarfile.ReadError(tr("more than {count} headers of one member").format(count=_MOST_HEADERS))
+        archive.depth_of_headers = depth + 1  # type: ignore[attr-defined]  # its own headers nest, it does not
         made: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]  # the module's own hook
+        archive.depth_of_headers = depth  # type: ignore[attr-defined]
         return made
 
 
@@ -222,16 +228,20 @@ def _refusal(info: tarfile.TarInfo) -> str:
     return ""
 
 
-def list_members(path: Path) -> tuple[ForeignFile, ...]:
+def list_members(path: Path, identity: tuple[int, int] | None = None) -> tuple[ForeignFile, ...]:
     """Return all members with their ends, having read every byte once.
+
+    Args:
+        path: of the archive.
+        identity: (st_dev, st_ino) that it must have; None for any.
 
     Raises:
         ForeignDataError: damaged, cut off, or not to be trusted.
     """
     found = []
-    for inner, stream in read_members(path):
+    for inner, stream in read_members(path, identity):
         ends = EndsReader()
         while chunk := stream.read(READ_BYTES):
             ends.feed(chunk)
-        found.append(ends.member(path, inner))
+        found.append(ends.member(path, inner, identity))
     return tuple(found)

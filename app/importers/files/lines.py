@@ -72,11 +72,20 @@ def read_text(stream: Readable, told: str) -> str:
     parts, size = [], 0
     while chunk := stream.read(CHUNK_BYTES):
         size += len(chunk)
-        if size > MOST_TEXT_BYTES:
-            message = tr("{file} is larger than {size} MiB; nothing that pgbench prints is.")
-            raise ForeignDataError(message.format(file=told, size=MOST_TEXT_BYTES // 1024**2))
+        check_text_size(size, told)
         parts.append(chunk)
     return _unix(b"".join(parts)).decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def check_text_size(size: int, told: str) -> None:
+    """Check that a text that is to be read as a whole is of moderate size.
+
+    Raises:
+        ForeignDataError: larger than 64 MiB.
+    """
+    if size > MOST_TEXT_BYTES:
+        message = tr("{file} is larger than {size} MiB: too large for such a text.")
+        raise ForeignDataError(message.format(file=told, size=MOST_TEXT_BYTES // 1024**2))
 
 
 def _unix(text: bytes) -> bytes:

@@ -8,8 +8,8 @@ from pathlib import Path
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
 from app.importers.files.archives import is_packed, read_members
-from app.importers.files.lines import Readable, read_text
-from app.importers.files.members import ForeignFile
+from app.importers.files.lines import Readable, check_text_size, read_text
+from app.importers.files.members import ForeignFile, open_regular
 
 
 def opened(members: Iterable[ForeignFile]) -> Iterator[tuple[ForeignFile, Readable]]:
@@ -24,13 +24,14 @@ def opened(members: Iterable[ForeignFile]) -> Iterator[tuple[ForeignFile, Readab
             by_archive.setdefault(member.disk, {})[member.inner] = member
             continue
         try:
-            with member.disk.open("rb") as file:
+            with open_regular(member.disk, member.identity) as file:
                 yield member, file
         except OSError as error:
             message = tr("{path} cannot be read: {reason}.")
             raise ForeignDataError(message.format(path=member.told, reason=error.strerror)) from error
     for archive, wanted in by_archive.items():
-        for inner, stream in read_members(archive):
+        identity = next(iter(wanted.values())).identity
+        for inner, stream in read_members(archive, identity):
             if inner in wanted:
                 yield wanted[inner], stream
 
@@ -39,7 +40,7 @@ def _is_packed_file(member: ForeignFile) -> bool:
     """Return whether a member is what a packed single file holds: its head is already unpacked."""
     if member.disk.suffix not in {".gz", ".bz2"}:
         return False
-    with member.disk.open("rb") as file:
+    with open_regular(member.disk, member.identity) as file:
         return is_packed(file.read(512)) and not is_packed(member.head)
 
 
@@ -49,6 +50,7 @@ def text_of(member: ForeignFile) -> str:
     Raises:
         ForeignDataError: it cannot be read, or is too large.
     """
+    check_text_size(member.size, member.told)
     try:
         return "".join(read_text(stream, each.told) for each, stream in opened([member]))
     except OSError as error:

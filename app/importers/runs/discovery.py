@@ -16,6 +16,8 @@ from app.importers.files.members import ForeignFile, file_member
 from app.importers.formats.file_types import FileType, kind_of
 
 MOST_FILES: Final = 200_000
+DEEPEST: Final = 100
+"""Folders below a path: each level of the walk holds a descriptor and a frame."""
 RUN_KINDS: Final = frozenset(
     {FileType.TRANSACTIONS, FileType.AGGREGATES, FileType.OUTPUT, FileType.STATISTICS, FileType.TIME_TABLE}
 )
@@ -93,44 +95,49 @@ def look_at(path: Path, progress: Callable[[str], None]) -> ScanResult:
         raise UsageError(tr("There is no {path}.").format(path=path))
     is_folder = os.path.isdir(absolute)  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
     tree = ScanResult(absolute if is_folder else absolute.parent)
-    for number, file in enumerate(_files(absolute, tree.left, is_folder=is_folder)):
+    for number, (file, folder) in enumerate(_files(absolute, tree.left, is_folder=is_folder)):
         if number >= MOST_FILES:
             message = tr("Below {path} are more than {count} files: name the folders of the runs.")
             raise UsageError(message.format(path=path, count=MOST_FILES))
         progress(str(file))
-        _add(tree, file)
+        _add(tree, file, folder)
     return tree
 
 
-def _files(path: Path, left: list[SkippedFile], *, is_folder: bool) -> Iterator[Path]:
+def _files(path: Path, left: list[SkippedFile], *, is_folder: bool) -> Iterator[tuple[Path, int | None]]:
+    """Yield each file with the descriptor of its folder: that cannot be swapped for a link meanwhile."""
     if not is_folder:
-        yield path
+        yield path, None
         threads = (each for each in path.parent.glob(f"{_escaped(path.name)}.*") if each.suffix[1:].isdigit())
-        yield from sorted(threads)
+        yield from ((each, None) for each in sorted(threads))
         return
 
     def unreadable(error: OSError) -> None:
         reason = tr("cannot be read: {reason}").format(reason=error.strerror)
         left.append(SkippedFile(str(error.filename), reason, is_problem=True))
 
-    for folder, folders, names in os.walk(path, onerror=unreadable):
+    for folder, folders, names, descriptor in os.fwalk(path, onerror=unreadable):
         folders.sort()
+        if folders and len(Path(folder).parts) - len(path.parts) >= DEEPEST:
+            reason = tr("more than {count} folders deep: import it by itself").format(count=DEEPEST)
+            left.append(SkippedFile(folder, reason, is_problem=True))
+            folders.clear()
         for name in sorted(names):
-            yield Path(folder) / name
+            yield Path(folder) / name, descriptor
 
 
 def _escaped(name: str) -> str:
     return "".join(f"[{char}]" if char in "*?[" else char for char in name)
 
 
-def _add(tree: ScanResult, file: Path) -> None:
+def _add(tree: ScanResult, file: Path, folder: int | None) -> None:
     try:
-        mode = file.lstat().st_mode
+        mode = os.stat(file if folder is None else file.name, dir_fd=folder, follow_symlinks=False).st_mode
         if not stat.S_ISREG(mode):
             reason = tr("a link") if stat.S_ISLNK(mode) else tr("no regular file")
             tree.left.append(SkippedFile(str(file), reason))
             return
-        member = file_member(file)
+        member = file_member(file, folder)
     except OSError as error:
         tree.left.append(
             SkippedFile(
@@ -142,14 +149,15 @@ def _add(tree: ScanResult, file: Path) -> None:
     if kind not in _LOG_KINDS:
         member = member.trimmed()
     if kind is FileType.ARCHIVE:
-        _add_archive(tree, file)
+        _add_archive(tree, file, member)
     else:
         tree.folders.setdefault(file.parent, []).append(FoundFile(member, kind))
 
 
-def _add_archive(tree: ScanResult, file: Path) -> None:
+def _add_archive(tree: ScanResult, file: Path, looked_at: ForeignFile) -> None:
     try:
-        found = [FoundFile(member, kind_of(member)) for member in list_members(file)]
+        members = list_members(file, looked_at.identity)
+        found = [FoundFile(member, kind_of(member)) for member in members]
     except ForeignDataError as error:
         tree.left.append(SkippedFile(str(file), f"{error.message} {error.hint}".strip(), is_problem=True))
         return
