@@ -32,6 +32,7 @@ from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise
 from app.runfile.writer import SUFFIX, Json, LatencySecond, Phase, RunFileWriter, RunState, compact
 
+_SAMPLES_AT_ONCE: Final = 65_536
 _JOURNALS: Final = ("", "-wal", "-shm", "-journal")
 
 
@@ -101,11 +102,17 @@ def _fill(path: Path, run: ForeignRun) -> None:
 
 
 def _write_series(writer: RunFileWriter, series: ForeignSeries) -> None:
+    pieces = range(0, len(series.t_s), _SAMPLES_AT_ONCE)
     writer.add_samples(
         series.metric,
         (
             (round(1000 * t_s), compact(value))
-            for t_s, value in zip(series.t_s.tolist(), series.values.tolist(), strict=True)
+            for begin in pieces
+            for t_s, value in zip(
+                series.t_s[begin : begin + _SAMPLES_AT_ONCE].tolist(),
+                series.values[begin : begin + _SAMPLES_AT_ONCE].tolist(),
+                strict=True,
+            )
             if math.isfinite(value)
         ),
         source=series.source,

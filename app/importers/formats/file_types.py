@@ -87,6 +87,8 @@ def kind_of(member: ForeignFile) -> FileType:
 def _kind_of_text(member: ForeignFile) -> FileType:
     head = member.head.replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf")
     kind = next((kind for kind, test in _TESTS if test(head)), FileType.OTHER)
+    if kind is FileType.OTHER and is_output(member.tail):
+        return FileType.OUTPUT
     if kind is FileType.OTHER and b"\0" in head:
         return FileType.BINARY
     if kind is FileType.OTHER and member.name.lower().startswith("readme"):

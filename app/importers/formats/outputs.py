@@ -1,23 +1,35 @@
-"""What pgbench printed, as people keep it: stdout, stderr or both, of one run or of several in one file."""
+"""What pgbench printed, as people keep it: stdout, stderr or both, of one run or of several in one file.
+
+Read line by line. Of its reports the figures are kept, of everything else the first and the last lines: a
+script that raises a notice fills gigabytes.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
+from array import array
+from collections import deque
 from dataclasses import dataclass, field, fields
 from typing import Final
 
 from app.domain.errors import ForeignDataError, PgbenchError
 from app.domain.text import tr
+from app.importers.files.lines import Readable, read_lines
 from app.importers.files.parse_errors import BadLines
+from app.importers.formats.line_prefixes import LinePrefixes, find_prefixes, without_colours
 from app.postgres.pgbench.progress import ProgressLine, parse_progress
-from app.postgres.pgbench.summary import PgbenchSummary, error_messages, parse_summary
+from app.postgres.pgbench.summary import PgbenchSummary, error_messages, is_aborted, parse_summary
+from app.recording.pgbench_streams import progress_samples
 
 _SIGNS: Final = re.compile(
-    rb"^(?:progress: \d|tps = \d|transaction type: |pgbench \(\d|pgbench: \w+: |Run was aborted)",
+    r"^(?:progress: \d|tps = \d|transaction type: |pgbench \(\d|pgbench: \w+: |Run was aborted)",
     re.MULTILINE,
 )
-_ERRORS: Final = re.compile(r"pgbench:|progress: |Run was aborted|starting vacuum|vacuuming|end\.$")
+_ERRORS: Final = re.compile(
+    r"pgbench:|progress: |Run was aborted|[Cc]lient \d+ |starting vacuum|vacuuming|end\.$"
+)
 _BEGIN: Final = re.compile(
     r"progress: |pgbench \(\d|transaction type: |starting vacuum|pgbench: setting random"
 )
@@ -27,12 +39,94 @@ MOST_S: Final = 4.2e9
 """The year 2103."""
 MOST_RUNS: Final = 1000
 """In one file."""
+MOST_REPORTS: Final = 31 * 86_400
+"""In one file: a month by the second."""
+_HEAD_LETTERS: Final = 32 * 1024
+_KEPT_LETTERS: Final = 128 * 1024
+"""Of the begin of what was printed, and as much of its end."""
 _SUMMARY: Final = re.compile(r"transaction type: |number of transactions actually processed: ", re.MULTILINE)
 
 
-def is_output(head: bytes) -> bool:
-    """Return whether a file that begins so holds what pgbench prints."""
-    return _SIGNS.search(head.replace(b"\r\n", b"\n")) is not None
+def _prefixes(head: str) -> LinePrefixes | None:
+    """Return what stands before the lines of pgbench; None where there is none of them."""
+    return LinePrefixes() if _SIGNS.search(without_colours(head)) else find_prefixes(head)
+
+
+def is_output(text: bytes) -> bool:
+    """Return whether a piece of a file holds what pgbench prints."""
+    return _prefixes(text.decode("utf-8", "replace").replace("\r\n", "\n")) is not None
+
+
+class ReportColumns:
+    """The reports of one run, by column.
+
+    Attributes:
+        times_s: end of each, seconds since the start or since the epoch.
+        series: by metric (times, values) of the reports that have a value of it.
+        is_epoch: times count from the epoch.
+        has_lag: there was a rate.
+    """
+
+    def __init__(self) -> None:
+        self.times_s = array("d")
+        self.series: dict[str, tuple[array[float], array[float]]] = {}
+        self.is_epoch = False
+        self.has_lag = False
+
+    def __len__(self) -> int:
+        return len(self.times_s)
+
+    def add(self, line: ProgressLine) -> None:
+        """Take the next report."""
+        self.times_s.append(line.time_s)
+        self.is_epoch = line.is_epoch
+        self.has_lag = self.has_lag or line.lag_ms is not None
+        for sample in progress_samples(line):
+            times, values = self.series.setdefault(sample.metric, (array("d"), array("d")))
+            times.append(line.time_s)
+            values.append(sample.value)
+
+
+class _KeptLines:
+    """The first and the last lines of a text."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._last: deque[str] = deque()
+        self._letters = 0
+        self._last_letters = 0
+        self._left_out = 0
+        self._left_hash = hashlib.sha256()
+
+    def add(self, line: str) -> None:
+        """Take the next line."""
+        if self._letters < _KEPT_LETTERS:
+            self._letters += len(line) + 1
+            self._first.append(line)
+            return
+        self._last.append(line)
+        self._last_letters += len(line) + 1
+        while self._last_letters > _KEPT_LETTERS:
+            self.leave_out(left := self._last.popleft())
+            self._last_letters -= len(left) + 1
+            self._left_out += 1
+
+    def leave_out(self, line: str) -> None:
+        """Note a line that is not kept."""
+        self._left_hash.update(line.encode())
+
+    def text(self) -> str:
+        """Return all lines, and how many are left out between them."""
+        gap = [tr("[{count} lines left out]").format(count=self._left_out)] if self._left_out else []
+        return "\n".join((*self._first, *gap, *self._last, ""))
+
+    def left_out_digest(self) -> str:
+        """Return what is the same for the same lines that were left out; empty for none."""
+        found = self._left_hash.hexdigest()
+        return "" if found == hashlib.sha256().hexdigest() else found
+
+    def __bool__(self) -> bool:
+        return bool(self._first)
 
 
 @dataclass(slots=True)
@@ -42,24 +136,26 @@ class PgbenchOutput:
     Attributes:
         file: where it stands.
         stdout: the summary; empty where only progress was kept.
-        stderr: everything else.
+        stderr: everything else but the reports.
         progress: its reports.
         summary: None where there is none that can be read.
         problem: why, where something like a summary is there.
+        left_out: a digest of the lines that are in none of these texts, reports among them.
     """
 
     file: str
     stdout: str = ""
     stderr: str = ""
-    progress: list[ProgressLine] = field(default_factory=list)
+    progress: ReportColumns = field(default_factory=ReportColumns)
     summary: PgbenchSummary | None = None
     problem: str = ""
+    left_out: str = ""
 
     def complete(self) -> PgbenchOutput:
         """Read the summary, once all lines are there; return itself."""
         if _SUMMARY.search(self.stdout):
             try:
-                self.summary = _sane(parse_summary(self.stdout, self.stderr))
+                self.summary = _sane(parse_summary(self.stdout, self.stderr, allow_remarks=True))
                 self.problem = ""
             except PgbenchError as error:
                 self.problem = error.message
@@ -70,6 +166,16 @@ class PgbenchOutput:
         """What pgbench complained of."""
         return error_messages(self.stderr) if "pgbench:" in self.stderr else ()
 
+    @property
+    def why_incomplete(self) -> str:
+        """Why its figures are not those of the run that was asked for; empty where they are."""
+        if is_aborted(self.stderr):
+            return tr("pgbench says that a client or the run was aborted: its figures are incomplete")
+        if self.summary is not None and self.summary.not_done:
+            message = tr("{count} of {planned} transactions that were asked for were not done")
+            return message.format(count=self.summary.not_done, planned=self.summary.transactions_planned)
+        return ""
+
     def joined(self, other: PgbenchOutput) -> PgbenchOutput:
         """Return stdout of one file and stderr of another as of one run."""
         return PgbenchOutput(
@@ -77,6 +183,7 @@ class PgbenchOutput:
             stdout=self.stdout + other.stdout,
             stderr=self.stderr + other.stderr,
             progress=self.progress or other.progress,
+            left_out=self.left_out + other.left_out,
         ).complete()
 
 
@@ -98,21 +205,35 @@ def _is_sane(line: ProgressLine) -> bool:
     return line.time_s <= MOST_S and all(not math.isfinite(each) or abs(each) <= MOST for each in numbers)
 
 
-def split_output(text: str, file: str, bad: BadLines) -> tuple[PgbenchOutput, ...]:
-    """Return what each run in a text printed, in order.
+def split_output(stream: Readable, file: str, bad: BadLines) -> tuple[PgbenchOutput, ...]:
+    """Return what each run in a file printed, in order.
 
-    A run ends with its TPS; the next begins with whatever pgbench prints first.
+    A run ends with its TPS; the next begins with whatever pgbench prints first. Lines of several sources,
+    which differ in what stands before them, are of several runs.
 
     Raises:
-        ForeignDataError: too many runs, or too many progress lines that are none.
+        ForeignDataError: too many runs or reports, or too many progress lines that are none.
     """
-    splitter = _Splitter(file, bad)
-    for number, line in enumerate(text.split("\n"), 1):
-        splitter.feed(number, line)
-    splitter.finish()
-    return tuple(
-        each for each in splitter.found if each.summary or each.progress or each.problem or each.messages
-    )
+    splitters: dict[str, _Splitter] = {}
+    prefixes: LinePrefixes | None = None
+    reports = 0
+    for lines in read_lines(stream, file):
+        text = lines.text.decode("utf-8", "replace").removeprefix("\ufeff").removesuffix("\n")
+        if prefixes is None:
+            prefixes = _prefixes(text[:_HEAD_LETTERS]) or LinePrefixes()
+        for number, line in enumerate(text.split("\n"), lines.first):
+            if (parted := prefixes.split(line)) is not None:
+                source, printed = parted
+                if source not in splitters:
+                    splitters[source] = _Splitter(file, bad)
+                reports += splitters[source].feed(number, printed.rstrip())
+        if reports > MOST_REPORTS:
+            message = tr("{file} holds more than {count} reports: more than a month has seconds.")
+            raise ForeignDataError(message.format(file=file, count=MOST_REPORTS))
+    for splitter in splitters.values():
+        splitter.finish()
+    found = [each for splitter in splitters.values() for each in splitter.found]
+    return tuple(each for each in found if each.summary or each.progress or each.problem or each.messages)
 
 
 class _Splitter:
@@ -130,37 +251,42 @@ class _Splitter:
 
     def _begin(self) -> None:
         self._current = PgbenchOutput(self._file)
-        self._out: list[str] = []
-        self._errors: list[str] = []
+        self._out = _KeptLines()
+        self._errors = _KeptLines()
         self._has_ended = False
         self._last_s = -1.0
 
-    def feed(self, number: int, line: str) -> None:
-        """Take a line."""
-        parsed = parse_progress(line)
+    def feed(self, number: int, line: str) -> bool:
+        """Take a line; return whether it is a report."""
+        is_like_report = line.startswith("progress: ")
+        parsed = parse_progress(line, allow_remarks=True) if is_like_report else None
         if parsed is not None and not _is_sane(parsed):
             parsed = None
         runs_back = parsed is not None and parsed.time_s < self._last_s
         if runs_back or (self._has_ended and _BEGIN.match(line)):
             self.finish()
         if parsed is not None:
-            self._current.progress.append(parsed)
+            self._current.progress.add(parsed)
             self._last_s = parsed.time_s
-        elif line.startswith("progress: "):
+            self._errors.leave_out(line)
+            return True
+        if is_like_report:
             self._bad.add(self._file, number, line)
         if _ERRORS.match(line):
-            self._errors.append(line)
+            self._errors.add(line)
         elif line.strip():
-            self._out.append(line)
+            self._out.add(line)
         self._has_ended = self._has_ended or _END.match(line) is not None
+        return False
 
     def finish(self) -> None:
         """End the run."""
         if len(self.found) >= MOST_RUNS:
             message = tr("{file} holds the output of more than {count} runs.")
             raise ForeignDataError(message.format(file=self._file, count=MOST_RUNS))
-        self._current.stdout = "\n".join((*self._out, ""))
-        self._current.stderr = "\n".join((*self._errors, ""))
-        if self._out or self._errors:
+        self._current.stdout = self._out.text()
+        self._current.stderr = self._errors.text()
+        self._current.left_out = self._out.left_out_digest() + self._errors.left_out_digest()
+        if self._out or self._errors or self._current.progress:
             self.found.append(self._current.complete())
         self._begin()

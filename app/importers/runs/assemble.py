@@ -18,7 +18,7 @@ from app.importers.files.open_members import opened
 from app.importers.files.parse_errors import BadLines
 from app.importers.formats.file_types import FileType
 from app.importers.formats.folder_names import FolderNameFacts
-from app.importers.formats.outputs import PgbenchOutput
+from app.importers.formats.outputs import PgbenchOutput, ReportColumns
 from app.importers.formats.results_tables import ResultRow
 from app.importers.formats.server_log_times import server_events, zone_of
 from app.importers.runs.discovery import ScanResult
@@ -90,6 +90,7 @@ class RunFiles:
         if self.output is not None:
             found.update(self.output.stdout.encode())
             found.update(self.output.stderr.encode())
+            found.update(self.output.left_out.encode())
         for member in (*(self.log.members if self.log else ()), *self.statistics):
             found.update(f"{member.size}\n".encode() + member.head[:1024] + member.tail[-1024:])
         if self.row is not None:
@@ -144,7 +145,7 @@ def _sources(candidate: RunFiles) -> TimelineInputs:
     row = candidate.row
     return TimelineInputs(
         summary=candidate.summary,
-        progress=candidate.output.progress if candidate.output else (),
+        progress=candidate.output.progress if candidate.output else ReportColumns(),
         log=candidate.log,
         statistics=candidate.statistics,
         begin_s=None if row is None else float(row.begin_s),
@@ -272,8 +273,8 @@ def _marks(
             for name, value, why in unsafe_settings(environment.settings.chosen)
         ]
     marks = list(judged_marks(marks, metadata, read_environment_facts(environment.facts())))
-    if candidate.summary is not None and candidate.summary.aborted:
-        marks.append(("aborted", tr("pgbench says that the run was aborted: its figures are incomplete")))
+    if candidate.output is not None and (reason := candidate.output.why_incomplete):
+        marks.append(("aborted", reason))
     return marks
 
 

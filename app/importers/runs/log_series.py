@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,12 +15,11 @@ from app.importers.files.lines import Readable, read_lines
 from app.importers.files.members import ForeignFile
 from app.importers.files.open_members import opened
 from app.importers.files.parse_errors import BadLines
+from app.importers.formats.outputs import ReportColumns
 from app.importers.formats.transaction_logs import FIRST_US, LAST_US
 from app.importers.runs.foreign_run import Array, ForeignSeries
 from app.importers.runs.per_second_store import SecondStore
 from app.postgres.pgbench.aggregate_log import AggregateInterval, parse_aggregate_line
-from app.postgres.pgbench.progress import ProgressLine
-from app.recording.pgbench_streams import progress_samples
 
 TPS: Final = "pgbench.tps"
 _MEAN: Final = "pgbench.latency_mean"
@@ -71,32 +69,26 @@ def transaction_series(store: SecondStore, end_s: float, one_in: float) -> list[
     return found
 
 
-def progress_series(lines: Sequence[ProgressLine], origin_s: float) -> list[ForeignSeries]:
-    """Return the series of progress lines.
+def progress_series(reports: ReportColumns, origin_s: float) -> list[ForeignSeries]:
+    """Return the series of pgbench's reports.
 
     Args:
-        lines: of one run.
-        origin_s: its start, since the epoch where the lines count from there, else 0.
+        reports: of one run.
+        origin_s: its start, since the epoch where their times count from there, else 0.
     """
-    columns: dict[str, tuple[list[float], list[float]]] = {}
-    for line in lines:
-        for sample in progress_samples(line):
-            times, values = columns.setdefault(sample.metric, ([], []))
-            times.append(line.time_s - origin_s)
-            values.append(sample.value)
     source = tr("pgbench --progress")
     return [
-        ForeignSeries(metric, np.array(times), np.array(values), source)
-        for metric, (times, values) in columns.items()
+        ForeignSeries(metric, np.array(times) - origin_s, np.array(values), source)
+        for metric, (times, values) in reports.series.items()
     ]
 
 
-def progress_origin_s(lines: Sequence[ProgressLine]) -> float:
-    """Return the start of a run whose lines count from the epoch: one interval before the first line."""
-    if not lines[0].is_epoch:
+def progress_origin_s(reports: ReportColumns) -> float:
+    """Return the start of a run whose reports count from the epoch: one interval before the first."""
+    if not reports.is_epoch:
         return 0.0
-    steps = [after.time_s - before.time_s for before, after in itertools.pairwise(lines)]
-    return lines[0].time_s - (float(np.median(steps)) if steps else 1.0)
+    steps = np.diff(np.array(reports.times_s))
+    return reports.times_s[0] - (float(np.median(steps)) if len(steps) else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

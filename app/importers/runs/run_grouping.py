@@ -10,7 +10,7 @@ from typing import Final
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
 from app.importers.files.members import ForeignFile
-from app.importers.files.open_members import text_of
+from app.importers.files.open_members import opened, text_of
 from app.importers.files.parse_errors import BadLines
 from app.importers.formats.file_types import FileType
 from app.importers.formats.folder_names import read_place
@@ -91,9 +91,14 @@ class CandidateFinder:
         for member in members_of(files, FileType.OUTPUT):
             bad = BadLines()
             try:
-                outputs = split_output(text_of(member), member.told, bad)
+                streams = opened([member])
+                outputs = [each for _, stream in streams for each in split_output(stream, member.told, bad)]
             except ForeignDataError as error:
                 self._left.append(SkippedFile(member.told, error.message, is_problem=True))
+                continue
+            except OSError as error:
+                reason = tr("cannot be read: {reason}").format(reason=error.strerror)
+                self._left.append(SkippedFile(member.told, reason, is_problem=True))
                 continue
             self._left += [SkippedFile(member.told, text, is_problem=True) for text in bad.told]
             for each in outputs:

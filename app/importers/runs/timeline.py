@@ -16,6 +16,7 @@ from app.domain.text import tr
 from app.importers.files.members import ForeignFile
 from app.importers.files.open_members import opened
 from app.importers.files.parse_errors import BadLines
+from app.importers.formats.outputs import ReportColumns
 from app.importers.formats.sampling_rates import LogSampling, find_sampling
 from app.importers.formats.server_statistics import COMMITS, ServerStatistics, read_statistics
 from app.importers.formats.transaction_logs import LogSurvey, log_format, read_transactions, survey_log
@@ -30,7 +31,6 @@ from app.importers.runs.log_series import (
 )
 from app.importers.runs.outputs_and_logs import ThreadLogs
 from app.importers.runs.per_second_store import LONGEST_S, SecondStore, StoredSecond
-from app.postgres.pgbench.progress import ProgressLine
 from app.postgres.pgbench.summary import PgbenchSummary
 
 _WHOLE: Final = 0.98
@@ -56,7 +56,7 @@ class TimelineInputs:
     """
 
     summary: PgbenchSummary | None
-    progress: Sequence[ProgressLine]
+    progress: ReportColumns
     log: ThreadLogs | None
     statistics: Sequence[ForeignFile]
     begin_s: float | None = None
@@ -151,13 +151,13 @@ def _end_s(summary: PgbenchSummary | None, last_s: float) -> float:
 def _take_progress(timeline: Timeline, sources: TimelineInputs) -> None:
     if not sources.progress:
         return
-    lines = sources.progress
-    origin_s = progress_origin_s(lines)
-    if lines[0].is_epoch:
+    reports = sources.progress
+    origin_s = progress_origin_s(reports)
+    if reports.is_epoch:
         # With a log its first transaction tells the start exactly.
         origin_s = timeline.origin_s = origin_s if timeline.origin_s is None else timeline.origin_s
-    timeline.series += progress_series(lines, origin_s)
-    timeline.duration_s = max(timeline.duration_s, _end_s(sources.summary, lines[-1].time_s - origin_s))
+    timeline.series += progress_series(reports, origin_s)
+    timeline.duration_s = max(timeline.duration_s, _end_s(sources.summary, reports.times_s[-1] - origin_s))
 
 
 def _take_aggregates(timeline: Timeline, sources: TimelineInputs, log: ThreadLogs, bad: BadLines) -> None:
@@ -214,7 +214,7 @@ def _has_lag(sources: TimelineInputs) -> bool | None:
     """Return whether the one optional field of a log is a lag, or else retries; None where nothing tells."""
     if sources.summary is not None:
         return sources.summary.lag_ms is not None
-    return True if any(line.lag_ms is not None for line in sources.progress[:1]) else None
+    return True if sources.progress.has_lag else None
 
 
 def _sampling(

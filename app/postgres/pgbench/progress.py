@@ -1,6 +1,6 @@
 """What pgbench prints to stderr while it works: one line per second, one per loaded block of rows.
 
-Formats of 13 to 19rc1 (printProgressReport() and initGenerateData() of pgbench.c; recorded in
+Formats of 9.4 to 19rc1 (printProgressReport() and initGenerateData() of pgbench.c; recorded in
 tests/data/pgbench).
 """
 
@@ -52,10 +52,16 @@ class ProgressLine:
     retries: int | None = None
 
 
-def parse_progress(line: str) -> ProgressLine | None:
-    """Return the report that `line` is, or None where it is another line."""
-    match = _PROGRESS.fullmatch(line.rstrip("\r\n"))
-    if match is None:
+def parse_progress(line: str, *, allow_remarks: bool = False) -> ProgressLine | None:
+    """Return the report that `line` is, or None where it is another line.
+
+    Args:
+        line: with or without its line end.
+        allow_remarks: a person may have written something behind it, separated by a blank.
+    """
+    line = line.rstrip("\r\n")
+    match = _PROGRESS.match(line)
+    if match is None or not ((rest := line[match.end() :]) == "" or (allow_remarks and rest[0].isspace())):
         return None
     time = match["time"]
     return ProgressLine(

@@ -1,6 +1,6 @@
 """What pgbench prints at its end: the summary on stdout, and on stderr why a run was aborted.
 
-Formats of 13 to 19rc1 (printResults() of pgbench.c; recorded in tests/data/pgbench).
+Formats of 9.4 to 19rc1 (printResults() of pgbench.c; those from 13 on recorded in tests/data/pgbench).
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from app.domain.errors import PgbenchError
 from app.domain.text import tr
 
 _MS: Final = r"-?(?:\d+\.\d+|nan)"
+_VERSION: Final = r"[^(),]+(?:\([^()]*\))?"
 _SHARE: Final = r"\((?:-?\d+\.\d+|-?nan|-?NaN) ?%\)"
 
 # Groups are named as the attributes that they fill.
 _RUN_LINES: Final = (
-    r"pgbench \((?P<version>.+)\)",
+    # printVersion() names the server only if its number is another one.
+    rf"pgbench \((?P<version>{_VERSION})(?:, server (?P<server_version>{_VERSION}))?\)",
     r"transaction type: (?P<transaction_type>.+)",
     r"scaling factor: (?P<scale>\d+)",
     r"partition method: (?P<partition_method>.+)",
@@ -53,14 +55,14 @@ _COMMON_LINES: Final = (
     rf"number of transactions skipped: (?P<skipped>\d+) {_SHARE}",
     (
         r"number of transactions above the (?P<latency_limit_ms>\d+\.\d+) ms latency limit: "
-        rf"(?P<above_latency_limit>\d+)/\d+ {_SHARE}"
+        rf"(?P<above_latency_limit>\d+)(?:/\d+)? {_SHARE}"  # the second number since 11
     ),
-    rf"latency average = (?P<latency_ms>{_MS}) ms(?: \(including failures\))?",
-    rf"latency stddev = (?P<latency_stddev_ms>{_MS}) ms",
+    rf"latency average(?: =|:) (?P<latency_ms>{_MS}) ms(?: \(including failures\))?",  # a colon until 9.6
+    rf"latency stddev(?: =|:) (?P<latency_stddev_ms>{_MS}) ms",
 )
 _RUN_PATTERNS: Final = tuple(re.compile(line, re.ASCII) for line in (*_RUN_LINES, *_COMMON_LINES))
 _SCRIPT_PATTERNS: Final = tuple(re.compile(line, re.ASCII) for line in (*_SCRIPT_LINES, *_COMMON_LINES))
-_TEXTS: Final = frozenset({"version", "transaction_type", "partition_method", "protocol"})
+_TEXTS: Final = frozenset({"version", "server_version", "transaction_type", "partition_method", "protocol"})
 _FLOATS: Final = re.compile(r"tps|.*_ms|tps_.*")
 _SCRIPT_TITLE: Final = re.compile(r"SQL script (\d+): (.+)")
 _STATEMENTS_TITLE: Final = re.compile(
@@ -69,7 +71,7 @@ _STATEMENTS_TITLE: Final = re.compile(
 _STATEMENT: Final = re.compile(
     r"\s+(?P<latency>-?(?:\d+\.\d+|nan))(?P<counts>(?:\s+\d+){0,2})\s{1,2}(?P<text>\S.*)"
 )
-_ABORTED: Final = "Run was aborted"
+_ABORTED: Final = re.compile(r"Run was aborted|\b[Cc]lient \d+ (?:script \d+ )?aborted\b")
 _ERROR: Final = re.compile(r"\b(?:error|fatal): (.+)")
 _CHATTER: Final = re.compile(r"progress: |pgbench: setting random seed|(?:pgbench: hint: )?Try ")
 
@@ -144,6 +146,7 @@ class PgbenchSummary(_Outcome):
         tps: without the time for connecting where pgbench tells it; 0 where no transaction was processed.
         tps_with_connecting: 13, and ``--connect``.
         transactions_planned: clients times transactions; None for a run of a given duration.
+        server_version: of the server, where it is not that of pgbench.
         aborted: a client or a thread failed: the figures are of what was left.
         messages: errors of pgbench, in order.
         other_lines: lines that this parser does not know, kept as they are.
@@ -152,6 +155,7 @@ class PgbenchSummary(_Outcome):
     tps: float
     tps_with_connecting: float | None = None
     version: str = ""
+    server_version: str = ""
     transaction_type: str = ""
     partition_method: str | None = None
     partitions: int | None = None
@@ -172,18 +176,27 @@ class PgbenchSummary(_Outcome):
     messages: tuple[str, ...] = ()
     other_lines: tuple[str, ...] = ()
 
+    @property
+    def not_done(self) -> int:
+        """Planned transactions that were neither done nor counted as failed or skipped."""
+        if self.transactions_planned is None:
+            return 0
+        ended = self.transactions + (self.failed or 0) + (self.skipped or 0)
+        return max(0, self.transactions_planned - ended)
 
-def parse_summary(output: str, errors: str = "") -> PgbenchSummary:
+
+def parse_summary(output: str, errors: str = "", *, allow_remarks: bool = False) -> PgbenchSummary:
     """Return what pgbench printed at its end.
 
     Args:
         output: all of its stdout.
         errors: all of its stderr; tells whether the run was aborted.
+        allow_remarks: a person may have written something behind a line, separated by a blank.
 
     Raises:
         PgbenchError: there is no summary, or the number of transactions or TPS is missing.
     """
-    reader = _Reader()
+    reader = _Reader(allow_remarks=allow_remarks)
     for line in output.splitlines():
         reader.feed(line)
     values = reader.run
@@ -207,10 +220,15 @@ def parse_summary(output: str, errors: str = "") -> PgbenchSummary:
         **values,
         tps=tps,
         scripts=tuple(_script(script) for script in reader.scripts),
-        aborted=_ABORTED in errors,
+        aborted=is_aborted(errors),
         messages=messages,
         other_lines=tuple(reader.other_lines),
     )
+
+
+def is_aborted(errors: str) -> bool:
+    """Return whether pgbench says in its stderr that a client or the run was given up; since 9.0."""
+    return _ABORTED.search(errors) is not None
 
 
 def error_messages(errors: str) -> tuple[str, ...]:
@@ -227,7 +245,8 @@ def error_messages(errors: str) -> tuple[str, ...]:
 class _Reader:
     """Sorts lines into the run, its scripts and their statements."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, allow_remarks: bool) -> None:
+        self._allow_remarks = allow_remarks
         self.run: dict[str, Any] = {}
         self.scripts: list[dict[str, Any]] = []
         self.other_lines: list[str] = []
@@ -261,8 +280,8 @@ class _Reader:
 
     def _feed_value(self, line: str) -> bool:
         for pattern in _RUN_PATTERNS if self._current is self.run else _SCRIPT_PATTERNS:
-            match = pattern.fullmatch(line)
-            if match:
+            match = pattern.match(line)
+            if match and (not (rest := line[match.end() :]) or (self._allow_remarks and rest[0].isspace())):
                 self._current |= {
                     name: _value(name, text) for name, text in match.groupdict().items() if text is not None
                 }
@@ -287,6 +306,7 @@ def _statement(line: str, columns: int) -> StatementSummary | None:
 
 
 def _script(values: dict[str, Any]) -> ScriptSummary:
+    values.setdefault("weight", 1)  # 9.6 and older have none, or print none
     if values.pop("ended", None) == 0:
         values |= {"transactions": 0, "tps": 0.0}
     missing = [name for name in ("weight", "transactions", "tps") if name not in values]

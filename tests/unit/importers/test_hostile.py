@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import shutil
 import tempfile
@@ -96,7 +97,7 @@ def test_more_rows_or_runs_than_any_benchmark_has_are_refused(monkeypatch: pytes
         parse_results(row * 3, "results.csv", BadLines())
     monkeypatch.setattr(outputs, "MOST_RUNS", 2)
     with pytest.raises(ForeignDataError, match="more than 2 runs"):
-        split_output(summary_text(10, 1, seconds=10) * 3, "all.log", BadLines())
+        split_output(io.BytesIO(summary_text(10, 1, seconds=10).encode() * 3), "all.log", BadLines())
 
 
 def test_a_file_that_fails_while_it_is_read_is_told_and_the_others_go_on(

@@ -212,9 +212,96 @@ def test_not_a_number_is_read_where_c_prints_it() -> None:
     assert math.isnan(parse_summary(output).latency_stddev_ms or 0.0)
 
 
-def test_a_version_line_with_the_servers_version_is_kept_whole() -> None:
-    output = recording(18, "plain").output.replace("pgbench (18.4)", "pgbench (18.4, server 15.18 (Debian))")
-    assert parse_summary(output).version == "18.4, server 15.18 (Debian)"
+@pytest.mark.parametrize(
+    ("line", "client", "server"),
+    [
+        ("pgbench (18.4)", "18.4", ""),
+        ("pgbench (18beta3, server 13.22)", "18beta3", "13.22"),
+        ("pgbench (18.4, server 15.18 (Debian))", "18.4", "15.18 (Debian)"),
+        (
+            "pgbench (15.7 (Debian 15.7-0+deb12u1), server 16.3 (Debian 16.3-1.pgdg120+1))",
+            "15.7 (Debian 15.7-0+deb12u1)",
+            "16.3 (Debian 16.3-1.pgdg120+1)",
+        ),
+        ("pgbench (17devel)", "17devel", ""),
+    ],
+)
+def test_versions_apart(line: str, client: str, server: str) -> None:
+    summary = parse_summary(recording(18, "plain").output.replace("pgbench (18.4)", line))
+    assert (summary.version, summary.server_version) == (client, server)
+
+
+OLD = """transaction type: TPC-B (sort of)
+scaling factor: 50
+query mode: simple
+number of clients: 8
+number of threads: 2
+duration: 60 s
+number of transactions actually processed: 60000
+number of transactions above the 25.0 ms latency limit: 12 (0.020 %)
+latency average: 8.000 ms
+latency stddev: 3.500 ms
+tps = 999.900000 (including connections establishing)
+tps = 1000.000000 (excluding connections establishing)
+"""
+
+
+def test_wordings_before_10() -> None:
+    summary = parse_summary(OLD)
+    assert (summary.latency_ms, summary.latency_stddev_ms) == (8.0, 3.5)
+    assert (summary.above_latency_limit, summary.latency_limit_ms) == (12, 25.0)
+    assert (summary.tps, summary.tps_with_connecting) == (1000.0, 999.9)
+    assert summary.other_lines == ()
+
+
+def test_script_without_weight() -> None:
+    text = f"{OLD}SQL script 1: a.sql\n - 60000 transactions (100.0% of total, tps = 999.9)\n"
+    (script,) = parse_summary(f"{text} - latency average = 8.000 ms\n").scripts
+    assert (script.title, script.weight, script.latency_ms) == ("a.sql", 1, 8.0)
+
+
+@pytest.mark.parametrize("major", [13, 18])
+@pytest.mark.parametrize("scenario", ["plain", "scripts", "limit"])
+@pytest.mark.parametrize("remark", ["  ", "\t<-- this one", " # 16 GB", " (again)", " ok"])
+def test_remark_behind_every_line(major: int, scenario: str, remark: str) -> None:
+    output = recording(major, scenario).output
+    told = "\n".join(f"{line}{remark}" for line in output.splitlines())
+    plain, remarked = parse_summary(output), parse_summary(told, allow_remarks=True)
+    same = ("tps", "transactions", "clients", "threads", "scale", "latency_ms", "protocol", "duration_s")
+    assert [getattr(remarked, name) for name in same] == [getattr(plain, name) for name in same]
+    assert [each.transactions for each in remarked.scripts] == [each.transactions for each in plain.scripts]
+
+
+def test_digits_run_into_letters() -> None:
+    for line in ("number of clients: 16x", "number of clients: 1e6", "tps = 5.0.1 (with"):
+        summary = parse_summary(f"{OLD}{line}\n", allow_remarks=True)
+        assert (summary.clients, summary.tps) == (8, 1000.0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Client 5 aborted in state 7: ERROR:  could not extend file",
+        "client 5 aborted in state 7; perhaps the backend died while processing",
+        "client 5 aborted in command 4 of script 0; perhaps the backend died while processing",
+        "pgbench: error: client 3 script 0 aborted in command 4 query 0: ERROR:  division by zero",
+        "pgbench: error: client 3 aborted in command 4 (SQL) of script 0; perhaps",
+        "pgbench: error: client 0 aborted while establishing connection",
+        "pgbench: fatal: Run was aborted; the above results are incomplete.",
+        "Run was aborted; the above results are incomplete.",
+    ],
+)
+def test_aborted_in_every_wording(line: str) -> None:
+    assert parse_summary(OLD, f"starting vacuum...end.\n{line}\n").aborted
+    assert not parse_summary(OLD, "starting vacuum...end.\nclient 5 got an error\n").aborted
+
+
+@pytest.mark.parametrize(
+    ("failed", "not_done"), [("", 2790), ("number of failed transactions: 2790 (5%)", 0)]
+)
+def test_planned_and_not_done(failed: str, not_done: int) -> None:
+    text = OLD.replace("processed: 60000", "processed: 5210/8000")
+    assert parse_summary(text + failed.replace("(5%)", "(5.000%)") + "\n").not_done == not_done
 
 
 def test_partitions_are_told_where_there_are_some() -> None:
