@@ -18,6 +18,7 @@ from app.runfile.metadata.workload_metadata import BackgroundMetadata, PhaseMeta
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise, summarise_phases
 from app.runfile.writer import Json, LatencySecond, Phase, RunFileWriter, RunState
+from tests.quiet_machine import tell_quiet
 
 SECONDS = 5
 
@@ -114,6 +115,7 @@ def write_phased_run(path: Path, run: PhasedRun) -> Path:
     own = next(each for each in told if each.is_own)
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False, has_phases=True)
     with writer.transaction():
+        tell_quiet(writer)
         writer.set_run(
             {
                 "id": f"{abs(hash(str(path))):016x}",

@@ -15,6 +15,7 @@ from app.domain.metrics import Sample
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import LatencySecond, Phase, RunFileWriter, RunState
+from tests.quiet_machine import tell_quiet
 
 WARM_UP_S = 10
 
@@ -108,6 +109,7 @@ def begin_run(path: Path, shape: Shape, name: str) -> RunFileWriter:
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     planned = shape.planned_s or float(shape.seconds)
     with writer.transaction():
+        tell_quiet(writer)
         writer.set_run(
             {
                 "id": f"{shape.seed:016x}",

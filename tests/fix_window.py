@@ -9,6 +9,7 @@ from pathlib import Path
 from app.domain.metrics import Sample
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import Json, Phase, RunFileWriter, RunState
+from tests.quiet_machine import tell_quiet
 
 LONG_NAME = "ext4 on four NVMe disks, RAID 10, chunk 64 KiB, noatime, wal on its own pair of disks"
 assert len(LONG_NAME) >= 80
@@ -77,6 +78,7 @@ def begin_trial(path: Path, trial: Trial, *, loading_s: int = 0) -> RunFileWrite
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     mount: Json = {"filesystem": trial.filesystem, "options": ["rw"], "super_options": ["noatime"]}
     with writer.transaction():
+        tell_quiet(writer)
         writer.set_run(_values(path, trial))
         writer.add_facts("before", {"storage": {"mount": mount}, "kernel": {"release": "6.1"}})
         for kind, reason in trial.marks:

@@ -28,6 +28,7 @@ from app.runfile.metadata.run_metadata import (
 )
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import Phase, RunFileWriter, RunState
+from tests.quiet_machine import tell_quiet
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -270,6 +271,7 @@ def write_known(
     """Write a finished run file that says this of its run."""
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     with writer.transaction():
+        tell_quiet(writer)
         writer.set_run(values_of(replace(run, state=RunState.RUNNING.value)))
         writer.add_facts("before", FACTS if facts is None else facts)
         writer.begin_phase(Phase.MEASURE, 0)

@@ -17,7 +17,7 @@ from typing import Final
 from app.analysis.facts import RunFacts
 from app.analysis.properties import WORKLOAD, Property
 from app.comparison.differences import PropertyDifference, what_differs
-from app.comparison.disturbed_runs import is_disturbed
+from app.comparison.disturbed_runs import is_weak
 from app.comparison.wording import NOT_INTERLEAVED, describe_briefly, format_difference, format_interval
 from app.domain.text import tr
 from app.runfile.metadata.offered_load import LoadKind
@@ -126,7 +126,7 @@ def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
 def _preference(groups: Sequence[AnchoredGroup], anchor: Anchor) -> tuple[bool, bool, int, int, int]:
     """Return a key: the first group itself, what nobody disturbed, what has most runs; never the TPS."""
     runs = [groups[place].runs for place in (anchor.first, anchor.other)]
-    is_touched = any(map(is_disturbed, chain(*runs)))
+    is_touched = any(map(is_weak, chain(*runs)))
     return not anchor.is_baseline, is_touched, -min(map(len, runs)), anchor.first, anchor.other
 
 

@@ -19,11 +19,12 @@ from app.comparison.anchor import Anchor, AnchoredGroup, Anchors, describe_apart
 from app.comparison.disturbed_runs import (
     DisturbedRuns,
     could_be_others,
-    count_words,
-    how_disturbed,
+    describe_weak,
     is_disturbed,
+    is_weak,
     measured_again,
     set_aside,
+    why_aside,
     without_verdict,
 )
 from app.comparison.label_shortening import telling_names, unique_names
@@ -105,7 +106,7 @@ class ComparedGroup:
         members: places of its runs, in the order given.
         unsafe: whether options of it trade safety for speed.
         not_durable: whether it may lose commits that it acknowledged: it stands apart and is not ranked.
-        disturbed: places of its runs that others disturbed and that take part all the same.
+        disturbed: places of its runs that others disturbed, or may have, and that take part all the same.
         contest: the same for those that competed in a sequential campaign; empty else.
         left_out: when and why it was left out before the end, a clause; empty where it was not.
     """
@@ -168,15 +169,15 @@ class RunComparison:
         return describe_apart(anchors.get(place), [each.name for each in self.groups], place)
 
     def why_indicative(self, group: ComparedGroup) -> str:
-        """Return why nothing about a group and the first one is a verdict; empty where nobody disturbed."""
+        """Return why nothing about a group and the first one is a verdict; empty where it may be one."""
         groups = self.rests_on(self.groups.index(group))
-        disturbed = [self.runs[place].facts for each in groups for place in each.disturbed]
-        if not disturbed:
-            return ""
         runs = sum(self.runs[place].tps is not None for each in groups for place in each.members)
-        return tr("{count} ({how})").format(
-            count=count_words(len(disturbed), runs), how=how_disturbed(disturbed)
-        )
+        return describe_weak(self.weak_runs(group), runs)
+
+    def weak_runs(self, group: ComparedGroup) -> list[RunFacts]:
+        """Return those of a group and of the first one that others disturbed, or may have."""
+        groups = self.rests_on(self.groups.index(group))
+        return [self.runs[place].facts for each in groups for place in each.disturbed]
 
     @property
     def ranked(self) -> tuple[bool, ...]:
@@ -221,8 +222,8 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         left_out[place] = _instead(runs[place], runs[counts])
     aside = set_aside(runs, members, left_out, disturbed)
     for place in aside:
-        left_out[place] = tr("others disturbed it ({how})").format(how=how_disturbed([runs[place]]))
-    aside |= {place for place in repeated if is_disturbed(runs[place])}
+        left_out[place] = why_aside(runs[place])
+    aside |= {place for place in repeated if is_weak(runs[place])}
     taking_part = [place for place, why in enumerate(left_out) if not why]
     cut = _cut(runs, taking_part, cut_s)
     names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
@@ -257,7 +258,7 @@ def _instead(run: RunFacts, counts: RunFacts) -> str:
 
 def _disturbed(group: ComparedGroup, runs: Sequence[ComparedRun]) -> tuple[int, ...]:
     return tuple(
-        place for place in group.members if runs[place].tps is not None and is_disturbed(runs[place].facts)
+        place for place in group.members if runs[place].tps is not None and is_weak(runs[place].facts)
     )
 
 
@@ -327,22 +328,25 @@ def _told_both_ways(
     without: Sequence[ComparisonRow],
 ) -> ComparisonRow:
     row, ways = comparison.rows[place], (with_them[place].comparison, without[place].comparison)
-    because = comparison.why_indicative(comparison.groups[place])
-    if because:
-        back = taken_back(comparison, place, because)
+    weak = comparison.weak_runs(comparison.groups[place])
+    are_known = any(map(is_disturbed, weak))
+    if weak and not are_known and is_of_few(row.comparison):
+        return row  # of so few runs nothing is a verdict anyway
+    if weak:
+        back = taken_back(comparison, place, comparison.why_indicative(comparison.groups[place]))
         told = "; ".join(filter(None, (told_rate(row), back.verdict)))
-        told = tr("{verdict}; without them {other}").format(verdict=told, other=_briefly(ways[1]))
+        if are_known:
+            told = tr("{verdict}; without them {other}").format(verdict=told, other=_briefly(ways[1]))
         return replace(back, verdict=told)
     members = {place for each in comparison.rests_on(place) for place in each.members}
     aside = [run.facts for at, run in enumerate(comparison.runs) if at in members and run.set_aside]
     if not aside:
         return row
     taking_part = sum(comparison.runs[at].tps is not None for at in members)
-    sentence = tr("{verdict}; {count} and left out ({how}), with them {other}")
+    sentence = tr("{verdict}; {weak}: left out, with them {other}")
     told = sentence.format(
         verdict=row.verdict,
-        count=count_words(len(aside), len(aside) + taking_part),
-        how=how_disturbed(aside),
+        weak=describe_weak(aside, len(aside) + taking_part),
         other=_briefly(ways[0]),
     )
     return replace(row, verdict=told)
@@ -358,7 +362,7 @@ def _with_chance(comparison: RunComparison, spreads: Mapping[str, KnownSpread]) 
     few = {
         place
         for place, (group, row) in enumerate(zip(comparison.groups, comparison.rows, strict=True))
-        if is_of_few(row.comparison) and not comparison.why_indicative(group)
+        if is_of_few(row.comparison) and not any(map(is_disturbed, comparison.weak_runs(group)))
     }
     among = spreads_among(facts, values) if few else {}
     for place, (group, row) in enumerate(zip(comparison.groups, comparison.rows, strict=True)):
@@ -385,9 +389,8 @@ def with_disturbed_rate(comparison: RunComparison, place: int) -> ComparisonRow:
     if not disturbed or not row.load.at_a_rate:
         return row
     runs = sum(comparison.runs[each].tps is not None for each in group.members)
-    sentence = tr("{verdict}; {count} ({how})")
-    count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
-    return replace(row, verdict=sentence.format(verdict=row.verdict, count=count, how=how))
+    told = tr("{verdict}; {weak}").format(verdict=row.verdict, weak=describe_weak(disturbed, runs))
+    return replace(row, verdict=told)
 
 
 def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float | None) -> CommonCut:

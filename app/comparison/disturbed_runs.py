@@ -1,5 +1,7 @@
 """What disturbed runs may say: they are set aside where enough others are left, else nothing is a verdict.
 
+A run of which it is not known whether others disturbed it counts as disturbed: it may have been.
+
 Whether a run is disturbed is told from what others did (`app.runfile.disturbance`), never from its TPS: so
 it is not chosen among fast and slow runs, and the errors of a verdict on the others stay what they are.
 """
@@ -12,7 +14,7 @@ from enum import Enum, auto
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.probes.base.disturbances import DisturbanceKind, format_amounts
 from app.runfile.disturbance import DISTURBED, disturbance_words
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
@@ -36,10 +38,15 @@ def is_disturbed(run: RunFacts) -> bool:
     return any(kind == DISTURBED for kind, _ in run.marks)
 
 
+def is_weak(run: RunFacts) -> bool:
+    """Whether others disturbed a run, or may have: its file does not tell."""
+    return is_disturbed(run) or bool(run.disturbances.not_known)
+
+
 def set_aside(
     runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str], use: DisturbedRuns
 ) -> frozenset[int]:
-    """Return the places of the disturbed runs that take no part.
+    """Return the places of the disturbed runs that take no part; unknown counts as disturbed.
 
     Args:
         runs: that are compared.
@@ -50,7 +57,7 @@ def set_aside(
     found: set[int] = set()
     for members in groups:
         complete = [place for place in members if not left_out[place]]
-        disturbed = [place for place in complete if is_disturbed(runs[place])]
+        disturbed = [place for place in complete if is_weak(runs[place])]
         enough = len(complete) - len(disturbed) >= RUNS_FOR_A_VERDICT
         if use is DisturbedRuns.NONE or (use is DisturbedRuns.WHERE_NEEDED and enough):
             found.update(disturbed)
@@ -76,6 +83,44 @@ def count_words(disturbed: int, runs: int) -> str:
     if disturbed == 1:
         return tr("1 of {count} runs was disturbed").format(count=runs)
     return tr("{disturbed} of {count} runs were disturbed").format(disturbed=disturbed, count=runs)
+
+
+def describe_weak(weak: Sequence[RunFacts], runs: int) -> str:
+    """Return how many of some runs were disturbed and how, and of how many that is not known and why.
+
+    Args:
+        weak: those of which one of the two is true.
+        runs: how many there are, these included.
+    """
+    disturbed = [run for run in weak if is_disturbed(run)]
+    unknown = [run for run in weak if not is_disturbed(run)]
+    parts = []
+    if disturbed:
+        count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
+        parts.append(tr("{count} ({how})").format(count=count, how=how))
+    if unknown:
+        told = tr("it is not known whether {count} of {runs} runs were disturbed ({why})")
+        if len(unknown) == runs:
+            told = trn(
+                "it is not known whether the run was disturbed ({why})",
+                "it is not known whether the {runs} runs were disturbed ({why})",
+                runs,
+            )
+        parts.append(told.format(count=len(unknown), runs=runs, why=why_unknown(unknown)))
+    return tr(", and ").join(parts)
+
+
+def why_unknown(runs: Sequence[RunFacts]) -> str:
+    """Return why it is not known whether these runs were disturbed: the reasons, the first of them."""
+    reasons = dict.fromkeys(run.disturbances.not_known for run in runs)
+    return "; ".join(list(reasons)[:_MOST_KINDS])
+
+
+def why_aside(run: RunFacts) -> str:
+    """Return why a run takes no part, a clause."""
+    if is_disturbed(run):
+        return tr("others disturbed it ({how})").format(how=how_disturbed([run]))
+    return tr("it is not known whether others disturbed it ({why})").format(why=run.disturbances.not_known)
 
 
 def without_verdict(comparison: Comparison) -> Comparison:
@@ -132,8 +177,8 @@ def measured_again(
 ) -> Mapping[int, int]:
     """Return the places of attempts that take no part, each with the place of the attempt that does.
 
-    Of several attempts at one repeat the first that nobody disturbed counts; where all were, or all disturbed
-    runs take part, the first.
+    Of several attempts at one repeat the first that is known to be undisturbed counts; where none is, or all
+    disturbed runs take part, the first.
 
     Args:
         runs: that are compared.
@@ -151,7 +196,7 @@ def measured_again(
             if all(runs[place].attempt <= 1 for place in places):  # files of others number as they like
                 continue
             ordered = sorted(places, key=lambda place: runs[place].attempt)
-            quiet = [place for place in ordered if not is_disturbed(runs[place])]
+            quiet = [place for place in ordered if not is_weak(runs[place])]
             counts = ordered[0] if use is DisturbedRuns.ALL or not quiet else quiet[0]
             found.update({place: counts for place in ordered if place != counts})
     return found

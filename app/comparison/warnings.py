@@ -14,7 +14,7 @@ from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
-from app.comparison.disturbed_runs import how_disturbed
+from app.comparison.disturbed_runs import how_disturbed, is_disturbed, why_unknown
 from app.comparison.overall.sequential import describe_design
 from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import CALLED, tr
@@ -110,16 +110,29 @@ def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
-    """Say which runs others disturbed, and what became of them."""
+    """Say which runs others disturbed, or may have, and what became of them."""
     aside = [run for run in comparison.runs if run.set_aside]
     used = [comparison.runs[place] for group in comparison.groups for place in group.disturbed]
-    for runs, sentence in (
-        (used, tr("Others disturbed {names}: {how}. Too few undisturbed runs are left for a verdict.")),
-        (aside, tr("Others disturbed {names}, which take no part: {how}.")),
+    for runs, sentence, unknown in (
+        (
+            used,
+            tr("Others disturbed {names}: {how}. Too few undisturbed runs are left for a verdict."),
+            tr(
+                "It is not known whether others disturbed {names}: {how}. Too few runs that are known to be "
+                "undisturbed are left for a verdict."
+            ),
+        ),
+        (
+            aside,
+            tr("Others disturbed {names}, which take no part: {how}."),
+            tr("It is not known whether others disturbed {names}, which take no part: {how}."),
+        ),
     ):
-        if runs:
-            how = how_disturbed([run.facts for run in runs])
-            yield sentence.format(names=_some([run.name for run in runs]), how=how)
+        for is_told, told, words in ((True, sentence, how_disturbed), (False, unknown, why_unknown)):
+            those = [run for run in runs if is_disturbed(run.facts) is is_told]
+            if those:
+                how = words([run.facts for run in those])
+                yield told.format(names=_some([run.name for run in those]), how=how)
 
 
 def _some(names: Sequence[str]) -> str:

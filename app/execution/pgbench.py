@@ -35,6 +35,7 @@ from app.postgres.pgbench.loading import LoadTimes, load_times
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.postgres.tablespaces import roles_of
 from app.probes.base.probe import ProbeContext
+from app.probes.sampling.whole_phase import WholePhase
 from app.process.starter import spawn
 from app.recording.pgbench_failures import failure_reason
 from app.recording.recorder import Recorder
@@ -172,13 +173,20 @@ class PgbenchRuns:
             log=log,
         )
         argv = benchmark_argv(self._program(), self.server.address, turn.workload, request)
+        whole = None
+        if name.phase is Phase.MEASURE and self.context is not None:
+            whole = WholePhase(self.context)
         child = self._spawn(argv, name.stem, name.text)
         started_s = time.monotonic()
         bounds = self._bounds(name.stem, started_s, turn.workload.duration_s)
         try:
             self._follow(turn, child, started_s, log)
             self._watch(child, bounds, turn.look)
+            if whole is not None:
+                self.recorder.whole_phase(*whole.read())
         except BaseException as error:
+            if whole is not None:
+                whole.close()
             end_child(child)
             stderr = ""
             with suppress(FootingError):  # the first error is the one to tell

@@ -234,6 +234,9 @@ def _configuration(comparison: RunComparison, group: ComparedGroup, row: Compari
         "high": row.mean.high,
         "marks": list(row.marks),
         "disturbed": [place for place in group.members if is_disturbed(comparison.runs[place].facts)],
+        "disturbance_unknown": [
+            place for place in group.members if comparison.runs[place].facts.disturbances.not_known
+        ],
     }
     if row.load.at_a_rate:
         found["rate"] = _rate(row.load)

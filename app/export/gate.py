@@ -4,7 +4,8 @@
 ``name``, ``verdict``, ``ratio`` (new by base), ``low`` and ``high`` (one-sided 95 % bounds, null where
 there are too few campaigns), ``campaigns`` and ``runs`` (of the base and of the new side), ``spreads``
 (between campaigns, shares, null for one campaign), ``more`` (campaigns of each side that would tell, null for
-more than a hundred), ``changed`` and ``varied`` (``topic``, ``name`` and ``values``); ``left_out`` sentences.
+more than a hundred), ``disturbed`` (how many runs others disturbed, or may have; empty for none), ``changed``
+and ``varied`` (``topic``, ``name`` and ``values``); ``left_out`` sentences.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def _configuration(each: GatedConfiguration) -> dict[str, Json]:
         "runs": list(each.runs),
         "spreads": list(estimate.spreads),
         "more": estimate.more,
+        "disturbed": each.weak,
         "changed": [_difference(item) for item in each.changed],
         "varied": [_difference(item) for item in each.varied],
     }

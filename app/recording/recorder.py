@@ -11,6 +11,7 @@ and removing everything is not disturbed.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -38,7 +39,7 @@ from app.recording.pgbench_failures import says_aborted
 from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import Json, LatencySecond, Phase, PhaseName, RunFileWriter
+from app.runfile.writer import WHOLE_PHASE, Json, LatencySecond, Phase, PhaseName, RunFileWriter
 
 FLUSH_S: Final = 1.0
 SERVER_LOG_LIMIT: Final = 256 * 1024
@@ -150,6 +151,11 @@ class Recorder:
     def facts(self, moment: str, facts: Mapping[str, Json]) -> None:
         """Store facts of the environment."""
         self._write(lambda writer: writer.add_facts(moment, facts))
+
+    def whole_phase(self, seconds: float, means: Mapping[str, float]) -> None:
+        """Store what the kernel's counters say of the whole measured phase."""
+        told: dict[str, Json] = {"seconds": round(seconds, 3), "cpus": os.cpu_count(), "means": dict(means)}
+        self.facts(WHOLE_PHASE, told)
 
     def server_facts(self, told: ServerFacts) -> None:
         """Store what the running server says about itself."""

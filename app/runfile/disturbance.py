@@ -19,7 +19,7 @@ from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import NOT_STEADY, figures_of, has_older_definitions, steadiness_marks
-from app.runfile.writer import Phase
+from app.runfile.writer import WHOLE_PHASE, Json, Phase
 
 DISTURBED: Final = "disturbed"
 """Kind of the mark of a run that others disturbed."""
@@ -28,8 +28,10 @@ REPEATED: Final = "repeated"
 """Kind of the mark of a disturbed run that was measured again."""
 
 _FEWEST_SECONDS: Final = 3
+"""That are judged: ticks of 10 ms on two CPUs are uncertain by 2 % of the CPUs over three seconds."""
 _LEAST_SHARE_OF_IO: Final = 0.05
 _TICK_MS: Final = 1000
+_LONGEST_S: Final = 1e9
 _KERNEL_THREADS: Final = "kernel-threads"
 """`Probe.id` of the source that may be missing in containers."""
 
@@ -268,7 +270,9 @@ def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
     unknown: list[tuple[DisturbanceKind, str]] = []
     for kind in THRESHOLDS:
         if activity.seconds < _FEWEST_SECONDS:
-            reason = tr("fewer than {count} seconds of its measurement have samples")
+            reason = tr("the file has no samples of what the machine did")
+            if activity.seconds > 0:
+                reason = tr("fewer than {count} seconds of its measurement have samples")
             unknown.append((kind, reason.format(count=_FEWEST_SECONDS)))
             continue
         if activity.beside and kind in _LIKE_BACKGROUND:
@@ -299,8 +303,12 @@ def read_disturbances(run: RunFile) -> Disturbances:
         reason = tr("it was not measured to its end")
         return Disturbances(unknown=tuple((kind, reason) for kind in THRESHOLDS))
     # A sample is the mean of the second before it: the first one whole inside.
-    totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=_METRICS)
+    totals: Totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=_METRICS)
+    whole = run.facts(WHOLE_PHASE)
+    if max((count for _, _, count in totals.values()), default=0) < _FEWEST_SECONDS:
+        totals = totals_of_whole_phase(whole) or totals
     told, facts = run.metadata, read_environment_facts(run.facts("before"))
+    cpus = whole.get("cpus")
     data_bytes, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
     needs: bool | None = True if limit is not None else None
     if limit is None and data_bytes is not None and facts.memory_bytes:
@@ -308,7 +316,7 @@ def read_disturbances(run: RunFile) -> Disturbances:
     return judge_disturbances(
         MeasuredActivity(
             totals=totals,
-            cpus=facts.online_cpus,
+            cpus=cpus if facts.online_cpus is None and isinstance(cpus, int) else facts.online_cpus,
             needs_memory=needs,
             sees_kernel_threads=not any(
                 source == _KERNEL_THREADS or source.startswith("kernel.cpu")
@@ -318,6 +326,25 @@ def read_disturbances(run: RunFile) -> Disturbances:
             beside=next((each.background.name for each in known(told.phases, ()) if each.is_own), ""),
         )
     )
+
+
+def totals_of_whole_phase(facts: Mapping[str, Json]) -> Totals:
+    """Return what the kernel's counters say of the whole phase, as if of its seconds; empty for nothing.
+
+    Args:
+        facts: `seconds`, `cpus`, and `means` by metric and instance (`app.probes.sampling.whole_phase`).
+    """
+    seconds, means = facts.get("seconds"), facts.get("means")
+    if not isinstance(means, Mapping) or not isinstance(seconds, int | float):
+        return {}
+    if not 1 <= seconds < _LONGEST_S:
+        return {}
+    found: dict[tuple[str, str], tuple[float, float, int]] = {}
+    for name, mean in means.items():
+        metric, _, instance = name.partition(" ")
+        if metric in _METRICS and isinstance(mean, int | float):
+            found[metric, instance] = (float(mean) * int(seconds), float(mean), int(seconds))
+    return found
 
 
 def marks_of(run: RunFile, judged: Disturbances | None = None) -> tuple[tuple[str, str], ...]:

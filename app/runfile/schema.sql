@@ -119,7 +119,8 @@ CREATE TABLE histogram (
     buckets BLOB NOT NULL
 );
 
--- Facts of the environment, moment 'before' or 'after'; value is JSON.
+-- Facts of the environment, moment 'before' or 'after'; value is JSON. Moment 'whole' holds what the kernel's
+-- counters say of the whole measured phase: its seconds, the CPUs, and means by metric and instance.
 CREATE TABLE fact (
     moment TEXT NOT NULL,
     name TEXT NOT NULL,

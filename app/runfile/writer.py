@@ -33,6 +33,9 @@ PHASES_SCHEMA: Final = Path(__file__).with_name("schema_phases.sql")
 SCHEMAS: Final = {ONE_PHASE_FORMAT: (SCHEMA,), FORMAT: (SCHEMA, PHASES_SCHEMA)}
 """The files that make a run file, by format, one after the other. Those of old formats stay."""
 
+WHOLE_PHASE: Final = "whole"
+"""Moment of the facts that the kernel's counters tell of the whole measured phase."""
+
 _MOST_DIGITS: Final = 4
 
 Json = Fact
@@ -343,7 +346,7 @@ class RunFileWriter:
             self._partial_from_ms = before_ms
 
     def add_facts(self, moment: str, facts: Mapping[str, Json]) -> None:
-        """Store facts of the environment under their moment, 'before' or 'after'."""
+        """Store facts of the environment under their moment: 'before', 'after' or `WHOLE_PHASE`."""
         self._connection.executemany(
             "INSERT OR REPLACE INTO fact VALUES (?, ?, ?)",
             [(moment, name, json.dumps(value, ensure_ascii=False)) for name, value in facts.items()],

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.labels import one_line
 from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD
 from app.comparison.comparison import RunComparison
+from app.comparison.disturbed_runs import describe_weak, is_disturbed, without_verdict
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.single_runs import campaign_of
 from app.domain.options.raid import Level
@@ -53,6 +54,7 @@ class FactorVerdict:
         goes_with: names of what differs together with the factor.
         runs: fewest and most runs behind a mean of a cell.
         interleaved: whether all pairs are of a campaign that took its runs in turns.
+        weak: of how many runs it is not known whether others disturbed them, a clause; empty for none.
     """
 
     factor: str
@@ -66,6 +68,7 @@ class FactorVerdict:
     goes_with: tuple[str, ...]
     runs: tuple[int, int]
     interleaved: bool
+    weak: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ def _counted(comparison: RunComparison) -> tuple[list[int], dict[str, int]]:
             why = tr("at a rate")
         elif not is_ranked:
             why = tr("NOT DURABLE")
-        elif group.disturbed:
+        elif any(is_disturbed(comparison.runs[each].facts) for each in group.disturbed):
             why = tr("disturbed by others")
         elif not (mean > 0 and math.isfinite(mean)):
             why = tr("without a transaction")
@@ -244,9 +247,8 @@ class _Judge:
         kept = [each for each in laid if len(each.shared) > 1 and not self._is_confounded(each)]
         pairs = [[self._pair(each.first[key], each.second[key]) for key in each.shared] for each in kept]
         judged = compare_levels(pairs, effect=self.comparison.effect)
-        return [
-            self._verdict(found, baseline, each, len(kept)) for found, each in zip(judged, kept, strict=True)
-        ]
+        count = sum(each.comparison.p_value is not None for each in judged)
+        return [self._verdict(found, baseline, each, count) for found, each in zip(judged, kept, strict=True)]
 
     def _is_confounded(self, laid: _LaidOut) -> bool:
         """Return whether machine or filesystem go with the factor, which then is not what can be judged."""
@@ -305,6 +307,9 @@ class _Judge:
         paired = [place for key in laid.shared for place in (*laid.first[key], *laid.second[key])]
         counts = [self.comparison.rows[place].runs for place in paired]
         groups = self.comparison.groups
+        weak = [self.comparison.runs[run].facts for place in paired for run in groups[place].disturbed]
+        if weak:  # those that were disturbed are in no cell
+            found = replace(found, comparison=without_verdict(found.comparison))
         together = all(
             {groups[place].campaign for place in laid.first[key]}
             & {groups[place].campaign for place in laid.second[key]}
@@ -326,6 +331,7 @@ class _Judge:
             goes_with=tuple(map(_name, laid.goes_with)),
             runs=(min(counts), max(counts)),
             interleaved=together,
+            weak=describe_weak(weak, sum(counts)) if weak else "",
         )
 
 

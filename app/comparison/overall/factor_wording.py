@@ -117,6 +117,8 @@ def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]
             "what else changed between campaigns is in all cells of a set alike, and a verdict takes {count} "
             "sets"
         ).format(count=RUNS_FOR_A_VERDICT)
+    if verdict.weak and verdict.found.comparison.p_value is None:
+        why = verdict.weak
     return told.format(magnitude=magnitude(found.ratio or 1.0, SPEED, verdict.baseline), why=why, **names)
 
 

@@ -7,7 +7,7 @@ the spread between campaigns (`app.statistics.gate`); no common reference is nee
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.facts import RunFacts
@@ -15,12 +15,14 @@ from app.analysis.labels import one_line
 from app.analysis.properties import WORKLOAD
 from app.comparison.comparison import ComparedRun, RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
+from app.comparison.disturbed_runs import could_be_others, describe_weak, is_weak
 from app.comparison.wording import signed_percent
 from app.domain.campaign.design import Design
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import number_text, tr
-from app.statistics.gate import FEWEST_CAMPAIGNS, GateEstimate, GateVerdict, judge_gate
+from app.statistics.gate import ALPHA, FEWEST_CAMPAIGNS, GateEstimate, GateVerdict, judge_gate
+from app.statistics.verdict import Interval
 
 _MOST_CHANGES: Final = 12
 """Of what changed, in a sentence; all are in the JSON."""
@@ -52,6 +54,7 @@ class GatedConfiguration:
         name: of the configuration, in one line.
         estimate: what its campaigns show.
         runs: that take part, of the base and of the new side.
+        weak: how many of them others disturbed, or may have, a clause: then nothing is told; empty for none.
         changed: properties that no run of the new side shares with one of the base: the upgrade.
         varied: properties that differ within a side.
     """
@@ -59,6 +62,7 @@ class GatedConfiguration:
     name: str
     estimate: GateEstimate
     runs: tuple[int, int]
+    weak: str
     changed: tuple[PropertyDifference, ...]
     varied: tuple[PropertyDifference, ...]
 
@@ -165,13 +169,28 @@ def _judge(
             )
         (changed if _is_between(difference, len(facts[0])) else varied).append(difference)
     means = [_by_campaign(side) for side in sides]
+    estimate = judge_gate(means[0], means[1], worse_by, among)
+    weak = _why_untold(facts, estimate)
+    if weak:
+        estimate = replace(estimate, verdict=GateVerdict.UNTOLD, more=None)
     return GatedConfiguration(
         one_line(name),
-        judge_gate(means[0], means[1], worse_by, among),
+        estimate,
         (len(sides[0]), len(sides[1])),
+        weak,
         tuple(changed),
         tuple(varied),
     )
+
+
+def _why_untold(sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate) -> str:
+    """Return why a difference may come from what others did beside a side; empty where it does not."""
+    runs = [run for side in sides for run in side]
+    if weak := [run for run in runs if is_weak(run)]:
+        return describe_weak(weak, len(runs))
+    if estimate.verdict is not GateVerdict.WORSE or estimate.low is None or estimate.high is None:
+        return ""
+    return could_be_others(sides, Interval(estimate.low, estimate.high, 1 - ALPHA))
 
 
 def _is_between(difference: PropertyDifference, base_runs: int) -> bool:
@@ -244,6 +263,13 @@ def _sentence(each: GatedConfiguration, worse_by: float) -> str:
         "new": new,
         "fewest": FEWEST_CAMPAIGNS,
     }
+    if each.weak:
+        told = tr(
+            "{name}: it cannot be told whether it is worse. TPS changed by {difference} ({base} campaigns of "
+            "the base, {new} of the new side), but {weak}. Measure both sides while nothing else uses the "
+            "machine."
+        )
+        return told.format(weak=each.weak, **values)
     if estimate.verdict is GateVerdict.WORSE:
         return tr(
             "{name} is worse: TPS changed by {difference} ({base} campaigns of the base, {new} of the new "

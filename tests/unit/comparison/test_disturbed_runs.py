@@ -16,7 +16,13 @@ from app.comparison.warnings import comparison_warnings
 from app.comparison.wording import describe_briefly
 from app.export.comparison import comparison_as_json
 from app.probes.base.disturbances import DisturbanceKind
-from app.runfile.disturbance import DISTURBED, Disturbance, Disturbances
+from app.runfile.disturbance import (
+    DISTURBED,
+    Disturbance,
+    Disturbances,
+    MeasuredActivity,
+    judge_disturbances,
+)
 from app.statistics.verdict import Comparison, Interval, Verdict
 from tests.fix_window import Trial, write_trial
 
@@ -61,6 +67,11 @@ def verdict_of(comparison: RunComparison, place: int = 1) -> Verdict:
     return found.verdict
 
 
+def unknown(run: RunFacts) -> RunFacts:
+    """Return a run of which nothing is known of others."""
+    return replace(run, disturbances=judge_disturbances(MeasuredActivity({}, 2)))
+
+
 QUIET = (1000.0, 1004.0, 998.0, 1001.0, 1003.0)
 SLOW = (800.0, 805.0, 797.0, 801.0, 802.0)
 ALL_DISTURBED = tuple(
@@ -103,10 +114,36 @@ def test_disturbed_runs_are_set_aside_where_three_others_are_left(trial: RunFact
     (sentence,) = found.verdicts
     assert sentence.startswith("two is 20.1 % slower than one (95 % interval")
     assert (
-        "; 2 of 10 runs were disturbed and left out (other programs used 42 to 58 % of the CPUs), with"
+        "; 2 of 10 runs were disturbed (other programs used 42 to 58 % of the CPUs): left out, with"
         in sentence
     )
     assert sentence.endswith("with them 34.3 % slower (95 % interval 8.2 to 53.0 %).")
+
+
+@pytest.mark.parametrize("count", [1, 5, 10])
+def test_unknown_disturbance_is_no_verdict(trial: RunFacts, count: int) -> None:
+    runs = campaign(trial, one=QUIET[:3] if count == 1 else QUIET, two=SLOW[:3] if count == 1 else SLOW)
+    found = compare_runs([unknown(run) if at < count else run for at, run in enumerate(runs)])
+    assert verdict_of(found) is Verdict.INDICATIVE
+    assert "not known whether" in found.verdicts[0]
+    assert "It is not known whether others disturbed" in comparison_warnings(found)[0]
+    assert compare_figure(found, "latency_p99_ms").better(1) is None
+
+
+def test_unknown_runs_are_set_aside_like_disturbed(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET, two=SLOW)
+    found = compare_runs([unknown(run) if at in {6, 8} else run for at, run in enumerate(runs)])
+    assert verdict_of(found) is Verdict.LOWER
+    assert [run.name for run in found.runs if run.set_aside] == ["two #2", "two #4"]
+    told = comparison_as_json(found)["configurations"]
+    assert isinstance(told, list)
+    assert [each["disturbance_unknown"] for each in told if isinstance(each, dict)] == [[], [6, 8]]
+
+
+def test_unknown_of_few_runs_keeps_chance(trial: RunFacts) -> None:
+    runs = campaign(trial, one=QUIET[:1], two=SLOW[:1])
+    (sentence,) = compare_runs(list(map(unknown, runs))).verdicts
+    assert "chance alone" in sentence
 
 
 def test_the_verdict_is_given_with_and_without_them_in_json(trial: RunFacts) -> None:
@@ -258,7 +295,7 @@ def test_a_run_that_was_measured_again_is_counted_once_and_stays_a_pair(trial: R
     told = {run.name: run.left_out for run in found.runs if run.left_out}
     assert told == {"two #2": "others disturbed it, and two #2, attempt 2 counts instead"}
     (sentence,) = found.verdicts
-    assert "1 of 7 runs was disturbed and left out (other programs used 42 % of the CPUs)" in sentence
+    assert "1 of 7 runs was disturbed (other programs used 42 % of the CPUs): left out" in sentence
 
 
 def test_with_every_disturbed_run_the_first_attempts_count(trial: RunFacts) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,12 @@ from app.comparison.comparison import compare_runs
 from app.comparison.overall.gate import UpgradeGate, describe_gate, judge_sides
 from app.domain.campaign.design import Design
 from app.domain.errors import ExitStatus, UsageError
+from app.probes.base.disturbances import DisturbanceKind
+from app.runfile.disturbance import Disturbance, Disturbances
 from app.statistics.gate import GateVerdict
 from tests.known_runs import FACTS, WHOLE, write_known
 from tests.unit.comparison.test_anchor import campaign, put, recorded
+from tests.unit.comparison.test_disturbed_runs import disturbed, unknown
 
 __all__ = ["recorded"]
 
@@ -82,6 +86,34 @@ def test_one_that_is_worse_makes_all_worse_and_one_that_cannot_be_told_makes_all
         gate = judge(old, changed)
         assert [each.estimate.verdict for each in gate.configurations] == [GateVerdict.NOT_WORSE, verdict]
         assert gate.verdict is verdict
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.0])
+@pytest.mark.parametrize("side_of", ["old", "new"])
+@pytest.mark.parametrize("how", [partial(disturbed, percent=52.0), unknown])
+def test_disturbed_or_unknown_runs_are_untold(
+    recorded: RunFacts, factor: float, side_of: str, how: Callable[[RunFacts], RunFacts]
+) -> None:
+    sides = {"old": side(recorded, "old", "6.1", 1.0), "new": side(recorded, "new", "6.1", factor)}
+    sides[side_of] = [how(run) for run in sides[side_of]]
+    gate = judge(sides["old"], sides["new"])
+    assert {each.estimate.verdict for each in gate.configurations} == {GateVerdict.UNTOLD}
+    assert all(each.weak for each in gate.configurations)
+    assert "disturbed" in told(gate)
+
+
+@pytest.mark.parametrize(("percent", "verdict"), [(4.9, GateVerdict.UNTOLD), (0.5, GateVerdict.WORSE)])
+def test_others_below_threshold_may_explain(recorded: RunFacts, percent: float, verdict: GateVerdict) -> None:
+    old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.1", 0.965)
+    base, changed = ([used(run, share) for run in runs] for runs, share in ((old, 0.1), (new, percent)))
+    assert judge(base, changed, 0.01).verdict is verdict
+
+
+def used(run: RunFacts, percent: float) -> RunFacts:
+    """Return a run beside which others used so much of the CPUs, below the threshold."""
+    return replace(
+        run, disturbances=Disturbances(measured=(Disturbance(DisturbanceKind.OTHERS_CPU, percent),))
+    )
 
 
 def test_what_changed_between_the_sides_is_told_and_what_differs_within_one_beside_it(

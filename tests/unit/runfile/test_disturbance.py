@@ -31,10 +31,12 @@ from app.runfile.disturbance import (
     judge_disturbances,
     marks_of,
     read_disturbances,
+    totals_of_whole_phase,
 )
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase, RunFileWriter, RunState
+from app.runfile.writer import Json, Phase, RunFileWriter, RunState
+from tests.quiet_machine import tell_quiet
 
 HERE = Path(__file__).parents[3]
 EXAMPLES = sorted((HERE / "resources/examples/folder-against-memory").glob("*.footing"))
@@ -252,7 +254,7 @@ def test_a_run_of_two_seconds_is_too_short_to_tell() -> None:
 
 
 def test_a_run_without_any_series_does_not_know() -> None:
-    assert "fewer than 3 seconds" in judge_disturbances(MeasuredActivity({}, 2)).not_known
+    assert "no samples" in judge_disturbances(MeasuredActivity({}, 2)).not_known
 
 
 @example(
@@ -333,6 +335,45 @@ def test_only_the_measured_phase_counts(tmp_path: Path) -> None:
     run = written(tmp_path / "b.footing", others=(0.0,) * 6 + (0.3,) * 20, tps=(100.0,) * 26)
     with RunFile(run) as file:
         assert read_disturbances(file).reason == "other programs used 15 % of the CPUs"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "others", "reason", "is_known"),
+    [
+        (3.02, 0.0, "", True),
+        (3.02, 0.3, "other programs used 15 % of the CPUs", True),
+        (2.02, 2.0, "", False),
+    ],
+)
+def test_short_run_is_judged_by_whole_counters(
+    tmp_path: Path, seconds: float, others: float, reason: str, *, is_known: bool
+) -> None:
+    path = tmp_path / "short.footing"
+    writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
+    with writer.transaction():
+        writer.begin_phase(Phase.MEASURE, 0)
+        tell_quiet(writer, others, seconds)
+        writer.end_phase(round(1000 * seconds))
+    writer.close()
+    with RunFile(path) as file:
+        judged = read_disturbances(file)
+    assert judged.reason == reason
+    assert (judged.not_known == "") is is_known
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {},
+        {"seconds": "3", "means": {"cpu.user": 1}},
+        {"seconds": 3, "means": [1]},
+        {"seconds": float("nan"), "means": {"cpu.user": 1}},
+        {"seconds": 1e300, "means": {"cpu.user": 1}},
+        {"seconds": 3, "means": {"cpu.user": "1", "pgbench.tps": 9.0}},
+    ],
+)
+def test_foreign_whole_counters_tell_nothing(facts: dict[str, Json]) -> None:
+    assert totals_of_whole_phase(facts) == {}
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=20, max_size=20))
