@@ -9,6 +9,7 @@ file is "not known".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -47,18 +48,18 @@ BUSY: Final = 90.0
 """Per cent of the time with requests in flight from which on a device counts as busy. A necessary sign only:
 one that works in parallel can do more (iostat(1), %util)."""
 
-RATE_KEPT: Final = 0.98
-"""Share of the offered rate from which on the rate was kept and is what limited the TPS."""
-
-FEWEST_SECONDS: Final = 5
+FEWEST_SECONDS: Final = 2
 FEWEST_SAMPLES: Final = 20
-"""Samples of sessions; a share of one half of 20 is uncertain by 11 points (one standard error)."""
+"""Samples of sessions that always suffice: a share of one half of 20 is uncertain by 11 points (one standard
+error). A larger share is as certain with fewer, but for fewer than `LEAST_SAMPLES`."""
+LEAST_SAMPLES: Final = 8
 
 
 class Cause(StrEnum):
     """What limited a run."""
 
     CPU = "cpu"
+    OTHERS_CPU = "others-cpu"
     SESSION_CPU = "session-cpu"
     DEVICE = "device"
     WAL = "wal"
@@ -74,6 +75,7 @@ class Cause(StrEnum):
 CAUSES: Final[Mapping[Cause, str]] = MappingProxyType(
     {
         Cause.CPU: tr("the CPUs"),
+        Cause.OTHERS_CPU: tr("the CPUs, which other programs used most"),
         Cause.SESSION_CPU: tr("the speed of one CPU: more clients would use the others"),
         Cause.DEVICE: tr("reads and writes of the device"),
         Cause.WAL: tr("writing and flushing WAL"),
@@ -137,6 +139,7 @@ class Evidence:
         busy: cores of the machine that were busy, what a hypervisor took included.
         server: cores that PostgreSQL used.
         pgbench: cores that pgbench used.
+        kernel: cores that kernel threads used, which work for whoever writes.
         queueing: processes of the server that were ready to run and had no CPU.
         pgbench_queueing: threads of pgbench, likewise.
         pgbench_share: of its threads' CPU, %.
@@ -146,6 +149,7 @@ class Evidence:
         used: how much of what the storage can do the run used, by metric; empty where nobody asked it.
         rate: transactions a second that pgbench offered; None for a closed loop.
         tps: that were done.
+        is_kept: whether that is the rate, but for chance; None for a closed loop, and where nobody knows.
     """
 
     seconds: int = 0
@@ -156,6 +160,7 @@ class Evidence:
     busy: float | None = None
     server: float | None = None
     pgbench: float | None = None
+    kernel: float | None = None
     queueing: float | None = None
     pgbench_queueing: float | None = None
     pgbench_share: float | None = None
@@ -165,11 +170,25 @@ class Evidence:
     used: Mapping[str, UsedShare] = field(default_factory=dict)
     rate: float | None = None
     tps: float | None = None
+    is_kept: bool | None = None
+
+    @property
+    def samples(self) -> float:
+        """How many samples of sessions there are."""
+        return (self.clients or 0.0) * self.seconds if self.sessions else 0.0
 
     @property
     def has_sessions(self) -> bool:
         """Whether enough samples of sessions are there to speak of shares."""
-        return bool(self.sessions) and (self.clients or 0.0) * self.seconds >= FEWEST_SAMPLES
+        largest = max(0.5, *(self.share(group) for group in self.sessions), 0.0)
+        return self.samples >= max(LEAST_SAMPLES, 4 * FEWEST_SAMPLES * largest * (1 - largest))
+
+    @property
+    def others(self) -> float | None:
+        """Cores that neither PostgreSQL, nor pgbench, nor kernel threads used; None where unknown."""
+        if self.busy is None or self.server is None or self.pgbench is None:
+            return None
+        return max(0.0, self.busy - self.server - self.pgbench - (self.kernel or 0.0))
 
     def share(self, group: str) -> float:
         """Return the share of the clients' time in a group."""
@@ -262,13 +281,17 @@ UNKNOWN: Final = Bottleneck(Cause.NOT_KNOWN)
 
 def find_bottleneck(evidence: Evidence) -> Bottleneck:
     """Return what limited a run."""
+    if evidence.is_kept:  # that needs no samples
+        return Bottleneck(Cause.RATE, tuple(_rate(evidence)))
     if evidence.seconds < FEWEST_SECONDS:
-        reason = tr("fewer than {count} seconds of its measurement have samples")
-        return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS),))
-    if evidence.rate and evidence.tps is not None and evidence.tps >= RATE_KEPT * evidence.rate:
-        told = tr("{tps:,.0f} of {rate:,.0f} transactions a second that were offered")
-        return Bottleneck(Cause.RATE, (told.format(tps=evidence.tps, rate=evidence.rate),))
+        reason = tr("the file has no samples of what the machine did")
+        if evidence.seconds:
+            reason = tr("fewer than {count} seconds of its measurement have samples; it takes {least} s")
+        return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS, least=1 + FEWEST_SECONDS),))
     cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
+    if cause is Cause.CPU and evidence.others is not None:
+        ours = (evidence.server or 0.0) + (evidence.pgbench or 0.0)
+        cause = Cause.OTHERS_CPU if evidence.others > ours else cause
     return Bottleneck(cause, tuple(_EVIDENCE[cause](evidence)))
 
 
@@ -284,11 +307,13 @@ def describe_causes() -> Iterator[str]:
     )
     yield sentence.format(share=100 * DOMINANT, queue=QUEUEING, memory=MEMORY)
     sentence = tr(
-        "Below {samples} samples of sessions, and in files without them, a cause is named only where a "
-        "resource was saturated: CPUs or pgbench's threads {cpu:.0f} % busy, or a disk {busy:.0f} % while"
-        " programs waited for I/O {waited:.0f} % of the time. Else it is not known."
+        "Below {samples} samples of sessions ({least} where they agree), and in files without them, a cause "
+        "is named only where a resource was saturated: CPUs or pgbench's threads {cpu:.0f} % busy, or a disk "
+        "{busy:.0f} % while programs waited for I/O {waited:.0f} % of the time. Else it is not known."
     )
-    yield sentence.format(samples=FEWEST_SAMPLES, cpu=100 * SATURATED, busy=BUSY, waited=PRESSURE)
+    yield sentence.format(
+        samples=FEWEST_SAMPLES, least=LEAST_SAMPLES, cpu=100 * SATURATED, busy=BUSY, waited=PRESSURE
+    )
 
 
 def _by_sessions(evidence: Evidence) -> Cause:
@@ -387,9 +412,10 @@ def _cpus(evidence: Evidence) -> list[str]:
     for name, used in ((tr("PostgreSQL"), evidence.server), (tr("pgbench"), evidence.pgbench)):
         if used is not None:
             told.append(tr("{name} {cores:.2f}").format(name=name, cores=used))
-    if evidence.busy is not None and evidence.server is not None and evidence.pgbench is not None:
-        others = max(0.0, evidence.busy - evidence.server - evidence.pgbench)
-        told.append(tr("everything else {cores:.2f}").format(cores=others))
+    if evidence.kernel:
+        told.append(tr("the kernel's threads {cores:.2f}").format(cores=evidence.kernel))
+    if evidence.others is not None:
+        told.append(tr("everything else {cores:.2f}").format(cores=evidence.others))
     if evidence.queueing is not None:
         waited = evidence.queueing + (evidence.pgbench_queueing or 0.0)
         told.append(tr("{count:.1f} processes waited for one").format(count=waited))
@@ -456,12 +482,27 @@ def _memory(evidence: Evidence) -> list[str]:
 def _not_known(evidence: Evidence) -> list[str]:
     if evidence.has_sessions:
         return [*_time(evidence, "for_others"), *_events(evidence)]
-    return [tr("the file has no wait events, and neither CPUs nor a device nor pgbench were saturated")]
+    if not evidence.samples:
+        return [tr("the file has no wait events, and neither CPUs nor a device nor pgbench were saturated")]
+    told = tr(
+        "{count:.0f} samples of sessions are too few, and neither CPUs nor a device nor pgbench were "
+        "saturated; with {clients:.0f} clients it takes {seconds} s"
+    )
+    seconds = 1 + math.ceil(FEWEST_SAMPLES / (evidence.clients or 1.0))
+    return [told.format(count=evidence.samples, clients=evidence.clients, seconds=seconds)]
+
+
+def _rate(evidence: Evidence) -> list[str]:
+    if evidence.tps is None or evidence.rate is None:
+        return []
+    told = tr("{tps:,.0f} of {rate:,.0f} transactions a second that were offered")
+    return [told.format(tps=evidence.tps, rate=evidence.rate)]
 
 
 _EVIDENCE: Final[Mapping[Cause, Callable[[Evidence], list[str]]]] = MappingProxyType(
     {
         Cause.CPU: lambda each: [*_cpus(each), *_time(each, "running", "for_client")],
+        Cause.OTHERS_CPU: _cpus,
         Cause.SESSION_CPU: lambda each: [*_time(each, "running"), *_cpus(each)],
         Cause.DEVICE: lambda each: [
             *_time(each, "for_data", "for_wal"),

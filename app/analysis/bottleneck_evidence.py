@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from app.analysis.bottleneck import Bottleneck, Cause, DeviceEvidence, Evidence, find_bottleneck
@@ -14,7 +15,7 @@ from app.domain.campaign.configuration import ServerTarget
 from app.domain.metrics import SESSION_GROUPS
 from app.domain.text import tr
 from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
-from app.runfile.metadata.offered_load import offered_load
+from app.runfile.metadata.offered_load import Figures, LoadKind, OfferedLoad, offered_load, run_kept_rate
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
 
@@ -32,6 +33,7 @@ _DEVICE: Final[Mapping[str, str]] = {
 }
 """Attribute of `DeviceEvidence` and metric."""
 
+_KERNEL: Final = "kernel.cpu"
 _QUEUEING: Final = "process.queueing"
 _OTHERS: Final = (
     _QUEUEING,
@@ -39,6 +41,7 @@ _OTHERS: Final = (
     "pressure.io_some",
     "pressure.memory_some",
     "sessions.clients",
+    _KERNEL,
 )
 _EVENTS: Final = "sessions.at_event"
 METRICS_READ: Final = (
@@ -46,6 +49,8 @@ METRICS_READ: Final = (
     *(f"sessions.{group}" for group in SESSION_GROUPS),
 )
 
+_CLOSED: Final = OfferedLoad(LoadKind.CLOSED)
+_PRINTED: Final = ("tps", "transactions", "failed", "skipped")
 _TICK_MS: Final = 1000
 _MOST: Final = 1e15
 _LONGEST: Final = 80
@@ -54,15 +59,19 @@ Totals = Mapping[tuple[str, str], tuple[float, float, int]]
 
 
 def evidence_of(
-    totals: Totals, environment: EnvironmentFacts, *, rate: float | None = None, tps: float | None = None
+    totals: Totals,
+    environment: EnvironmentFacts,
+    *,
+    load: OfferedLoad = _CLOSED,
+    printed: Figures = MappingProxyType({}),
 ) -> Evidence:
     """Return the means of what tells a cause.
 
     Args:
         totals: sum, maximum and count of the samples of the measured phase by metric and instance.
         environment: facts of before the run.
-        rate: that pgbench offered; None for a closed loop.
-        tps: of the run.
+        load: how it was offered.
+        printed: what pgbench said of the run: `tps`, `transactions`, `failed`, `skipped`.
     """
     seconds = max((count for _, _, count in totals.values()), default=0)
 
@@ -91,6 +100,9 @@ def evidence_of(
         busy=sum_of(_CPU),
         server=sum_of(_PROGRAM, "postgres"),
         pgbench=sum_of(_PROGRAM, "pgbench"),
+        kernel=sum(total for (metric, _), (total, _, _) in totals.items() if metric == _KERNEL) / seconds
+        if seconds
+        else None,
         queueing=mean(_QUEUEING, "postgres"),
         # That of pgbench is for CPUs of this machine, not of the server's.
         pgbench_queueing=None if environment.reached.over else mean(_QUEUEING, "pgbench"),
@@ -105,8 +117,9 @@ def evidence_of(
             for device in environment.devices
             if device.is_counted
         ),
-        rate=rate,
-        tps=tps,
+        rate=load.rate_tps,
+        tps=printed.get("tps"),
+        is_kept=run_kept_rate(load, printed) if load.kind is LoadKind.RATE else None,
     )
 
 
@@ -145,8 +158,8 @@ def read_bottleneck(run: RunFile) -> Bottleneck:
     evidence = evidence_of(
         totals,
         environment,
-        rate=offered_load(told).rate_tps,
-        tps=told.printed("tps"),
+        load=offered_load(told),
+        printed={name: told.printed(name) for name in _PRINTED},
     )
     if told.target.kind == ServerTarget.kind and not environment.reached.over:
         return limit_elsewhere(evidence)

@@ -66,7 +66,11 @@ _OF_REPORT: Final = (
         ),
     ),
     GlossaryTerm(
-        tr("capacity"), tr("TPS of a configuration that did not keep the rate at which load was offered.")
+        tr("capacity"),
+        tr(
+            "TPS of a configuration that did not keep the rate at which load was offered. With a latency "
+            "limit there is none: what came too late was skipped."
+        ),
     ),
     GlossaryTerm(
         tr("closed loop"),

@@ -1,37 +1,26 @@
 """What may be said of runs whose load was offered at a rate: not how fast, but whether they kept it.
 
 With a rate the server decides nothing about how many transactions begin: TPS are the rate where it kept up,
-and its capacity where it did not. So speed is compared only where both are closed loops (each client sends
-the next transaction when it has its answer), or where neither kept the same rate. Pure.
+and its capacity where it did not, unless a latency limit skipped transactions. So speed is compared only
+where both are closed loops (each client sends the next transaction when it has its answer), or where neither
+kept the same rate without a limit. Pure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.analysis.labels import at_least, format_number, format_tps, one_line
 from app.domain.text import number_text, tr
-from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
+from app.runfile.metadata.offered_load import Figures, LoadKind, OfferedLoad, done_of, run_kept_rate
 from app.runfile.summary import is_lower_bound
 from app.statistics.verdict import RunInterval
 
-KEPT_SHARE: Final = 0.99
-"""A rate is kept where at least this share of what was offered was done.
-
-As many as a 99th percentile leaves out may be missing: with more, the percentiles that are told beside a rate
-would be those of a load that was not offered. Our own choice; no standard names a number for pgbench.
-"""
-
-CHANCE: Final = 3.0
-"""Standard deviations of what arrives by chance: pgbench's schedule is a Poisson process (manual, --rate)."""
-
 AGAIN_SHARE: Final = 0.7
 """Share of the slowest configuration's TPS at which latencies are compared: all keep it, with room."""
-
-Figures = Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +43,11 @@ class KeptRate:
     def at_a_rate(self) -> bool:
         """Whether load was offered at a rate."""
         return self.load.kind is LoadKind.RATE
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether a latency limit skipped transactions, or may have: TPS are then no capacity."""
+        return self.load.limit_ms is not None or bool(self.skipped)
 
 
 def common_load(loads: Iterable[OfferedLoad]) -> OfferedLoad:
@@ -83,7 +77,7 @@ def kept_rate(
         return KeptRate(load)
     each = [run_kept_rate(own, run) for own, run in zip(loads or [load] * len(runs), runs, strict=True)]
     kept = False if False in each else None if None in each else True
-    offered = math.fsum(_done(run) + (run.get("skipped") or 0.0) for run in runs)
+    offered = math.fsum(done_of(run) + (run.get("skipped") or 0.0) for run in runs)
 
     def share(name: str) -> float | None:
         known = [value for run in runs if (value := run.get(name)) is not None]
@@ -92,33 +86,12 @@ def kept_rate(
     return KeptRate(load, kept, share("skipped"), share("late"))
 
 
-def _done(figures: Figures) -> float:
-    return (figures.get("transactions") or 0.0) + (figures.get("failed") or 0.0)
-
-
-def run_kept_rate(load: OfferedLoad, figures: Figures) -> bool | None:
-    """Return whether a run kept its rate; None where that cannot be told.
-
-    Args:
-        load: at a rate.
-        figures: of the run.
-    """
-    done, skipped = _done(figures), figures.get("skipped")
-    if skipped and skipped > (1 - KEPT_SHARE) * (done + skipped):
-        return False
-    tps, transactions = figures.get("tps"), figures.get("transactions")
-    if not tps or not transactions:
-        return False if transactions == 0 or tps == 0 else None
-    if load.rate_tps is None:  # with a limit nothing waits longer than that: what was not skipped was done
-        return None if skipped is None else True
-    offered = load.rate_tps * transactions / tps
-    return done + (skipped or 0.0) >= KEPT_SHARE * offered - CHANCE * math.sqrt(offered)
-
-
 def speed_comparable(first: KeptRate, other: KeptRate) -> bool:
     """Return whether TPS of two configurations say which one is faster."""
     if not first.at_a_rate and not other.at_a_rate:
         return True
+    if first.is_limited or other.is_limited:
+        return False
     return first.load == other.load and first.load.rate_tps is not None and first.kept is other.kept is False
 
 
@@ -151,6 +124,10 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
         sentence = tr("{name} did not keep its rate, which is not told: its capacity is {tps}")
         if told:
             sentence = tr("{name} did not keep its rate of {rate}: its capacity is {tps}")
+        if found.is_limited:
+            sentence = tr("{name} did not keep its rate, which is not told: it did {tps} within its limit")
+            if told:
+                sentence = tr("{name} did not keep its rate of {rate}: it did {tps} within its limit")
     return "; ".join((sentence.format(**names), *_shares(found, runs)))
 
 
@@ -203,6 +180,8 @@ def _percent(share: float) -> str:
 def describe_loads(first_name: str, first: KeptRate, other_name: str, other: KeptRate) -> str:
     """Return why speed is not compared, a clause; empty where the same load was offered to both."""
     if first.load == other.load and (first.load.rate_tps is not None or not first.at_a_rate):
+        if first.kept is other.kept is False and (first.is_limited or other.is_limited):
+            return tr("speed is not compared: with a latency limit, what was done in time is no capacity")
         return ""
     sentence = tr("speed is not compared, another load was offered: {first}; {other}")
     if first.load == other.load:

@@ -227,5 +227,5 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     if newer:
         marks.append(("newer-than-tested", newer))
     if resolved.scale.is_contended:
-        marks.append(("contended", tr("fewer scale units than clients: they wait for each other's rows")))
+        marks.append(("contended", tr("fewer rows to update than clients: they wait for each other's rows")))
     return marks

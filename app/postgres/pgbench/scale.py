@@ -11,15 +11,17 @@ PgDay 2016): small about 200 MB, medium about 50 % of RAM, large about 200 % of 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from app.domain.campaign.configuration import DataSize, Workload
-from app.domain.campaign.phases import most_clients
+from app.domain.campaign.configuration import BuiltinScript, DataSize, Script, Workload
+from app.domain.campaign.phases import all_workloads
 from app.domain.errors import CampaignError
 from app.domain.options.option import USUAL_PAGE_BYTES
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
+from app.postgres.pgbench.script_wishes import without_comments
 
 _ROWS_PER_SCALE: Final = 100_000
 _ROW_BYTES: Final = 132
@@ -34,6 +36,12 @@ pages of 4, 8, 16 and 32 kB)."""
 SMALL_BYTES: Final = 200_000_000
 MEDIUM_RAM_SHARE: Final = 0.5
 LARGE_RAM_SHARE: Final = 2.0
+_SMALL_TABLES: Final = {"pgbench_branches": 1, "pgbench_tellers": 10}
+"""Of pgbench's tables those that have fewer rows than there may be clients: rows for each unit of scale."""
+_UPDATES: Final = re.compile(
+    r"\b(?:update|delete\s+from|merge\s+into|for\s+(?:no\s+key\s+)?update)\b", re.IGNORECASE
+)
+"""What locks a row against other writers."""
 MAX_SCALE: Final = 2**31 - 1
 """``pgbench --scale`` is a C int (pgbench.c of 15: option_parse_int(..., 1, INT_MAX))."""
 
@@ -46,7 +54,7 @@ class ScaleChoice:
         scale: argument of ``pgbench --initialize --scale``.
         data_bytes: expected size of the loaded database.
         reason: one sentence: where the scale comes from.
-        is_contended: fewer branches than clients, so that updates wait for each other's rows.
+        is_contended: fewer rows that scripts update than clients, so that clients wait for each other.
     """
 
     scale: int
@@ -97,9 +105,10 @@ def _wanted(size: DataSize | int, ram_bytes: int) -> tuple[float, str]:
 def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PAGE_BYTES) -> ScaleChoice:
     """Return the scale for a workload on a machine with `ram_bytes` (the memory limit, where lower).
 
-    A size is raised to one unit of scale for each client: with fewer branches than clients TPC-B-like
-    transactions mostly measure waiting for row locks (pgbench manual, "Good Practices"). A stated scale
-    is kept, and marked contended instead. The user's own scripts get the same tables.
+    A size is raised to one unit of scale for each client where scripts update rows that clients share: with
+    fewer branches than clients TPC-B-like transactions mostly measure waiting for row locks (pgbench manual,
+    "Good Practices"). A stated scale is kept, and marked contended instead. The user's own scripts get the
+    same tables.
 
     Raises:
         CampaignError: scale or size is missing, below one or beyond what pgbench can count.
@@ -110,8 +119,8 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
     elif workload.size is not None:
         wanted, reason = _wanted(workload.size, ram_bytes)
         scale, field = scale_for(wanted), "workload.size"
-        if scale < most_clients(workload):
-            scale = most_clients(workload)
+        if scale < uncontended_scale(workload):
+            scale = uncontended_scale(workload)
             reason += " " + tr("(raised: one unit of scale for each client)")
     else:
         raise CampaignError(
@@ -128,5 +137,26 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
             hint=tr("Scale 1 is about 15 MiB of data; pgbench counts scales up to 2147483647."),
         )
     return ScaleChoice(
-        scale, data_bytes_of(scale, page_bytes), reason, is_contended=scale < most_clients(workload)
+        scale, data_bytes_of(scale, page_bytes), reason, is_contended=scale < uncontended_scale(workload)
+    )
+
+
+def uncontended_scale(workload: Workload) -> int:
+    """Return the least scale at which each client may update a row of its own; 0 where none is shared."""
+    return max(
+        math.ceil(part.clients / rows)
+        for part in all_workloads(workload)
+        for rows in (min(map(_shared_rows, part.scripts), default=math.inf),)
+    )
+
+
+def _shared_rows(script: Script) -> float:
+    """Return how many rows a unit of scale has of the smallest table that a script updates."""
+    if script.builtin is not None:
+        return 1 if script.builtin is BuiltinScript.TPCB_LIKE else math.inf
+    statements = without_comments(script.text, in_bodies=True).split(";")
+    writing = [each for each in statements if _UPDATES.search(each)]
+    return min(
+        (rows for table, rows in _SMALL_TABLES.items() if any(table in each.lower() for each in writing)),
+        default=math.inf,
     )

@@ -10,7 +10,6 @@ from app.analysis.cold_caches import MOST_CACHED
 from app.analysis.glossary import GlossaryTerm, terms_of_report
 from app.analysis.properties import LABELS, WORKLOAD
 from app.comparison.comparison import RunComparison
-from app.comparison.offered_load import KEPT_SHARE
 from app.comparison.run_order import describe_order
 from app.domain.campaign.configuration import Caches
 from app.domain.campaign.design import DEFAULT_CAP
@@ -21,7 +20,7 @@ from app.probes.base.disturbances import describe_thresholds
 from app.report.blocks import Block, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
 from app.report.words import property_of
-from app.runfile.metadata.offered_load import LoadKind
+from app.runfile.metadata.offered_load import KEPT_SHARE, LoadKind
 from app.statistics.sample_size import RUNS_FOR_A_REFERENCE, RUNS_FOR_A_VERDICT
 from app.statistics.selection import PRIOR_DF, SIMULATED_ALONE, SIMULATED_LOST, SIMULATED_LOST_UNEQUAL
 

@@ -7,13 +7,29 @@ as of imported runs, follows from that.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 from app.domain.campaign.configuration import RateShare
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.metadata.workload_metadata import PhaseMetadata
+
+KEPT_SHARE: Final = 0.99
+"""A rate is kept where at least this share of what was offered was done.
+
+As many as a 99th percentile leaves out may be missing: with more, the percentiles that are told beside a rate
+would be those of a load that was not offered. Our own choice; no standard names a number for pgbench.
+"""
+
+CHANCE: Final = 3.0
+"""Standard deviations of what arrives by chance: pgbench's schedule is a Poisson process (manual, --rate)."""
+
+Figures = Mapping[str, float | None]
+"""Of a run by their names."""
 
 
 class LoadKind(StrEnum):
@@ -75,3 +91,27 @@ def _offered(run: RunMetadata) -> OfferedLoad:
             kind = LoadKind.CLOSED if run.printed("lag_ms") is None else LoadKind.RATE
         return OfferedLoad(kind, None, limit_ms, limit_is_known)
     return OfferedLoad(LoadKind.CLOSED if rate is None else LoadKind.RATE, rate, limit_ms, limit_is_known)
+
+
+def done_of(figures: Figures) -> float:
+    """Return how many transactions a run did, also those that failed."""
+    return (figures.get("transactions") or 0.0) + (figures.get("failed") or 0.0)
+
+
+def run_kept_rate(load: OfferedLoad, figures: Figures) -> bool | None:
+    """Return whether a run kept its rate; None where that cannot be told.
+
+    Args:
+        load: at a rate.
+        figures: of the run.
+    """
+    done, skipped = done_of(figures), figures.get("skipped")
+    if skipped and skipped > (1 - KEPT_SHARE) * (done + skipped):
+        return False
+    tps, transactions = figures.get("tps"), figures.get("transactions")
+    if not tps or not transactions:
+        return False if transactions == 0 or tps == 0 else None
+    if load.rate_tps is None:  # with a limit nothing waits longer than that: what was not skipped was done
+        return None if skipped is None else True
+    offered = load.rate_tps * transactions / tps
+    return done + (skipped or 0.0) >= KEPT_SHARE * offered - CHANCE * math.sqrt(offered)

@@ -35,6 +35,7 @@ from app.analysis.bottleneck_evidence import METRICS_READ, evidence_of, limit_el
 from app.analysis.io_baseline import UsedShare
 from app.domain.metrics import METRICS, SESSION_GROUPS
 from app.runfile.metadata.environment import read_environment_facts
+from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.reader import RunFile
 from tests.fix_runs import Shape, begin_run, write_run
 
@@ -123,7 +124,8 @@ def test_a_session_that_waits_for_a_cpu_looks_idle_and_counts_for_the_cpus_all_t
     # Others use what these leave idle: nobody waits for it, so it is no cause.
     assert cause(replace(evidence, queueing=0.1, busy=4.0)) is Cause.PGBENCH
     # Nobody knows who waited: all CPUs busy are the cause, idle ones are not.
-    assert cause(replace(evidence, queueing=None, busy=4.0)) is Cause.CPU
+    assert cause(replace(evidence, queueing=None, busy=4.0)) is Cause.OTHERS_CPU
+    assert cause(replace(evidence, queueing=None, busy=4.0, server=2.5)) is Cause.CPU
     assert cause(replace(evidence, queueing=None, busy=1.0)) is Cause.PGBENCH
 
 
@@ -170,10 +172,60 @@ def test_memory_comes_before_the_reads_that_its_lack_makes_and_after_locks() -> 
 
 
 def test_a_rate_that_was_kept_is_what_limited_the_run() -> None:
-    evidence = of_sessions(replace(ALONE, rate=1000.0, tps=995.0), for_wal=6)
+    evidence = of_sessions(replace(ALONE, rate=1000.0, tps=995.0, is_kept=True), for_wal=6)
     assert cause(evidence) is Cause.RATE
-    assert cause(replace(evidence, tps=700.0)) is Cause.WAL
-    assert cause(replace(evidence, tps=None)) is Cause.WAL
+    assert cause(replace(evidence, seconds=0)) is Cause.RATE
+    assert cause(replace(evidence, is_kept=False)) is Cause.WAL
+    assert cause(replace(evidence, is_kept=None)) is Cause.WAL
+
+
+@pytest.mark.parametrize(
+    ("rate", "transactions", "skipped", "kept"),
+    [
+        (50.0, 313, None, True),  # of 350 that were offered: Poisson's scatter is 19
+        (50.0, 280, None, False),
+        (3000.0, 20_700, None, True),
+        (3000.0, 20_000, None, False),
+        (50.0, 313, 20, False),
+        (None, 313, None, None),
+    ],
+)
+def test_kept_rate_allows_for_chance(
+    rate: float | None, transactions: int, skipped: int | None, *, kept: bool | None
+) -> None:
+    load = OfferedLoad(LoadKind.CLOSED if rate is None else LoadKind.RATE, rate)
+    printed = {"tps": transactions / 7, "transactions": float(transactions), "skipped": skipped}
+    evidence = evidence_of({}, read_environment_facts({}), load=load, printed=printed)
+    assert evidence.is_kept is kept
+    assert (cause(evidence) is Cause.RATE) is (kept is True)
+
+
+@pytest.mark.parametrize(
+    ("clients", "seconds", "share", "expected"),
+    [
+        (4, 4, 0.9, Cause.WAL),  # a quick run of 5 s
+        (4, 4, 0.6, Cause.NOT_KNOWN),
+        (4, 6, 0.6, Cause.WAL),
+        (1, 7, 1.0, Cause.NOT_KNOWN),
+        (1, 8, 1.0, Cause.WAL),
+        (1, 8, 0.5, Cause.NOT_KNOWN),
+    ],
+)
+def test_clear_share_needs_fewer_samples(clients: int, seconds: int, share: float, expected: Cause) -> None:
+    evidence = of_sessions(replace(ALONE, clients=clients, seconds=seconds), for_wal=share * clients)
+    found = find_bottleneck(evidence)
+    assert found.cause is expected
+    if expected is Cause.NOT_KNOWN:
+        assert "no wait events" not in found.sentence
+        assert f"it takes {1 + math.ceil(20 / clients)} s" in found.sentence
+
+
+def test_cpus_of_other_programs_are_named() -> None:
+    full = of_sessions(replace(ALONE, busy=4.0, server=0.4, pgbench=0.2, queueing=6.0), running=7.0)
+    assert cause(full) is Cause.OTHERS_CPU
+    assert "other programs" in find_bottleneck(full).sentence
+    assert cause(replace(full, kernel=3.0)) is Cause.CPU  # kernel threads work for whoever writes
+    assert cause(replace(full, server=2.5)) is Cause.CPU
 
 
 WITHOUT = Evidence(seconds=60, cpus=4, busy=1.0, io_some=80.0, memory_some=0.0, pgbench_share=10.0)
@@ -204,9 +256,10 @@ def test_without_wait_events_only_what_is_saturated_is_named(evidence: Evidence,
 
 def test_too_few_seconds_or_samples_prove_nothing() -> None:
     sure = of_sessions(for_wal=8)
-    assert cause(replace(sure, seconds=3)) is Cause.NOT_KNOWN
-    assert str(FEWEST_SECONDS) in find_bottleneck(replace(sure, seconds=3)).sentence
-    alone = replace(sure, clients=1, seconds=10, sessions={**sure.sessions, "for_wal": 1.0})
+    assert cause(replace(sure, seconds=1)) is Cause.NOT_KNOWN
+    assert f"fewer than {FEWEST_SECONDS} seconds" in find_bottleneck(replace(sure, seconds=1)).sentence
+    assert "no samples" in find_bottleneck(replace(sure, seconds=0)).sentence
+    alone = replace(sure, clients=1, seconds=10, sessions={**sure.sessions, "for_wal": 0.6})
     assert cause(alone) is Cause.NOT_KNOWN
     assert cause(replace(alone, seconds=30)) is Cause.WAL
 
@@ -290,8 +343,8 @@ def test_recorded_files_of_before_have_a_sentence_too(path: Path) -> None:
 
 def test_cpus_of_this_machine_never_limit_a_server_elsewhere() -> None:
     busy = replace(ALONE, busy=4.0, queueing=10.0, sessions={**ALONE.sessions, "running": 8.0})
-    assert find_bottleneck(busy).cause is Cause.CPU
-    assert limit_elsewhere(busy).cause is not Cause.CPU
+    assert find_bottleneck(busy).cause is Cause.OTHERS_CPU
+    assert limit_elsewhere(busy).cause not in {Cause.CPU, Cause.OTHERS_CPU}
 
 
 def test_a_server_elsewhere_that_waits_for_its_clients_may_wait_for_the_network() -> None:

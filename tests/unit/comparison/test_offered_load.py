@@ -16,10 +16,8 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.cli import main as command
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.offered_load import (
-    KEPT_SHARE,
     common_load,
     kept_rate,
-    run_kept_rate,
     speed_comparable,
 )
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
@@ -27,7 +25,7 @@ from app.domain.columns import texts
 from app.export.comparison import comparison_as_json
 from app.report.blocks import Report, ReportTable, Text, TextRole
 from app.report.report import read_report
-from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
+from app.runfile.metadata.offered_load import KEPT_SHARE, LoadKind, OfferedLoad, run_kept_rate
 from app.runfile.writer import Json
 from tests.fix_window import Trial, write_trial
 
@@ -197,6 +195,15 @@ def test_a_capacity_is_told_where_the_rate_was_not_kept_and_compared_only_there(
     assert "allowing for" not in three  # one comparison is made, not two
 
 
+@pytest.mark.parametrize("limit", [50.0, None])
+def test_limited_rate_claims_no_capacity(tmp_path: Path, limit: float | None) -> None:
+    found = compared(write(tmp_path, ("a", 200.0, 150.0, limit), ("b", 200.0, 120.0, limit)))
+    for sentence in found.verdicts:
+        assert ("capacity is" in sentence) is (limit is None)
+        assert ("within its limit" in sentence) is (limit is not None)
+    assert (found.rows[1].comparison is None) is (limit is not None)
+
+
 def test_loads_that_differ_are_never_compared_as_speed(tmp_path: Path) -> None:
     told = (("a", None, 900.0, None), ("b", 200.0, 100.0, None), ("c", 300.0, 100.0, 50.0))
     paths = write(tmp_path, *told, ("d", None, 800.0, None))
@@ -261,7 +268,7 @@ def test_command_line_and_report_say_the_same(tmp_path: Path, capsys: Capture) -
     paths = write(tmp_path, ("a", 200.0, 200.0, 100.0), ("b", 200.0, 150.0, 100.0))
     assert command.main(["compare", *map(str, paths)]) == 0
     told = capsys.readouterr().out
-    assert "b did not keep its rate of 200 per second: its capacity is 150 TPS" in told
+    assert "b did not keep its rate of 200 per second: it did 150 TPS" in told
     assert "NOT KEPT" in told
     assert re.search(r"0\.5 %, 2[45]\.\d %", told)
     report = read_report(paths)

@@ -4,10 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.campaign.configuration import DataSize, Workload
+from app.domain.campaign.configuration import BuiltinScript, DataSize, Script, Workload, WorkloadPhase
 from app.domain.errors import CampaignError
 from app.domain.units import GIB, MIB
-from app.postgres.pgbench.scale import BYTES_PER_SCALE, MAX_SCALE, data_bytes_of, resolve_scale, scale_for
+from app.postgres.pgbench.scale import (
+    BYTES_PER_SCALE,
+    MAX_SCALE,
+    ScaleChoice,
+    data_bytes_of,
+    resolve_scale,
+    scale_for,
+    uncontended_scale,
+)
 
 
 def test_small_is_about_200_mb_on_every_machine() -> None:
@@ -41,6 +49,40 @@ def test_a_stated_scale_is_kept_and_marked_contended() -> None:
     choice = resolve_scale(Workload(scale=10, size=None, clients=64), 8 * GIB)
     assert choice.scale == 10
     assert choice.is_contended
+
+
+OWN = "/* UPDATE pgbench_branches */ SELECT 1; -- update pgbench_branches\nUPDATE mine SET a = 1;"
+BRANCHES = "SELECT 1;\nUpdate\n  pgbench_branches SET bbalance = 0 WHERE bid = :bid;"
+TELLERS = "SELECT * FROM pgbench_tellers WHERE tid = :tid FOR NO KEY UPDATE;"
+
+
+@pytest.mark.parametrize(
+    ("scripts", "least"),
+    [
+        ((Script(),), 64),
+        ((Script(BuiltinScript.SIMPLE_UPDATE),), 0),
+        ((Script(BuiltinScript.SELECT_ONLY),), 0),
+        ((Script(BuiltinScript.SELECT_ONLY), Script(weight=1)), 64),
+        ((Script(None, "/x/own.sql", OWN),), 0),
+        ((Script(None, "/x/own.sql", "SELECT * FROM pgbench_branches; UPDATE t SET a = 1"),), 0),
+        ((Script(None, "/x/own.sql", BRANCHES),), 64),
+        ((Script(None, "/x/own.sql", TELLERS),), 7),
+    ],
+)
+def test_only_shared_updates_are_contended(scripts: tuple[Script, ...], least: int) -> None:
+    def choice(scale: int | None) -> ScaleChoice:
+        workload = Workload(scripts=scripts, clients=64, scale=scale, size=DataSize.SMALL)
+        return resolve_scale(workload, 8 * GIB)
+
+    assert choice(None).scale == max(13, least)
+    assert choice(6).is_contended is (least > 6)
+    assert not choice(64).is_contended
+
+
+def test_clients_of_phases_without_updates_do_not_count() -> None:
+    reads = WorkloadPhase("reads", scripts=(Script(BuiltinScript.SELECT_ONLY),), clients=64)
+    writes = WorkloadPhase("writes", clients=8)
+    assert uncontended_scale(Workload(phases=(reads, writes))) == 8
 
 
 def test_a_stated_scale_counts_more_than_the_size_that_is_the_default() -> None:

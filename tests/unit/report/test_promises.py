@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from app.analysis.cold_caches import MOST_CACHED
-from app.comparison.offered_load import AGAIN_SHARE, KEPT_SHARE
+from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
 from app.domain.campaign.design import DEFAULT_CAP, Design
 from app.domain.campaign.order import RunOrder
 from app.report.blocks import Text, TextRole
 from app.report.report import read_report
+from app.runfile.metadata.offered_load import KEPT_SHARE
 from app.runfile.writer import Json
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.selection import ENOUGH, SIMULATED_ALONE, SIMULATED_LOST, SIMULATED_LOST_UNEQUAL

@@ -359,7 +359,7 @@ def _scale_note(scale: ScaleChoice | None, memory_bytes: int) -> str:
         fits = tr("It fits into memory {times} times: reads show the memory, not the storage.")
         told.append(fits.format(times=number_text(memory_bytes // scale.data_bytes, ",")))
     if scale.is_contended:
-        told.append(tr("Fewer units of scale than clients: rows are waited for."))
+        told.append(tr("Fewer rows to update than clients: they wait for each other."))
     return " ".join(told)
 
 
