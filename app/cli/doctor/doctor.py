@@ -118,7 +118,9 @@ def examine_machine(support: Support) -> list[Check]:
     checks += _target(account, "folder", FolderTarget())
     checks += _target(account, "memory", MemoryTarget())
     machine = read_machine()
-    message = tr("{cpus} CPUs, {ram} of memory").format(cpus=machine.cpus, ram=format_size(machine.ram_bytes))
+    message = tr("{cpus} CPUs, {ram} of memory").format(
+        cpus=machine.cpus, ram=format_size(machine.usable_ram_bytes)
+    )
     checks.append(Check("machine", None, message))
     reason = ""
     try:

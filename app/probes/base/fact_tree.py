@@ -19,6 +19,10 @@ from app.probes.base.probe import ProbeUnavailable
 Fact = str | int | float | bool | None | Sequence["Fact"] | Mapping[str, "Fact"]
 Facts = dict[str, Fact]
 
+MEMORY_LIMIT: Final = "memory-limit"
+"""Code of the preflight's finding, kept among the facts, that a control group has less memory than the
+machine."""
+
 LONGEST_TEXT: Final = 8192
 
 

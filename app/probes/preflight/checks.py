@@ -8,7 +8,7 @@ from typing import Final
 from app.domain.text import number_text, tr
 from app.domain.units import GIB, MIB, format_size
 from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind
-from app.probes.base.fact_tree import Fact
+from app.probes.base.fact_tree import MEMORY_LIMIT, Fact
 from app.probes.facts.environment import FactSources
 from app.probes.preflight.context import (
     PreflightContext,
@@ -190,7 +190,7 @@ def check_cgroup(situation: PreflightContext) -> Found:
             size=format_size(limits.memory_bytes)
         )
         evidence: dict[str, Fact] = {"bytes": limits.memory_bytes}
-        found.append(PreflightFinding("memory-limit", Severity.WARNING, message, "", evidence))
+        found.append(PreflightFinding(MEMORY_LIMIT, Severity.WARNING, message, "", evidence))
     allowed, online = situation.processor.get("allowed"), situation.processor.get("online")
     if isinstance(allowed, int) and isinstance(online, int) and allowed < online:
         message = tr("Only {allowed} of {online} CPUs may be used.").format(allowed=allowed, online=online)

@@ -14,7 +14,7 @@ from app.domain.text import tr, trn
 from app.domain.units import format_duration, format_size
 from app.domain.virtual_disks import cloud_of, may_have_burst_credit, played_by
 from app.probes.base.backing_devices import LOOP
-from app.probes.base.fact_tree import Fact
+from app.probes.base.fact_tree import MEMORY_LIMIT, Fact
 
 MOST_CHARACTERS: Final = 2000
 """Characters of one value that are shown: a run file may come from anybody."""
@@ -140,7 +140,7 @@ class EnvironmentFacts:
         online_cpus: how many are online; None where unknown.
         allowed_cpus: how many of them the runner may use; None where unknown.
         governor: of the processor's frequency.
-        memory_bytes: None where unknown.
+        memory_bytes: of the machine, or of the control group where that has less; None where unknown.
         kernel: release.
         distribution: of the system.
         virtual_machine: what kind it is; empty on hardware.
@@ -224,7 +224,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         online_cpus=_whole(online),
         allowed_cpus=_whole(_dict(processor).get("allowed")),
         governor=_text(processor.get("governor")),
-        memory_bytes=_number(_dict(_dict(facts.get("memory")).get("info")).get("MemTotal")),
+        memory_bytes=_memory_bytes(facts),
         kernel=_text(kernel.get("release")),
         distribution=_text(kernel.get("distribution")),
         virtual_machine=_text(_dict(facts.get("virtualisation")).get("machine")),
@@ -236,6 +236,18 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         server_version=_text(_dict(facts.get("server")).get("version")),
         server_settings=_set_by_its_owner(settings),
     )
+
+
+def _memory_bytes(facts: Mapping[str, Fact]) -> int | float | None:
+    """Return the memory, page cache included, that programs could have."""
+    findings = facts.get("preflight")
+    limits = [
+        _number(_dict(_dict(each).get("evidence")).get("bytes"))
+        for each in (findings if isinstance(findings, list) else ())
+        if _dict(each).get("code") == MEMORY_LIMIT
+    ]
+    found = (_number(_dict(_dict(facts.get("memory")).get("info")).get("MemTotal")), *limits)
+    return min((each for each in found if each is not None and each > 0), default=None)
 
 
 def _set_by_its_owner(settings: Mapping[str, Fact]) -> Mapping[str, str]:

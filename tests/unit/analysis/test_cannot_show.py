@@ -75,6 +75,13 @@ def test_data_that_were_cold_at_the_start_show_reads_for_as_long_as_they_are() -
     assert Limit.MEMORY not in unshown(replace(cold, data_bytes=40 * GIB))
 
 
+@pytest.mark.parametrize(("limit", "fits"), [(GIB, False), (4 * GIB, True), (0, True), ("1", True)])
+def test_memory_of_control_group_is_the_memory(limit: Json, *, fits: bool) -> None:
+    finding: Json = {"code": "memory-limit", "evidence": {"bytes": limit}}
+    facts: dict[str, Json] = {**FACTS, "preflight": [{"code": "steal", "evidence": {"bytes": 1}}, finding]}
+    assert (Limit.MEMORY in unshown(facts=facts)) is fits
+
+
 def test_data_in_memory_show_no_storage() -> None:
     found = unshown(replace(MADE, target=TargetMetadata(kind="memory", plan=None)))
     assert Limit.NO_DEVICE in found
