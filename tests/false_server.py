@@ -103,6 +103,15 @@ def endless_parameters(client: socket.socket) -> None:
         number += 50
 
 
+def endless_scram(client: socket.socket) -> None:
+    """Let somebody in who hashes the password two thousand million times."""
+    client.sendall(message(b"R", struct.pack("!I", 10) + b"SCRAM-SHA-256\0\0"))
+    nonce = client.recv(65536).rpartition(b"r=")[2]
+    said = b"r=" + nonce + b"server,s=c2FsdHNhbHRzYWx0,i=2000000000"
+    client.sendall(message(b"R", struct.pack("!I", 11) + said))
+    silence(client)
+
+
 def silence(client: socket.socket) -> None:
     """Say nothing, and keep the line."""
     with suppress(OSError):

@@ -4,16 +4,24 @@ libpq keeps an answer until it is whole, and waits as long as the line lives: a 
 ill, takes all memory of this machine or all time of its user (measured: a gigabyte in 15 s). Counted is what
 the kernel received on the connection while a statement is waited for; what libpq reads and makes room for in
 one go comes on top (measured: 165 MB for a row that says it has a gigabyte, with a bound of 64 MiB).
+
+Each step of connecting is taken in a thread: a server says how often SCRAM hashes the password (2 ** 31
+times take half an hour), and libpq cannot be interrupted there. A thread that is left behind gets time that
+nothing else wants, and ends where the hash is known, because its line is closed by then.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import queue
 import select
 import socket
 import struct
+import sys
+import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -37,6 +45,8 @@ _BYTES_RECEIVED: Final = 128
 _LEAST_CONNECT_S: Final = 2
 """As libpq has it."""
 _POLL_S: Final = 0.1
+_MOST_LEFT: Final = 3
+"""Threads that may be left behind at a time; with more of them nothing is connected to."""
 _LONGEST_LOOK_S: Final = 0.2
 """Psycopg looks every 0.1 s, as this module does: what lasts longer is not the server's."""
 
@@ -152,35 +162,91 @@ def connect_bounded(
 
 def _connected(conninfo: str, timeout_s: int) -> pq.abc.PGconn:
     pgconn = pq.PGconn.connect_start(conninfo.encode())
+    steps = _Steps(pgconn)
     try:
         said = next((each.val for each in pgconn.info if each.keyword == b"connect_timeout"), None)
         given_s = int(said) if said and said.strip().isdigit() else 0
-        _let_in(pgconn, _Patience(max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s))
+        _let_in(pgconn, steps, _Patience(max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s))
     except BaseException:
-        with suppress(psycopg.Error):
-            pgconn.finish()
+        steps.leave()
         raise
     pgconn.nonblocking = 1
     return pgconn
 
 
-def _let_in(pgconn: pq.abc.PGconn, patience: _Patience) -> None:
+_left: Final[list[threading.Thread]] = []
+
+
+class _Steps:
+    """Takes the steps of connecting, one at a time."""
+
+    def __init__(self, pgconn: pq.abc.PGconn) -> None:
+        if len([each for each in _left if each.is_alive()]) >= _MOST_LEFT:
+            pgconn.finish()
+            raise psycopg.OperationalError(tr("several servers still keep this process busy"))
+        self._pgconn = pgconn
+        self._poll = _unlocked_poll(pgconn)
+        self._thread: threading.Thread | None = None
+
+    def take(self, check: Callable[[], None]) -> pq.PollingStatus:
+        """Return how a step ended; `check` is called while it lasts, and may raise."""
+        answer: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=lambda: answer.put(self._poll()), daemon=True)
+        self._thread.start()
+        while True:
+            try:
+                status = answer.get(timeout=_POLL_S)
+            except queue.Empty:
+                check()
+                continue
+            self._thread.join()
+            return pq.PollingStatus(status)
+
+    def leave(self) -> None:
+        """Close the connection; one that a step still uses is never freed."""
+        if self._thread is None or not self._thread.is_alive():
+            with suppress(psycopg.Error):
+                self._pgconn.finish()
+            return
+        _left.append(self._thread)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._pgconn))
+        with suppress(OSError), socket.socket(fileno=os.dup(self._pgconn.socket)) as line:
+            line.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError, TypeError):
+            os.sched_setscheduler(self._thread.native_id or -1, os.SCHED_IDLE, os.sched_param(0))
+
+
+def _unlocked_poll(pgconn: pq.abc.PGconn) -> Callable[[], int]:
+    """Return libpq's PQconnectPoll, which other threads do not wait for as they do for psycopg's."""
+    library = sys.modules[type(pgconn).__module__].__file__ or ""
+    if not library.endswith(".so"):
+        return pgconn.connect_poll  # that of ctypes, which lets them go on
+    poll = ctypes.CDLL(library).PQconnectPoll
+    poll.argtypes = [ctypes.c_void_p]
+    return lambda: int(poll(pgconn.pgconn_ptr))
+
+
+def _let_in(pgconn: pq.abc.PGconn, steps: _Steps, patience: _Patience) -> None:
     """Connect, also to the next address of a name: each has a line of its own."""
     if pgconn.status == pq.ConnStatus.BAD:
         raise psycopg.OperationalError(_reason(pgconn))
     meters: dict[int, _Meter] = {}
-    while (status := pgconn.connect_poll()) != pq.PollingStatus.OK:
+
+    def check() -> None:
+        patience.check()
+        for each in meters.values():
+            each.check()
+
+    while (status := steps.take(check)) != pq.PollingStatus.OK:
         if status == pq.PollingStatus.FAILED:
             raise psycopg.OperationalError(_reason(pgconn))
         descriptor = pgconn.socket
-        meter = meters.setdefault(descriptor, _Meter(descriptor))
+        meters.setdefault(descriptor, _Meter(descriptor))
         poll = select.poll()
         poll.register(descriptor, select.POLLIN if status == pq.PollingStatus.READING else select.POLLOUT)
         while not poll.poll(_POLL_S * 1000):
-            patience.check()
-            meter.check()
-        patience.check()
-        meter.check()
+            check()
+        check()
 
 
 def _reason(pgconn: pq.abc.PGconn) -> str:

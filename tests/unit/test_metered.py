@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -112,3 +114,35 @@ def test_nothing_is_left_open_where_nobody_listens() -> None:
         conninfo = server.conninfo
     with pytest.raises(psycopg.OperationalError, match="refused"):
         connect(conninfo)
+
+
+HASHING = """
+import signal, sys, psycopg
+from app.process.metered import connect_bounded
+from tests.false_server import endless_scram, false_server
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+with false_server(endless_scram) as server:
+    signal.setitimer(signal.ITIMER_REAL, int(sys.argv[1]))
+    for _ in range(int(sys.argv[3])):
+        try:
+            words = f"{server.conninfo} password=sesame connect_timeout={sys.argv[2]}"
+            connect_bounded(words, timeout_s=600, statement_timeout_s=1, name="test")
+        except KeyboardInterrupt:
+            print("stopped")
+        except psycopg.OperationalError as error:
+            print(error)
+"""
+BUSY = "several servers still keep this process busy"
+
+
+@pytest.mark.parametrize(
+    ("stop_s", "timeout_s", "times", "said"),
+    [(2, 600, 1, ["stopped"]), (30, 2, 1, [NOT_IN_TIME]), (50, 2, 5, [NOT_IN_TIME] * 3 + [BUSY] * 2)],
+)
+def test_endless_hashing_ends_in_time_and_when_stopped(
+    stop_s: int, timeout_s: int, times: int, said: list[str]
+) -> None:
+    """In a process of its own, whose end shows that the thread that hashes keeps nothing waiting."""
+    argv = [sys.executable, "-c", HASHING, *map(str, (stop_s, timeout_s, times))]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, said, "")
