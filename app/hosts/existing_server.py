@@ -40,6 +40,7 @@ from app.probes.base.ssh import RemoteMachine
 from app.probes.facts.cached import CachedBytes
 from app.probes.facts.compressibility import SampledCompression
 from app.probes.facts.stored import StoredBytes
+from app.process.metered import ANSWER_ERRORS
 
 _DROP_S: Final = 20.0
 """How long the end of a run waits for a server that does not answer; the next campaign there drops it."""
@@ -147,7 +148,7 @@ class ExistingServer:
             row = connection.execute(
                 b"SELECT pg_catalog.pg_postmaster_start_time()::text, pg_catalog.pg_is_in_recovery()"
             ).fetchone()
-        except psycopg.Error as error:
+        except ANSWER_ERRORS as error:
             raise self._silent(error) from error
         if row is None or row[1] or str(row[0]) != self.look.started:
             message = tr("{name} is another server now, was restarted, or is a standby. Nothing was made.")
@@ -200,7 +201,7 @@ class ExistingServer:
                     self._working = connection
                 for statement in statements:
                     connection.execute(statement.encode())
-        except psycopg.Error as error:
+        except ANSWER_ERRORS as error:
             raise self._silent(error) from error
         finally:
             with self._lock:
@@ -258,7 +259,7 @@ class ExistingServer:
         try:
             with self.reached.connect(OWN_DATABASE) as connection:
                 return without_secrets(facts_of(connection))
-        except psycopg.Error as error:
+        except ANSWER_ERRORS as error:
             raise self._silent(error) from error
 
     def health(self) -> Mapping[str, Mapping[str, str]] | None:
@@ -281,7 +282,7 @@ class ExistingServer:
                     connection.execute(statement)
         except psycopg.errors.DiskFull as error:
             return said(error)
-        except psycopg.Error:
+        except ANSWER_ERRORS:
             return ""
         return ""
 
@@ -373,10 +374,10 @@ class ExistingServer:
         """
         try:
             return self.reached.connect()
-        except psycopg.Error as error:
+        except ANSWER_ERRORS as error:
             raise self._silent(error) from error
 
-    def _silent(self, error: psycopg.Error) -> ServerError:
+    def _silent(self, error: Exception) -> ServerError:
         message = tr("The server {name} does not do what it was asked: {reason}")
         # What a server answers to a statement has a SQLSTATE; a cut line, and who cannot connect, have none.
         is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None

@@ -13,6 +13,7 @@ nothing else wants, and ends where the hash is known, because its line is closed
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import queue
 import select
@@ -23,12 +24,15 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import pq
+from psycopg.abc import Buffer
 from psycopg.conninfo import make_conninfo
+from psycopg.types.numeric import FloatLoader, NumericLoader
 from typing_extensions import override
 
 from app.domain.text import tr
@@ -51,6 +55,40 @@ _LONGEST_LOOK_S: Final = 0.2
 """Psycopg looks every 0.1 s, as this module does: what lasts longer is not the server's."""
 
 Value = TypeVar("Value")
+
+ANSWER_ERRORS: Final = (
+    psycopg.Error,
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What comes of asking somebody who may be no server: arrays within arrays, too few columns, other types."""
+_LARGEST: Final = 40
+"""Digits of a number that a server tells."""
+
+
+class _Numeric(NumericLoader):
+    """Takes numbers only: some statistics are `numeric`, which may be infinite."""
+
+    @override
+    def load(self, data: Buffer) -> Decimal:
+        value = super().load(data)
+        if not value.is_finite() or abs(value.adjusted()) > _LARGEST:
+            raise psycopg.DataError(tr("a number that cannot be"))
+        return value
+
+
+class _Fraction(FloatLoader):
+    """As `_Numeric`, for double precision and real."""
+
+    @override
+    def load(self, data: Buffer) -> float:
+        value = super().load(data)
+        if not math.isfinite(value):
+            raise psycopg.DataError(tr("a number that cannot be"))
+        return value
 
 
 class _Patience:
@@ -155,6 +193,8 @@ def connect_bounded(
     """
     pgconn = _connected(make_conninfo(conninfo, application_name=name), timeout_s)
     connection = MeteredConnection(pgconn)
+    for kind, loader in (("numeric", _Numeric), ("float4", _Fraction), ("float8", _Fraction)):
+        connection.adapters.register_loader(kind, loader)
     connection.answer_s = statement_timeout_s + GRACE_S if statement_timeout_s else None
     connection.autocommit = True
     return connection
@@ -223,7 +263,7 @@ def _unlocked_poll(pgconn: pq.abc.PGconn) -> Callable[[], int]:
         return pgconn.connect_poll  # that of ctypes, which lets them go on
     poll = ctypes.CDLL(library).PQconnectPoll
     poll.argtypes = [ctypes.c_void_p]
-    return lambda: int(poll(pgconn.pgconn_ptr))
+    return lambda: int(poll(pgconn.pgconn_ptr))  # type: ignore[attr-defined]  # every implementation has it
 
 
 def _let_in(pgconn: pq.abc.PGconn, steps: _Steps, patience: _Patience) -> None:

@@ -8,18 +8,27 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Final
 
 from app import COMMAND
 from app.cli.terminal.standard_streams import drop_output, open_standard_streams
 from app.domain.errors import CancelledError, ExitStatus, FootingError, InternalError
 from app.domain.text import tr
 
+_MOST_LINES: Final = 100
+_LONGEST_LINE: Final = 4000
+"""Of what an error says: whoever wrote a part of it means no more than that to be read."""
+
 
 def _tell(error: FootingError) -> None:
     from app.cli.terminal.plain_text import plain_lines  # noqa: PLC0415 - only where something went wrong
 
-    lines = [f"{COMMAND}: {plain_lines(error.message)}"]
-    lines += [f"  {line}" for line in plain_lines(error.hint).splitlines()]
+    lines = [
+        line[:_LONGEST_LINE]
+        for text in (f"{COMMAND}: {error.message}", error.hint)
+        for line in plain_lines(text).splitlines()[:_MOST_LINES]
+    ]
+    lines[1:] = [f"  {line}" for line in lines[1:]]
     with suppress(OSError):  # nobody hears it; the exit status tells
         sys.stderr.write("\n".join(lines) + "\n")
         sys.stderr.flush()

@@ -17,12 +17,13 @@ from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from app.domain.errors import RefusedError, TargetError, did_you_mean
+from app.domain.quoting.shown import shown
 from app.domain.text import tr
 from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
 from app.process.metered import connect_bounded
 
 LONGEST: Final = 2000
-"""Characters of a connection string, and of what a server says that is told."""
+"""Characters of a connection string."""
 SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})
 _WORDS: Final = """
     channel_binding connect_timeout dbname gssencmode host hostaddr keepalives keepalives_count
@@ -253,7 +254,7 @@ def _connect(conninfo: str, statement_timeout_s: int) -> psycopg.Connection[tupl
 
 def said(error: BaseException) -> str:
     """Return what libpq or the server said, in one line of a length that can be told."""
-    return " ".join(str(error).split())[:LONGEST]
+    return shown(" ".join(str(error).split()))
 
 
 def open_address(text: str) -> tuple[ServerAddress, psycopg.Connection[tuple[object, ...]]]:

@@ -5,19 +5,22 @@ Everything is asked for in a bounded length: names are of the far side, and may 
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
 
 from app.domain.errors import TargetError
+from app.domain.quoting.shown import shown
 from app.domain.text import tr
 from app.postgres.existing.address import ServerAddress, said
 from app.postgres.existing.managed import SERVICES, managed_service
 from app.postgres.pgbench.argv import OLDEST_MAJOR
+from app.process.metered import ANSWER_ERRORS
 
 LOOK_S: Final = 10.0
 """How long the load of others is watched."""
@@ -228,7 +231,7 @@ def look_at_server(
         raise TargetError(message.format(version=old, oldest=OLDEST_MAJOR))
     try:
         return _look(connection, address, own_database, look_s, sleep)
-    except (psycopg.Error, TypeError, ValueError) as error:
+    except ANSWER_ERRORS as error:
         message = tr("The server does not tell what it is: {reason}")
         raise TargetError(message.format(reason=said(error))) from error
 
@@ -249,34 +252,39 @@ def _look(
     others = _watch(connection, look_s, sleep)
     return ServerLook(
         version=version_words(number),
-        version_text=str(text),
+        version_text=shown(text, _LONGEST),
         major=number // 10000,
-        cluster_name=str(cluster),
-        system_identifier=_unless_refused(connection, _IDENTIFIER, _LONGEST),
-        server_address=str(at),
-        started=str(started),
+        cluster_name=shown(cluster, _LONGEST),
+        system_identifier=shown(_unless_refused(connection, _IDENTIFIER), _LONGEST),
+        server_address=shown(at, _LONGEST),
+        started=shown(started, _LONGEST),
         in_recovery=bool(in_recovery),
         max_connections=int(most),
         reserved_connections=int(reserved),
-        tls=next((str(row[0]) for row in connection.execute(_TLS.encode()) if row[0]), ""),
+        tls=next((shown(row[0], _LONGEST) for row in connection.execute(_TLS.encode()) if row[0]), ""),
         role=ServerRole(
             address.user,
             bool(superuser),
             bool(creates),
             bool(monitors),
             bool(checkpoints),
-            tuple(map(str, dangerous)),
-            tuple(map(str, owned)),
+            _names(dangerous),
+            _names(owned),
         ),
         databases=tuple(
-            OtherDatabase(str(name), None if size is None else int(size)) for name, size, _ in databases
+            OtherDatabase(shown(name, _LONGEST), None if size is None else int(size))
+            for name, size, _ in databases[:_MOST_DATABASES]
         ),
         database_count=int(databases[0][2]) if databases else 0,
         others=others,
         round_trip=measure_round_trip(connection),
         managed_service=managed_service(_row(connection, _WORDS, (list(SERVICES),))[0] or ()),
-        data_folder=_unless_refused(connection, _DATA_DIRECTORY, _LONGEST_PATH),
+        data_folder=_path(_unless_refused(connection, _DATA_DIRECTORY)),
     )
+
+
+def _names(told: Iterable[object]) -> tuple[str, ...]:
+    return tuple(shown(each, _LONGEST) for each in itertools.islice(told, _MOST_DATABASES))
 
 
 def _row(connection: Connection, statement: str, values: tuple[object, ...] | None = None) -> tuple[Any, ...]:
@@ -286,12 +294,16 @@ def _row(connection: Connection, statement: str, values: tuple[object, ...] | No
     return found
 
 
-def _unless_refused(connection: Connection, statement: str, longest: int) -> str:
+def _unless_refused(connection: Connection, statement: str) -> str:
     """Return a text; empty where the role may not ask for it."""
     try:
-        return str(_row(connection, statement)[0])[:longest]
+        return str(_row(connection, statement)[0])
     except psycopg.Error:
         return ""
+
+
+def _path(told: str) -> str:
+    return told if told.isprintable() and len(told) < _LONGEST_PATH else ""
 
 
 def _watch(connection: Connection, look_s: float, sleep: Callable[[float], None]) -> OthersLoad:

@@ -14,8 +14,10 @@ import psycopg
 from psycopg import sql
 
 from app.domain.errors import RefusedError, ServerError, SettingError
+from app.domain.quoting.shown import shown
 from app.domain.text import tr
 from app.postgres.existing.address import ServerAddress, said
+from app.process.metered import ANSWER_ERRORS
 
 OWN_DATABASE: Final = "pgfooting_bench"
 MARK: Final = (
@@ -80,13 +82,13 @@ def find_own(connection: Connection) -> FoundDatabase | None:
     is_owner, comment, owner, others = row
     if not is_owner:
         message = tr("The database {name} belongs to {owner} and not to this role: it is not pgFooting's.")
-        return FoundDatabase(is_own=False, reason=message.format(name=OWN_DATABASE, owner=owner))
+        return FoundDatabase(is_own=False, reason=message.format(name=OWN_DATABASE, owner=shown(owner)))
     if comment != MARK:
         message = tr("The database {name} lacks the comment that pgFooting gives its own: it is somebody's.")
         return FoundDatabase(is_own=False, reason=message.format(name=OWN_DATABASE))
     if others:
         message = tr("{count} sessions of others are connected to the database {name}.")
-        return FoundDatabase(is_own=False, reason=message.format(count=others, name=OWN_DATABASE))
+        return FoundDatabase(is_own=False, reason=message.format(count=shown(others), name=OWN_DATABASE))
     return FoundDatabase(is_own=True)
 
 
@@ -122,7 +124,7 @@ def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: b
             raise RefusedError(message.format(name=OWN_DATABASE), hint=hint)
         _make_room(address)
         connection.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(OWN_DATABASE)))
-    except psycopg.Error as error:
+    except ANSWER_ERRORS as error:
         message = tr("The database {name} could not be dropped: {reason}")
         raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
     return True
@@ -140,7 +142,7 @@ def _make_room(address: ServerAddress) -> None:
                 connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE".encode())
     except psycopg.errors.DiskFull:
         raise
-    except psycopg.Error:  # such as of one whose drop was cut short: it takes no connection, and is dropped
+    except ANSWER_ERRORS:  # such as of one whose drop was cut short: it takes no connection, and is dropped
         return
 
 
@@ -181,7 +183,7 @@ class ServerLock:
         try:
             is_taken = self._answer(f"SELECT pg_catalog.pg_try_advisory_lock({LOCK})")
             is_alone = is_taken and not self._answer(_LOCK_OF_OTHERS)
-        except psycopg.Error as error:
+        except ANSWER_ERRORS as error:
             self._connection.close()
             raise self._silent(error) from error
         if not is_alone:
@@ -202,11 +204,11 @@ class ServerLock:
         """
         try:
             self._connection.execute(b"SELECT 1")
-        except psycopg.Error:
+        except ANSWER_ERRORS:
             self._connection.close()
             try:
                 self._connection = self._address.connect()
-            except psycopg.Error as error:
+            except ANSWER_ERRORS as error:
                 raise self._silent(error) from error
             self.take()
 
@@ -214,7 +216,7 @@ class ServerLock:
         """Let others measure there."""
         self._connection.close()
 
-    def _silent(self, error: psycopg.Error) -> ServerError:
+    def _silent(self, error: Exception) -> ServerError:
         return ServerError(tr("The server does not answer: {reason}").format(reason=said(error)))
 
 
@@ -228,7 +230,7 @@ def make_own(connection: Connection) -> None:
     try:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
         connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(MARK)))
-    except psycopg.Error as error:
+    except ANSWER_ERRORS as error:
         message = tr("The database {name} could not be made: {reason}")
         raise ServerError(message.format(name=OWN_DATABASE, reason=said(error))) from error
 
@@ -249,7 +251,7 @@ def give_settings(
         )
         try:
             connection.execute(statement)
-        except psycopg.Error as error:
+        except ANSWER_ERRORS as error:
             message = tr("The server does not take {name} = {value} for one database: {reason}")
             hint = tr("pgFooting changes no settings of the server itself and never restarts it.")
             raise SettingError(
@@ -271,9 +273,9 @@ def _read_back(address: ServerAddress, settings: tuple[tuple[str, str], ...]) ->
             for setting, value in settings:
                 row = connection.execute(_SHOWN.encode(), (setting, setting.lower())).fetchone()
                 if row is None or not row[1]:
-                    found = tr("(unknown)") if row is None else str(row[0])
+                    found = tr("(unknown)") if row is None else shown(row[0])
                     message = tr("{name} is {found} instead of {value}. Nothing was measured.")
                     raise SettingError(message.format(name=setting, found=found, value=value))
-    except psycopg.Error as error:
+    except ANSWER_ERRORS as error:
         message = tr("The server does not tell its settings: {reason}")
         raise ServerError(message.format(reason=said(error))) from error

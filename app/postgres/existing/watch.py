@@ -12,6 +12,7 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.postgres.existing.address import ServerAddress, said
 from app.postgres.existing.own_database import OWN_DATABASE
+from app.process.metered import ANSWER_ERRORS
 
 _EVERY_S: Final = 1.0
 _SIZE_EVERY: Final = 10
@@ -68,7 +69,7 @@ class ServerWatch:
         try:
             with self._address.connect() as connection:
                 self._look(connection)
-        except psycopg.Error as error:
+        except ANSWER_ERRORS as error:
             reason, self.is_lost = self._reason(error)
             self._fail(reason)
 
@@ -98,7 +99,7 @@ class ServerWatch:
         self.failure = self.failure or reason
         self._failed.set()
 
-    def _reason(self, lost: psycopg.Error) -> tuple[str, bool]:
+    def _reason(self, lost: Exception) -> tuple[str, bool]:
         """Return why the connection is gone, and whether that is all: a new one tells of a restart."""
         if self._stopping.is_set():
             return "", False
@@ -108,7 +109,7 @@ class ServerWatch:
             try:
                 with self._address.connect() as connection:
                     row = connection.execute(_STATE.encode()).fetchone()
-            except psycopg.Error:
+            except ANSWER_ERRORS:
                 self._stopping.wait(0.1)
                 continue
             if row is not None and str(row[0]) != self._started:

@@ -15,9 +15,10 @@ from psycopg.conninfo import make_conninfo
 from typing_extensions import override
 
 from app.domain.metrics import Sample
+from app.domain.quoting.shown import shown
 from app.domain.text import tr
 from app.probes.base.probe import Clock, Probe, ProbeContext, ProbeUnavailable
-from app.process.metered import connect_bounded
+from app.process.metered import ANSWER_ERRORS, connect_bounded
 
 CONNECT_TIMEOUT_S: Final = 2  # the shortest that libpq has
 STATEMENT_TIMEOUT_MS: Final = 1000
@@ -68,10 +69,12 @@ class ServerProbe(Probe):
             if self._connection is None:
                 self._connection = self._connect(conninfo)
             return self._ask(self._connection)
-        except psycopg.Error as err:
+        except ANSWER_ERRORS as err:
             self._disconnect()
             raise ProbeUnavailable(
-                tr("the statistics of the server cannot be read: {error}").format(error=str(err).strip())
+                tr("the statistics of the server cannot be read: {error}").format(
+                    error=shown(str(err).strip())
+                )
             ) from err
 
     def _connect(self, conninfo: str) -> ServerConnection:
