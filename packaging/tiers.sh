@@ -6,6 +6,7 @@
 
 MARKERS=(machine disks postgres bus gui)
 TIERS=(lint unit gui bus postgres disks machine)
+ORDINARY_USER=nobody # every system has it
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
 REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" COMMAND_PREFIX=() PYTEST_CACHE=""
@@ -71,8 +72,10 @@ expression_of() {
 run_pytest() {
   local tier=$1 report=$SCRATCH/$1.xml status=0 passed failed skipped
   shift
-  python -m pytest -o cache_dir="${PYTEST_CACHE:-$ENVIRONMENT/caches/pytest}" --junit-xml="$report" "$@" || status=$?
+  python -m pytest -o cache_dir="${PYTEST_CACHE:-$ENVIRONMENT/caches/pytest}" --junit-xml="$report" \
+    --basetemp="$SCRATCH/$tier" "$@" || status=$?
   COMMAND_PREFIX=()
+  rm --recursive --force -- "${SCRATCH:?}/$tier"
   if ((status == 5)) && [[ $tier != unit && $tier != selection ]]; then
     leave_out "$tier" "no tests yet"
     return
@@ -86,6 +89,37 @@ run_pytest() {
 run_tier() {
   heading "$1"
   run_pytest "$1" -m "$(expression_of "$1")${2:-}"
+}
+
+# Runs the unit tests as an ordinary user, whom most people are. Root runs them as ORDINARY_USER, in a copy of checkout and
+# environment that this user can read, and then as root those that were skipped.
+run_unit() {
+  if ! is_root; then
+    run_tier unit
+    return
+  fi
+  run_unit_as_user
+  heading unit-root
+  run_pytest unit-root -m "$(expression_of unit)" --skipped-in="$SCRATCH/unit.xml"
+}
+
+run_unit_as_user() {
+  heading unit
+  local -x HOME=$SCRATCH/user PYTHONPATH PYTHONSAFEPATH PYTHONNOUSERSITE PYTHONPYCACHEPREFIX XDG_RUNTIME_DIR
+  local -x XDG_STATE_HOME XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME HYPOTHESIS_STORAGE_DIRECTORY=$HOME/hypothesis
+  chmod 711 -- "$SCRATCH"
+  mkdir -- "$HOME"
+  cp --archive --reflink=auto -- "$CHECKOUT" "$HOME/checkout"
+  cp --archive --reflink=auto -- "$ENVIRONMENT" "$HOME/environment"
+  use_folders "$HOME"
+  chown --recursive -- "$ORDINARY_USER:" "$HOME"
+  local SCRATCH=$HOME CHECKOUT=$HOME/checkout ENVIRONMENT=$HOME/environment PYTEST_CACHE=$HOME/cache
+  set_python_environment
+  COMMAND_PREFIX=(setpriv --reuid="$ORDINARY_USER" --regid="$(id --group -- "$ORDINARY_USER")" --clear-groups
+    env --chdir="$CHECKOUT" --)
+  run_pytest unit -m "$(expression_of unit)"
+  mv -- "$SCRATCH/unit.xml" "${SCRATCH%/*}"
+  rm --recursive --force -- "$HOME"
 }
 
 # Points the XDG folders into FOLDER, where they are made.
@@ -202,7 +236,7 @@ wait_for_guest() {
 run_tiers() {
   local covering=""
   if wants lint; then run_lint; fi
-  if wants unit; then begin_beside unit run_tier unit; fi
+  if wants unit; then begin_beside unit run_unit; fi
   if wants gui; then run_tier gui; fi
   if wants bus; then run_tier bus; fi
   # Campaigns on loop devices are measured while nothing else is; what follows may begin before the unit tests have ended.

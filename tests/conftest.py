@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,9 @@ _SENTINEL = Path(tempfile.gettempdir()) / f"pgfooting-tests-{os.getuid()}.runnin
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--share", help="NUMBER/OF: of the chosen tests, by name, only one of so many equal shares"
+    )
+    parser.addoption(
+        "--skipped-in", type=Path, help="REPORT: of the chosen tests only those that this JUnit file skipped"
     )
 
 
@@ -60,11 +64,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if fixture in TIER_OF_FIXTURE:
                 item.add_marker(TIER_OF_FIXTURE[fixture])
     yield
+    names = sorted(item.nodeid for item in items)
     if share := config.getoption("--share"):
         own, of = map(int, share.split("/"))
-        names = set(sorted(item.nodeid for item in items)[own - 1 :: of])
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
-        items[:] = [item for item in items if item.nodeid in names]
+        names = names[own - 1 :: of]
+    if report := config.getoption("--skipped-in"):
+        skipped = _skipped_in(report)
+        names = [name for name in names if name in skipped]
+    kept = set(names)
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+        items[:] = [item for item in items if item.nodeid in kept]
+
+
+def _skipped_in(report: Path) -> set[str]:
+    """Return the tests that a JUnit file says were skipped."""
+    cases = ET.parse(report).getroot().iter("testcase")  # noqa: S314 - our own pytest wrote it
+    return {f"{case.get('file')}::{case.get('name')}" for case in cases if case.find("skipped") is not None}
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,7 @@ def make_private_folder(path: Path, mode: int) -> None:
     """
     path.mkdir(mode=mode, parents=True, exist_ok=True)
     found = path.lstat()
-    # SECURITY: what lies in it decides what is unmounted and wiped.
-    if path.is_symlink() or found.st_uid != 0 or found.st_mode & 0o022:
+    # SECURITY: what lies in it decides what is unmounted and wiped. The helper is root.
+    if path.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise PermissionError(1, "not root's alone", str(path))
     path.chmod(mode)

@@ -80,7 +80,9 @@ def test_an_end_of_the_bounds_is_an_environment_of_its_own_without_hashes(script
 
 def runs(scripts: Scripts, settings: str) -> list[str]:
     """What packaging/test runs and leaves out with these settings, one word a tier."""
-    pretend = "run_lint() { count lint 1 0 0; }\nrun_tier() { count $1 1 0 0; }\n"
+    pretend = (
+        "run_lint() { count lint 1 0 0; }\nrun_tier() { count $1 1 0 0; }\nrun_unit() { run_tier unit; }\n"
+    )
     pretend += "begin_beside() { run_tier $1; }\nbegin_servers() { run_tier postgres; }\n"
     pretend += "end_beside() { :; }\nplays_covering_matrix() { false; }\n"
     lines = summary(scripts, f"{settings}\n{pretend}heading all\nrun_tiers")

@@ -112,6 +112,48 @@ def test_what_dies_beside_before_it_has_counted_is_a_failure(scripts: Scripts) -
     assert lines[-1] == "10 passed, 1 failed"
 
 
+def test_unit_tests_of_root_run_as_a_user_then_what_was_skipped(scripts: Scripts) -> None:
+    write_pytest(scripts, status=0, report=suite(10, skipped=2))
+    python = scripts.fake / "environment" / "bin" / "python"
+    python.write_text(
+        python.read_text().replace('echo "$PGF', 'echo "in $PWD" >>"$FAKE/pytest.calls"\necho "$PGF')
+    )
+    code = """is_root() { true; }
+chown() { [[ $* == "--recursive -- nobody: $SCRATCH/user" ]]; }
+setpriv() { echo "$1" >>"$FAKE/pytest.calls" && shift 3 && "$@"; }
+mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch && cd "$CHECKOUT" && run_unit"""
+    lines = summary(scripts, code)
+    scratch = scripts.fake / "scratch"
+    user, there, first, here, second = (scripts.fake / "pytest.calls").read_text().splitlines()
+    assert (user, there, here) == (
+        "--reuid=nobody",
+        f"in {scratch}/user/checkout",
+        f"in {scripts.checkout}",
+    )
+    assert f"--basetemp={scratch}/user/unit " in first
+    assert second.endswith(f"--skipped-in={scratch}/unit.xml")
+    assert lines[-1] == "16 passed, 0 failed, 4 skipped"
+    assert sorted(each.name for each in scratch.iterdir()) == ["unit-root.xml", "unit.xml"]
+
+
+def test_only_what_a_report_skipped_is_chosen(tmp_path: Path) -> None:
+    test = tmp_path / "test_one.py"
+    test.write_text(
+        "import pytest\n\n@pytest.mark.parametrize('a', ['é b', 'c'])\ndef test_one(a):\n"
+        "    if a != 'c':\n        pytest.skip('x')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    command += ["-c", str(PROJECT / "pyproject.toml"), f"--rootdir={tmp_path}", str(test)]
+    report = tmp_path / "report.xml"
+    told = []
+    for options in ([f"--junit-xml={report}"], [f"--skipped-in={report}"]):
+        done = subprocess.run(
+            [*command, *options], cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=False
+        )
+        told.append(done.stdout.splitlines()[-1].partition(" in ")[0])
+    assert told == ["1 passed, 1 skipped", "1 skipped, 1 deselected"]
+
+
 @pytest.mark.parametrize(
     ("possible", "told"), [("true", ["postgres1", "postgres2"]), ("false", ["postgres"])]
 )
