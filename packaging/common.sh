@@ -35,10 +35,13 @@ network_advice() {
   printf '%s' "${advice:-Without network: packaging/bundle, on a machine with network, makes one file with all that is needed here.}"
 }
 
-# Says each argument as a line of its own and ends with status 1.
+MADE_FOLDERS=() # by this start, the deepest first
+
+# Says each argument as a line of its own and ends with status 1. Folders that this start made and left empty are removed.
 fail() {
   local line
   for line in "$@"; do say "$line"; done
+  ((${#MADE_FOLDERS[@]} == 0)) || rmdir -- "${MADE_FOLDERS[@]}" 2>/dev/null || true
   exit 1
 }
 
@@ -76,7 +79,7 @@ home_folder() {
 # Sets CACHE: $XDG_CACHE_HOME/pgfooting, else ~/.cache/pgfooting. A relative XDG_CACHE_HOME is ignored, as the XDG base
 # directory specification says.
 find_cache_folder() {
-  local base=${XDG_CACHE_HOME:-}
+  local base=${XDG_CACHE_HOME:-} folder
   if [[ $base != /* ]]; then
     base=$(home_folder)
     [[ $base == /* ]] || fail "HOME is not set to an absolute path, so there is no place for pgFooting's Python environment." \
@@ -85,6 +88,11 @@ find_cache_folder() {
   fi
   CACHE=$base/pgfooting
   refuse_colon "The cache folder" "$CACHE"
+  folder=$CACHE
+  until [[ -e $folder ]]; do
+    MADE_FOLDERS+=("$folder")
+    folder=$(dirname -- "$folder")
+  done
   if ! (umask 077 && mkdir --parents -- "$CACHE") 2>/dev/null || [[ ! -w $CACHE || ! -x $CACHE ]]; then
     fail "Cannot write to the cache folder $CACHE, where pgFooting keeps its Python environment." \
       "Nothing was changed. Set HOME, or XDG_CACHE_HOME to a folder that you can write to."

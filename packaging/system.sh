@@ -202,26 +202,33 @@ lists_advice() {
   compgen -G "$APT_LISTS/*_Packages*" >/dev/null || printf '%s' "apt has no lists of packages here; before that:  ${1}apt-get update"
 }
 
+# Prints what Debian does beside installing where a COMMAND of apt names PostgreSQL; install-debian-packages prevents it.
+cluster_advice() {
+  [[ " $1 " != *" postgresql "* ]] || printf '%s' "Debian's postgresql also creates and starts a cluster (port 5432), which" \
+    " pgFooting does not use; \`pg_dropcluster --stop VERSION main\` removes it. Where root starts this, no cluster is created."
+}
+
 # Sets SUDO to what has to stand before a command of root's; ends here where root is out of reach.
 find_way_to_root() {
-  local network lists
+  local network lists cluster
   SUDO=()
   if is_root; then return; fi
   network=$(network_advice)
+  cluster=$(cluster_advice "$1")
   lists=$(lists_advice "")
   command -v sudo >/dev/null || fail "Only root may install packages, and there is no sudo here. Nothing was changed." \
-    "Ask an administrator to run:  $1" ${lists:+"$lists"} "and start this again." "$network"
+    "Ask an administrator to run:  $1" ${cluster:+"$cluster"} ${lists:+"$lists"} "and start this again." "$network"
   SUDO=(sudo)
   lists=$(lists_advice "sudo ")
   [[ -t 0 && -t 2 ]] || SUDO=(sudo -n)
   "${SUDO[@]}" true >&2 || fail "sudo was refused, or needs a password and there is no terminal. Nothing was changed." \
-    "Run, or let an administrator run:  sudo $1" ${lists:+"$lists"} "and start this again." "$network"
+    "Run, or let an administrator run:  sudo $1" ${cluster:+"$cluster"} ${lists:+"$lists"} "and start this again." "$network"
 }
 
 # Runs install-debian-packages as root. sudo gets its text and not its path, because root may not be able to read the
 # checkout (a home on NFS). UNFINISHED remembers the packages while dpkg is at work.
 install_debian_packages() {
-  local command="apt-get install --no-install-recommends $*" lists
+  local command="apt-get install --no-install-recommends $*" lists cluster
   find_way_to_root "$command"
   say "Installing with apt${SUDO[*]:+ through sudo}: $*"
   printf '%s\n' "$@" >"$UNFINISHED"
@@ -229,9 +236,10 @@ install_debian_packages() {
     # Where apt itself ended and dpkg had nothing under way, nothing is torn: the next start asks as this one did.
     [[ -e $CLUSTER_SWITCH || -n $(dpkg --audit 2>&1) ]] || rm --force -- "$UNFINISHED"
     lists=$(lists_advice "${SUDO[*]:+sudo }")
+    cluster=$(cluster_advice "$command")
     fail "apt could not install the packages: the lines above say why. What apt did finish stays." \
       "Start this again when the cause is gone, or run:  ${SUDO[*]:+sudo }$command" \
-      ${lists:+"$lists"} "$(network_advice)"
+      ${cluster:+"$cluster"} ${lists:+"$lists"} "$(network_advice)"
   }
   rm --force -- "$UNFINISHED"
 }

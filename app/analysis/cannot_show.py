@@ -226,9 +226,8 @@ def _number(value: Fact | None) -> float | None:
 def _virtual(environment: EnvironmentFacts) -> str:
     devices = [each for each in environment.devices if each.is_counted and each.is_played]
     played = [one_line(each.short_words)[:_LONGEST] for each in devices[:MOST_NAMED]]
-    if environment.virtual_machine and environment.virtual_machine != "none":
-        kind = one_line(environment.virtual_machine)[:_LONGEST]
-        played = [tr("a virtual machine ({kind})").format(kind=kind), *played]
+    if environment.is_virtual:
+        played = [tr("a virtual machine"), *played]
     if not played:
         return ""
     return tr("the hardware below {what}").format(what=", ".join(played))

@@ -8,7 +8,7 @@ from typing import Final
 
 from app.analysis.labels import format_tps
 from app.analysis.stability import OwnInterval, RunStability
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_duration
 from app.runfile.disturbance import Disturbances
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
@@ -112,11 +112,15 @@ def _change(shape: RunStability) -> Iterator[str]:
         )
     steady = shape.steady
     if steady.is_too_short:
-        sentence = tr(
-            "Too short to tell whether it was steady: its seconds are alike for so long that it consists of"
-            " about {pieces:.0f} independent pieces ({fewest} are needed)."
+        pieces = max(1, math.floor(steady.pieces))
+        sentence = trn(
+            "Too short to tell whether it was steady: neighbouring seconds are so correlated that it is worth"
+            " about {pieces} independent piece ({fewest} are needed).",
+            "Too short to tell whether it was steady: neighbouring seconds are so correlated that it is worth"
+            " about {pieces} independent pieces ({fewest} are needed).",
+            pieces,
         )
-        yield sentence.format(pieces=max(1.0, math.floor(steady.pieces)), fewest=FEWEST_PIECES)
+        yield sentence.format(pieces=pieces, fewest=FEWEST_PIECES)
     if steady.steady is False and steady.spread is not None and steady.slope is not None:
         sentence = tr(
             "Not steady: its five rounds lie {spread:.0f} % apart with a trend of {slope:+.0f} % (limits"

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from app.campaign_file.dimensions import ReadDimension, read_dimensions, read_exclusions, read_layer
@@ -35,6 +36,7 @@ from app.domain.campaign.configuration import DiskTarget, PostgresChoice, Worklo
 from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
+from app.domain.options.checks import idle_options, legal_options
 from app.domain.options.raid import Assembler, Level
 from app.domain.text import number_text, tr
 
@@ -187,8 +189,8 @@ class _Combinations:
 
     base: Layer
     dimensions: tuple[ReadDimension, ...]
-    _fitting: dict[tuple[int, int, tuple[tuple[str, str], ...]], Layer] = field(default_factory=dict)
-    _starts: dict[tuple[tuple[tuple[str, str], ...], Level], Layer] = field(default_factory=dict)
+    _fitting: dict[tuple[int, Situation], Layer] = field(default_factory=dict)
+    """Layers without what there is nothing for, by id and situation."""
 
     def cells(self) -> tuple[Cell, ...]:
         """Return every cell once, the last dimension changing fastest."""
@@ -201,21 +203,16 @@ class _Combinations:
 
     def layers(self, cell: Cell) -> list[Layer]:
         """Return the layers of a cell, with what there is nothing for taken out."""
-        chosen = self._chosen(cell)
-        made = filesystems_of(chosen)
-        start = (tuple(made.items()), level_in(chosen))
-        if start not in self._starts:
-            self._starts[start] = fitting_start(self.base, made, start[1])
-        found = [self._starts[start]]
-        for place, value in enumerate(cell):
-            if value is not None:
-                known = (place, value, tuple(made.items()))
-                if known not in self._fitting:
-                    self._fitting[known] = _fitting(self.dimensions[place].layers[value], made)
-                found.append(self._fitting[known])
-        return found
+        chosen = self.chosen(cell)
+        there = situation_of(chosen)
+        for layer in chosen:
+            key = (id(layer), there)
+            if key not in self._fitting:
+                self._fitting[key] = (fitting_start if layer is self.base else _fitting)(layer, there)
+        return [self._fitting[id(layer), there] for layer in chosen]
 
-    def _chosen(self, cell: Cell) -> list[Layer]:
+    def chosen(self, cell: Cell) -> list[Layer]:
+        """Return the layers of a cell as they are given."""
         return [
             self.base,
             *(
@@ -227,11 +224,11 @@ class _Combinations:
 
     def _cell(self, values: tuple[int, ...]) -> Cell | None:
         """Return the cell of a combination; None where one of its values does not count and another would."""
-        layers = self._chosen(values)
-        kind, made, level = target_kind(layers), filesystems_of(layers), level_in(layers)
+        layers = self.chosen(values)
+        there = situation_of(layers)
         cell: list[int | None] = []
         for place, value in enumerate(values):
-            if counts(layers[place + 1], kind, made, level):
+            if counts(layers[place + 1], there):
                 cell.append(value)
             elif self._any_counts(place, layers):
                 return None
@@ -241,13 +238,81 @@ class _Combinations:
 
     def _any_counts(self, place: int, layers: list[Layer]) -> bool:
         for layer in self.dimensions[place].layers:
-            others = [*layers[: place + 1], layer, *layers[place + 2 :]]
-            if counts(layer, target_kind(others), filesystems_of(others), level_in(others)):
+            if counts(layer, situation_of([*layers[: place + 1], layer, *layers[place + 2 :]])):
                 return True
         return False
 
 
-def counts(layer: Layer, kind: str, made: Mapping[str, str], level: Level) -> bool:
+@dataclass(frozen=True, slots=True)
+class MadeGroup:
+    """What several layers make of a group of disks.
+
+    Attributes:
+        name: of the group.
+        filesystem: its id; empty for one that is open.
+        idle: (option, reason) for options of which no value is possible beside the others.
+    """
+
+    name: str
+    filesystem: str
+    idle: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The options that a value can have something to change of; of a filesystem that is known."""
+        return frozenset(each.id for each in filesystem(self.filesystem).options) - dict(self.idle).keys()
+
+    @property
+    def presets(self) -> frozenset[str]:
+        """The presets of a filesystem that is known."""
+        return frozenset(each.id for each in filesystem(self.filesystem).presets)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What several layers make together.
+
+    Attributes:
+        kind: of the target.
+        made: groups of disks.
+        level: of the data's disks.
+    """
+
+    kind: str
+    made: tuple[MadeGroup, ...]
+    level: Level
+
+    def group(self, name: str) -> MadeGroup | None:
+        """Return a group; None where it has no disks."""
+        return next((each for each in self.made if each.name == name), None)
+
+
+def situation_of(layers: Sequence[Layer]) -> Situation:
+    """Return what layers make together."""
+    made = filesystems_of(layers)
+    groups = (MadeGroup(name, spec_id, _idle_in(layers, name, spec_id)) for name, spec_id in made.items())
+    return Situation(target_kind(layers), tuple(groups), level_in(layers))
+
+
+def _idle_in(layers: Sequence[Layer], name: str, spec_id: str) -> tuple[tuple[str, str], ...]:
+    options: dict[str, Any] = {}
+    preset, level = "", None
+    for values in (layer.groups[name] for layer in layers if name in layer.groups):
+        options |= dict(values.get("options") or ())
+        preset, level = values.get("preset") or preset, values.get("level") or level
+    return _idle(spec_id, preset, tuple(options.items()), level) if spec_id else ()
+
+
+@lru_cache(maxsize=4096)
+def _idle(
+    spec_id: str, preset: str, options: tuple[tuple[str, Any], ...], level: Level | None
+) -> tuple[tuple[str, str], ...]:
+    spec = filesystem(spec_id)
+    chosen = next((each.options for each in spec.presets if each.id == preset), {})
+    return tuple(idle_options(spec, dict(chosen) | legal_options(spec, options), level).items())
+
+
+def counts(layer: Layer, there: Situation) -> bool:
     """Return whether a value has anything to change.
 
     Keys of a target count on such a target; those of a further group where that has disks; options and
@@ -255,28 +320,26 @@ def counts(layer: Layer, kind: str, made: Mapping[str, str], level: Level) -> bo
 
     Args:
         layer: the value.
-        kind: of the target that the values together make.
-        made: filesystem of each group of disks that they make; empty for one that is open.
-        level: of the data's disks.
+        there: what the values make together.
     """
-    if made.get(DATA_GROUP) and _is_of_arrays(layer):
-        return not layer.groups[DATA_GROUP].keys() <= missing_keys(filesystem(made[DATA_GROUP]), level)
-    if layer.targets and kind not in layer.targets:
+    data = there.group(DATA_GROUP)
+    if data and data.filesystem and _is_of_arrays(layer):
+        return not layer.groups[DATA_GROUP].keys() <= missing_keys(filesystem(data.filesystem), there.level)
+    if layer.targets and there.kind not in layer.targets:
         return False
-    groups = layer.groups if kind == DiskTarget.kind else {}
+    groups = layer.groups if there.kind == DiskTarget.kind else {}
     if not groups:
         return True
-    return any(_group_counts(values, name, made) for name, values in groups.items())
+    return any(_group_counts(values, name, there.group(name)) for name, values in groups.items())
 
 
-def _group_counts(values: Mapping[str, Any], name: str, made: Mapping[str, str]) -> bool:
-    if name not in made:
+def _group_counts(values: Mapping[str, Any], name: str, made: MadeGroup | None) -> bool:
+    if made is None:
         return name == DATA_GROUP
     options, presets = _options(values), _presets(values)
-    if not (options or presets) or not made[name]:
+    if not (options or presets) or not made.filesystem:
         return True
-    spec = filesystem(made[name])
-    return bool(options & {each.id for each in spec.options} or presets & {each.id for each in spec.presets})
+    return bool(options & made.options or presets & made.presets)
 
 
 def _is_of_arrays(layer: Layer) -> bool:
@@ -286,20 +349,16 @@ def _is_of_arrays(layer: Layer) -> bool:
     return only and bool(values) and values.keys() <= set(SOMETIMES.values())
 
 
-def fitting_start(base: Layer, made: Mapping[str, str], level: Level) -> Layer:
-    """Return what every configuration starts with, without what its filesystems do not have.
-
-    Args:
-        base: what every configuration starts with.
-        made: filesystem of each group of disks.
-        level: of the data's disks.
-    """
-    base = _fitting(base, {**dict.fromkeys(base.groups, ""), **made})
-    spec_id, table = made.get(DATA_GROUP, ""), base.targets.get(DiskTarget.kind)
-    if not spec_id or table is None:
+def fitting_start(base: Layer, there: Situation) -> Layer:
+    """Return what every configuration starts with, without what its filesystems do not have."""
+    # A group of which no disks are known is kept, for what it lacks is told.
+    others = tuple(MadeGroup(name, "") for name in base.groups if there.group(name) is None)
+    base = _fitting(base, replace(there, made=(*there.made, *others)))
+    data, table = there.group(DATA_GROUP), base.targets.get(DiskTarget.kind)
+    if data is None or not data.filesystem or table is None:
         return base
-    spec = filesystem(spec_id)
-    gone = missing_keys(spec, level) | (set() if spec.several is Assembler.ZFS else {"zfs_log"})
+    spec = filesystem(data.filesystem)
+    gone = missing_keys(spec, there.level) | (set() if spec.several is Assembler.ZFS else {"zfs_log"})
     kept = {name: given for name, given in table.items() if name not in gone}
     return replace(base, targets={**base.targets, DiskTarget.kind: kept})
 
@@ -312,15 +371,16 @@ def _presets(values: Mapping[str, Any]) -> frozenset[str]:
     return frozenset({values["preset"]} if values.get("preset") else ())
 
 
-def _fitting(layer: Layer, made: Mapping[str, str]) -> Layer:
+def _fitting(layer: Layer, there: Situation) -> Layer:
     """Return a value without what filesystems do not have, and without groups that have no disks."""
     table = dict(layer.targets.get(DiskTarget.kind, {}))
     changed = False
     for name, values in layer.groups.items():
-        if name not in made and name != DATA_GROUP:
+        made = there.group(name)
+        if made is None and name != DATA_GROUP:
             kept: Mapping[str, Any] = {}
         else:
-            kept = _known_there(values, made.get(name, ""))
+            kept = _known_there(values, made)
         if kept == values:
             continue
         changed = True
@@ -335,15 +395,14 @@ def _fitting(layer: Layer, made: Mapping[str, str]) -> Layer:
     return replace(layer, targets={DiskTarget.kind: table}) if changed else layer
 
 
-def _known_there(values: Mapping[str, Any], spec_id: str) -> Mapping[str, Any]:
-    """Return the values of a group that say something on a filesystem; all of them where it is open."""
-    if not spec_id or not (_options(values) or _presets(values)):
+def _known_there(values: Mapping[str, Any], made: MadeGroup | None) -> Mapping[str, Any]:
+    """Return the values of a group that say something on its filesystem; all of them where it is open."""
+    if made is None or not made.filesystem or not (_options(values) or _presets(values)):
         return values
-    spec, kept = filesystem(spec_id), dict(values)
+    kept = dict(values)
     if "options" in kept:
-        known = {each.id for each in spec.options}
-        kept["options"] = tuple(pair for pair in kept["options"] if pair[0] in known)
-    if "preset" in kept and kept["preset"] not in {each.id for each in spec.presets}:
+        kept["options"] = tuple(pair for pair in kept["options"] if pair[0] in made.options)
+    if "preset" in kept and kept["preset"] not in made.presets:
         del kept["preset"]
     return kept
 
@@ -351,60 +410,56 @@ def _known_there(values: Mapping[str, Any], spec_id: str) -> Mapping[str, Any]:
 def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[Cell]) -> bool:
     """Whether every value counts somewhere, and every option of it exists there; what does not is noted."""
     before = problems.count
-    used: dict[tuple[int, int], list[Mapping[str, str]]] = {}
-    kinds: set[str] = set()
-    everywhere: dict[str, set[str]] = {}
-    for cell in cells:
-        chosen = combinations.layers(cell)
-        kinds.add(target_kind(chosen))
-        made = filesystems_of(chosen)
-        for name, spec_id in made.items():
-            everywhere.setdefault(name, set()).add(spec_id)
-        for place, value in enumerate(cell):
-            if value is not None:
-                used.setdefault((place, value), []).append(made)
+    situations = [situation_of(combinations.chosen(cell)) for cell in cells]
+    kinds = {each.kind for each in situations}
     for place, dimension in enumerate(combinations.dimensions):
         for value, layer in enumerate(dimension.layers):
+            used = [there for cell, there in zip(cells, situations, strict=True) if cell[place] == value]
             if layer.targets and not kinds & layer.targets.keys():
                 sentence = tr("changes nothing: no configuration has its data on such a target.")
                 problems.add(layer.place, sentence)
                 continue
-            if _is_of_arrays(layer) and (place, value) not in used:
+            if _is_of_arrays(layer) and not used:
                 sentence = tr("changes nothing: no configuration has disks that take it.")
                 problems.add(layer.place, sentence)
                 continue
-            _check_groups(problems, layer, used.get((place, value), []), everywhere)
-    _check_start(problems, combinations.base, everywhere)
+            where = used or [situation_of([*combinations.chosen(cell), layer]) for cell in cells]
+            _check_groups(problems, layer, where, situations)
+    _check_start(problems, combinations.base, situations)
     return problems.count == before
 
 
-def _check_start(problems: Problems, base: Layer, everywhere: Mapping[str, set[str]]) -> None:
+def _check_start(problems: Problems, base: Layer, situations: Sequence[Situation]) -> None:
     for name, values in base.groups.items():
-        specs = everywhere.get(name, set()) - {""}
-        if specs:
-            _check_exist(problems, base.place / TARGET, values, sorted(specs))
+        _check_exist(problems, base.place / TARGET, values, _groups(situations, name))
 
 
 def _check_groups(
-    problems: Problems,
-    layer: Layer,
-    used: Sequence[Mapping[str, str]],
-    everywhere: Mapping[str, set[str]],
+    problems: Problems, layer: Layer, used: Sequence[Situation], situations: Sequence[Situation]
 ) -> None:
     for name, values in layer.groups.items():
-        if name not in everywhere:
+        if not any(each.group(name) for each in situations):
             sentence = tr("changes nothing: no configuration has disks for “{group}”.")
             problems.add(layer.place, sentence.format(group=name))
             continue
-        specs = {made.get(name, "") for made in used} - {""} or everywhere[name] - {""}
-        if specs:
-            _check_exist(problems, layer.place, values, sorted(specs))
+        _check_exist(problems, layer.place, values, _groups(used, name) or _groups(situations, name))
 
 
-def _check_exist(problems: Problems, place: KeyPath, values: Mapping[str, Any], specs: Sequence[str]) -> None:
-    options = {each.id for spec in specs for each in filesystem(spec).options}
-    presets = {each.id for spec in specs for each in filesystem(spec).presets}
-    labels = ", ".join(filesystem(spec).label for spec in specs)
+def _groups(situations: Iterable[Situation], name: str) -> list[MadeGroup]:
+    """Return what is made of a group, each once, where its filesystem is known."""
+    found = {made: None for each in situations if (made := each.group(name)) and made.filesystem}
+    return sorted(found, key=lambda made: made.filesystem)
+
+
+def _check_exist(
+    problems: Problems, place: KeyPath, values: Mapping[str, Any], groups: Sequence[MadeGroup]
+) -> None:
+    if not groups:
+        return
+    options = frozenset[str]().union(*(each.options for each in groups))
+    presets = frozenset[str]().union(*(each.presets for each in groups))
+    why = {option: reason for each in groups for option, reason in each.idle}
+    labels = ", ".join(dict.fromkeys(filesystem(each.filesystem).label for each in groups))
     for what, given, known in (
         (tr("option"), _options(values), options),
         (tr("preset"), _presets(values), presets),
@@ -412,7 +467,8 @@ def _check_exist(problems: Problems, place: KeyPath, values: Mapping[str, Any], 
         for name in sorted(given - known):
             sentence = tr("{what} “{name}” is none of {filesystems}.")
             told = sentence.format(what=what, name=name, filesystems=labels)
-            problems.add(place, f"{told} {did_you_mean(name[:80], sorted(known))}".rstrip())
+            reason = why.get(name) or did_you_mean(name[:80], sorted(known))
+            problems.add(place, f"{told} {reason}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def window_error(soname: str, platform: str = "") -> UsageError:
     )
     hint = tr(
         "Debian, Ubuntu: `sudo apt-get install {package}`. "
-        "`pgfooting --help` lists the commands that need no window."
+        "`pgfooting run quick` measures without a window; `pgfooting --help` lists all commands."
     )
     return _error(message, hint, names)
 

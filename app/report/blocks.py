@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.domain.columns import AnyColumn, Column, RowT, texts
-from app.runfile.series import MEAN_S, RunData
+from app.runfile.series import RunData
 
 
 class TextRole(StrEnum):
@@ -183,7 +183,6 @@ class TimeFigure:
         marks_of: number of the run whose stalls and checkpoints are marked; None for none.
         end_s: right edge; None for the end of the longest run.
         high: least upper edge of the values, so that charts can share a scale; None for its own.
-        mean_s: seconds of the running means.
     """
 
     chart: str
@@ -194,7 +193,6 @@ class TimeFigure:
     marks_of: int | None = None
     end_s: float | None = None
     high: float | None = None
-    mean_s: float = MEAN_S
 
 
 @dataclass(frozen=True, slots=True)

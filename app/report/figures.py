@@ -59,15 +59,9 @@ def charts_of(runs: Iterable[ReportedRun], wanted: Iterable[str], *, one_line: b
     return [chart for chart in wanted if any(has_chart(run.data, chart, one_line=one_line) for run in known)]
 
 
-_MEANS_S: Final = (15.0, 30.0, 60.0, 120.0, 300.0)
-_MEANS_IN_A_CHART: Final = 80.0
-"""So many means side by side fill a chart: narrower ones are noise in which strokes cannot be told apart."""
-
-
-def mean_width(runs: Iterable[ReportedRun]) -> float:
-    """Return of how many seconds the running means of these runs are, by the longest of them."""
-    longest_s = max((run.data.end_s for run in runs if math.isfinite(run.data.end_s)), default=0.0)
-    return next((width for width in _MEANS_S if longest_s / width <= _MEANS_IN_A_CHART), _MEANS_S[-1])
+def longest_s(runs: Iterable[ReportedRun]) -> float:
+    """Return how long the longest of these runs was measured, in s."""
+    return max((run.data.end_s for run in runs if math.isfinite(run.data.end_s)), default=0.0)
 
 
 def sources(runs: Iterable[ReportedRun]) -> str:
@@ -88,16 +82,16 @@ def overlay(
         for configuration in configurations
     ]
     having = [(configuration, runs) for configuration, runs in having if runs]
-    mean_s = mean_width(run for _, runs in having for run in runs)
+    end_s = longest_s(run for configuration in configurations for run in configuration.runs)
     if len(having) > MOST_LINES:
-        return (_grid(having, chart, mean_s),)
+        return (_grid(having, chart, end_s),)
     seconds = sum(len(configuration.runs) for configuration in configurations) <= MOST_WITH_SECONDS
     traces = tuple(
         Trace(run.number, configuration.look, configuration.tag if place == 0 else "", seconds=seconds)
         for configuration, runs in having
         for place, run in enumerate(runs)
     )
-    return (TimeFigure(chart, traces, height_mm=height_mm, mean_s=mean_s),)
+    return (TimeFigure(chart, traces, height_mm=height_mm, end_s=end_s),)
 
 
 def key_of(configurations: Sequence[ReportedConfiguration]) -> Key:
@@ -106,9 +100,8 @@ def key_of(configurations: Sequence[ReportedConfiguration]) -> Key:
 
 
 def _grid(
-    having: Sequence[tuple[ReportedConfiguration, list[ReportedRun]]], chart: str, mean_s: float
+    having: Sequence[tuple[ReportedConfiguration, list[ReportedRun]]], chart: str, end_s: float
 ) -> Grid:
-    end_s = max(run.data.end_s for _, runs in having for run in runs)
     figures = tuple(
         TimeFigure(
             chart,
@@ -116,7 +109,6 @@ def _grid(
             title=f"{configuration.tag} {configuration.label}",
             height_mm=_GRID_HEIGHT_MM,
             end_s=end_s,
-            mean_s=mean_s,
         )
         for configuration, runs in having
     )

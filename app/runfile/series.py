@@ -34,6 +34,10 @@ Array = NDArray[np.float64]
 
 TPS: Final[SeriesKey] = ("pgbench.tps", "")
 MEAN_S: Final = 15.0
+WIDTHS_S: Final = (2.0, 5.0, MEAN_S, 30.0, 60.0, 120.0, 300.0)
+"""Widths of running means."""
+_MEANS_IN_SIGHT: Final = 60
+"""At least so many means of the chosen width lie beside each other in what is shown, if it is long enough."""
 """Width of the running mean of charts; statistics never use it."""
 
 _FEWEST_FOR_STALLS: Final = 10
@@ -258,6 +262,11 @@ class RunData:
         last_ms = min(self.last_ms, self.origin_ms + 1000 * (self._measure_end_s + _EDGE_S))
         count = int(np.searchsorted(t_ms, last_ms, side="right"))
         return (t_ms[:count] - self.origin_ms) / 1000, values[:count]
+
+
+def mean_width(span_s: float) -> float:
+    """Return the width of the running means, in s, where so much time is shown."""
+    return next((width for width in WIDTHS_S if width * _MEANS_IN_SIGHT >= span_s), WIDTHS_S[-1])
 
 
 def running_mean(t_s: Array, values: Array, width_s: float = MEAN_S) -> Array:

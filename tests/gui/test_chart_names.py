@@ -14,9 +14,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.runfile.series import RunData, load_run_data
+from app.runfile.series import RunData, load_run_data, mean_width
 from tests.fix_runs import Shape, write_run
-from ui.charts.data.curves import CurveData, mean_of_repeats, mean_width, with_width
+from ui.charts.data.curves import CurveData, mean_of_repeats, with_width
 from ui.charts.data.lines import BandKind, Line
 from ui.charts.data.min_max_pyramid import Pyramid
 from ui.charts.data.plotted_run import RunTrace, named_traces
@@ -94,7 +94,7 @@ def test_a_line_of_a_day_in_minutes_has_no_gaps_and_one_of_ages_does_not_take_al
     assert len(mean_of_repeats([CurveData(ages, ages)] * 2).main.t_s) < 1000
 
 
-@pytest.mark.parametrize(("span_s", "width_s"), [(10, 5), (300, 5), (900, 15), (3600, 60), (86400, 300)])
+@pytest.mark.parametrize(("span_s", "width_s"), [(12, 2), (300, 5), (900, 15), (3600, 60), (86400, 300)])
 def test_the_width_of_means_follows_the_time_that_is_shown(span_s: float, width_s: float) -> None:
     assert mean_width(span_s) == width_s
 
@@ -115,7 +115,7 @@ def test_zooming_changes_the_width_and_the_chart_says_which(
     stack.set_runs(repeats(tmp_path, seconds=900)[:2])
     assert "30 s mean" in stack.charts[0].heading.notes[0]  # warm-up and all
     stack.show_times(100, 200)
-    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "5 s mean")
+    qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "2 s mean")
     assert {line.data.width_s for line in stack.charts[0].lines} == {5.0}
     stack.show_everything()
     qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "30 s mean")

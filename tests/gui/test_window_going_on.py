@@ -15,6 +15,7 @@ from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME
 from tests.fix_main_window import until_read
 from tests.fix_runs import WARM_UP_S
+from tests.fix_window import Trial, write_trial
 from tests.gui.live_bench import LiveBench
 from ui.background import finish_background
 from ui.compare.page import ComparePage
@@ -223,6 +224,49 @@ def test_a_campaign_that_ends_shows_its_result_from_which_compare_and_report_lea
         assert isinstance(shown.view, ResultView)
         assert shown.view.sentence.text() == result.view.sentence.text()
         assert {run.colour for run in shown.content.runs} == {0, 1}  # of configurations, as on the live page
+    finally:
+        bench.close()
+
+
+def reported(window: MainWindow) -> set[str]:
+    """Return the runs that Ctrl+P asks about."""
+    window.commands["report"].trigger()
+    dialog = window.findChildren(ReportDialog)[-1]
+    dialog.close()
+    return {path.name for path in dialog._asked.runs}
+
+
+def test_commands_act_on_the_runs_that_are_shown(
+    qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
+) -> None:
+    library = tmp_path / "whole"
+    for number in range(3):
+        write_trial(library / "another" / f"other-{number}.footing", Trial(f"xfs #{number}", "xfs"))
+    bench = LiveBench.create(library)
+    try:
+        for number in range(1, 5):
+            bench.add_done(number)
+        window = open_window(library)
+        until_read(qtbot, window)
+        others = [str(path) for path in sorted((library / "another").iterdir())]
+        window.runs_page.model.choose(others)
+        of_library, own = {Path(path).name for path in others}, {bench.path(n).name for n in range(1, 5)}
+        assert reported(window) == of_library
+        window.campaigns.show_live(bench.folder)
+        assert not any(window.commands[name].isEnabled() for name in ("report", "compare", "race", "clear"))
+        bench.release()
+        qtbot.waitUntil(window.commands["compare"].isEnabled, timeout=PATIENCE_MS)
+        assert reported(window) == own
+        window.commands["compare"].trigger()
+        shown = window.pages.currentWidget()
+        assert isinstance(shown, ComparePage)
+        qtbot.waitUntil(lambda: shown.content.comparison is not None, timeout=PATIENCE_MS)
+        assert {Path(run.path).name for run in shown.content.runs} == own
+        assert reported(window) == own, "of the compare page, not of the library"
+        window.commands["start"].trigger()
+        assert not window.commands["report"].isEnabled()
+        window.commands["runs"].trigger()
+        assert reported(window) == of_library
     finally:
         bench.close()
 

@@ -273,6 +273,19 @@ def test_the_same_without_barriers_is_measured_beside_it_and_the_option_says_so(
     assert page.draft.parts.dimensions == []
 
 
+def test_filesystems_without_barriers_are_left_out_of_that_dimension(open_page: OpenPage) -> None:
+    page = open_page()
+    page.compare.ticks["XFS"].click()
+    page.compare.ticks["ZFS"].click()
+    action_of(page, "the same with nobarrier").trigger()
+    action_of(page, "Record size · recordsize", "8 KiB").trigger()
+    assert cells(page) == [
+        *("ext4, barrier on", "ext4, barrier off", "xfs"),
+        *("zfs, recordsize 128 KiB", "zfs, recordsize 8 KiB"),
+    ]
+    assert page.draft.built.problems == ()
+
+
 def test_nodatacow_is_offered_as_soon_as_btrfs_is_compared(open_page: OpenPage) -> None:
     page = open_page()
     page.compare.ticks["btrfs"].click()

@@ -163,11 +163,11 @@ class CampaignResult(QWidget):
         colours: number of each run's colour, by the path of its file.
 
     Signals:
-        wanted: the command that somebody wants for these runs, the runs and their colours.
+        wanted: the command that somebody wants for these runs.
         settled: the result is shown, or why there is none.
     """
 
-    wanted = Signal(str, object, object)
+    wanted = Signal(str)
     settled = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -183,9 +183,7 @@ class CampaignResult(QWidget):
         show_tip(self.compare, tr("Shows these runs over each other, and all their figures."))
         for button, command in ((self.report, "report"), (self.compare, "compare")):
             button.setEnabled(False)
-            button.clicked.connect(
-                lambda _checked, command=command: self.wanted.emit(command, self.listed, self.colours)
-            )
+            button.clicked.connect(lambda _checked, command=command: self.wanted.emit(command))
         row = QHBoxLayout()
         row.setSpacing(SMALL)
         row.addStretch(1)

@@ -93,7 +93,10 @@ def check_display(environment: Mapping[str, str]) -> dict[str, str]:
         f"{name}={value}" for name, value in (("WAYLAND_DISPLAY", wayland), ("DISPLAY", x11)) if value
     )
     message = tr("There is no display for the window ({where}).").format(where=where or tr("none is named"))
-    hint = tr("`pgfooting --help` lists the commands that need none; over ssh, `ssh -X` lends yours.")
+    hint = tr(
+        "`pgfooting run quick` measures without one, in two minutes; `pgfooting --help` lists all commands. "
+        "Over ssh, `ssh -X` lends yours."
+    )
     raise UsageError(message, hint=hint)
 
 

@@ -14,8 +14,8 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.library.spreads import read_spreads
 from app.live.race import Race, RacingRun, make_race, take_runs
-from app.runfile.series import RunData, load_run_data, running_mean
-from ui.charts.data.curves import curve_samples, mean_width
+from app.runfile.series import RunData, load_run_data, mean_width, running_mean
+from ui.charts.data.curves import curve_samples
 from ui.charts.data.min_max_pyramid import Array
 from ui.charts.data.registry import CHARTS, ChartSpec, CurveSpec
 from ui.charts.data.scale import Range, value_range

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QPen
 
 from app.domain.text import tr
 from app.report.blocks import TimeFigure, Trace
-from app.runfile.series import RunData, running_mean
+from app.runfile.series import RunData, mean_width, running_mean
 from ui.charts.data.curves import curve_samples
 from ui.charts.data.limits import level, limit_of, limits_of
 from ui.charts.data.min_max_pyramid import Pyramid
@@ -139,10 +139,11 @@ class TimeCharts:
 
     def _lines(self, figure: TimeFigure, spec: ChartSpec) -> list[PlottedLine]:
         alone = len(figure.traces) == 1
+        mean_s = mean_width(figure.end_s or self.end_s(figure))
         lines: list[PlottedLine] = []
         for trace in figure.traces:
             for place, curve in enumerate(_curves(spec, trace)):
-                line = self._line(spec, trace, curve, place, mean_s=figure.mean_s, alone=alone)
+                line = self._line(spec, trace, curve, place, mean_s=mean_s, alone=alone)
                 if len(line.main.t_s):
                     lines.append(line)
                     lines += self._limits(figure, spec, trace, curve, line) if alone else []

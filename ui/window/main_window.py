@@ -37,7 +37,7 @@ from ui.window.commands.deferred import (
     sweep,
 )
 from ui.window.commands.tool_bar import ToolBar
-from ui.window.commands.tools import ToolContext, ToolUser
+from ui.window.commands.tools import ShownRuns, ToolContext, ToolUser
 from ui.window.files.opening import RunOpener, holds_runs, open_folder_of
 from ui.window.files.run_actions import RunCare
 from ui.window.library.model import MIME_TYPE
@@ -195,7 +195,8 @@ class MainWindow(QMainWindow):
         self.campaigns.begun.connect(lambda _folder: self.live.look())
         self.campaigns.ended.connect(self._tell_end)
         self.campaigns.runs_wanted.connect(self._show_campaign)
-        self.campaigns.runs_used.connect(self.tools.use_for)
+        self.campaigns.runs_used.connect(self.tools.use_named)
+        self.campaigns.result_settled.connect(self._enable_commands)
         self._following = self.pages.currentChanged.connect(self._follow_page)
 
     def _restore(self) -> None:
@@ -376,6 +377,7 @@ class MainWindow(QMainWindow):
             wanted = ("new", "open", "race", "report")
         self.tool_bar.show_commands(wanted)
         self._update_line()
+        self._enable_commands()
 
     def _show_opened(self, files: list[Path]) -> None:
         self.runs_page.choose(map(str, files))
@@ -388,29 +390,45 @@ class MainWindow(QMainWindow):
         self.campaign_line.setVisible(self.campaign_line.folder is not None and not shown)
 
     def _enable_commands(self) -> None:
-        focus, chosen = bool(self.runs_page.focus), bool(self.runs_page.model.chosen)
+        in_library = self.pages.currentWidget() is self.runs_page
+        focus, chosen = (
+            in_library and bool(self.runs_page.focus),
+            in_library and bool(self.runs_page.model.chosen),
+        )
         live = bool(self.live.statuses) or self.campaigns.live_page is not None
         states = {
             "replay": focus,
             "edit": focus,
-            "campaign": bool(self.runs_page.model.runs),
+            "campaign": in_library and bool(self.runs_page.model.runs),
             "clear": chosen,
             "live": live,
         }
-        states |= {tool.command: self.runs_page.ready >= tool.least_runs for tool in tools.TOOLS}
+        shown = self._shown_runs().runs
+        states |= {tool.command: len(shown) >= tool.least_runs for tool in tools.TOOLS}
         for name, enabled in states.items():
             self.commands[name].setEnabled(enabled)
 
+    def _shown_runs(self) -> ShownRuns:
+        """Return what commands act on: the runs of the page that is shown, and no others."""
+        page, model = self.pages.currentWidget(), self.runs_page.model
+        if page is self.runs_page:
+            runs = (run for path in model.chosen if (run := model.run(path)) is not None)
+            return ShownRuns(tuple(runs), model.chosen) if self.runs_page.is_ready else ShownRuns()
+        if page is not None and page is self.campaigns.replay_page:
+            run = model.run(self.campaigns.replayed)
+            return ShownRuns((run,), {run.entry.path: 0}) if run is not None else ShownRuns()
+        return self.campaigns.shown_by(page) or self.tools.shown_by(page)
+
     def _tool_context(self, page: QWidget | None, show_page: Callable[[QWidget], None]) -> ToolContext:
-        model = self.runs_page.model
+        shown, is_library = self._shown_runs(), self.pages.currentWidget() is self.runs_page
         return ToolContext(
             window=self,
             theme=self._theme,
             settings=self._settings.qt,
             library=self.reader.library,
-            runs=tuple(run for path in model.chosen if (run := model.run(path)) is not None),
-            colours=model.chosen,
-            focus=self.runs_page.focus,
+            runs=shown.runs,
+            colours=shown.colours,
+            focus=self.runs_page.focus if is_library else "",
             page=page,
             show_page=show_page,
             tell=self.notice.tell,

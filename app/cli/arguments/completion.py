@@ -1,7 +1,7 @@
 """Completion in bash, zsh and fish, made of the parser: commands, options, and what options take.
 
-Sources: bash(1) “Programmable Completion”, zshcompsys(1) “_arguments”, fish complete(1). Nothing of pgfooting
-is started while somebody types.
+Sources: bash(1) “Programmable Completion”, zshcompsys(1) “_arguments”, fish complete(1). pgfooting is started
+while somebody types only where an id of a run may follow: the run files hold the ids.
 """
 
 from __future__ import annotations
@@ -15,8 +15,12 @@ from typing import Final
 from app import COMMAND, TOP
 from app.cli.arguments.parser import Parser
 from app.cli.arguments.told import told_commands
+from app.manual.chapters import CHAPTERS
 
 _RECIPES: Final = TOP / "resources" / "recipes"
+_ID: Final = r's/^ *"id": "\([0-9a-f]*\)".*/\1/p'
+_IDS: Final = f"timeout 5 {COMMAND} list --json 2>/dev/null | sed -n '{_ID}'"
+"""What a shell runs to know the ids of the runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class Word:
         takes: whether a value follows.
         values: that can follow.
         files: whether names of files can.
+        runs: whether ids of runs can.
     """
 
     names: tuple[str, ...]
@@ -36,6 +41,7 @@ class Word:
     takes: bool
     values: tuple[str, ...] = ()
     files: bool = False
+    runs: bool = False
 
 
 def _words(parser: Parser, commands: tuple[str, ...]) -> Iterator[Word]:
@@ -47,11 +53,14 @@ def _words(parser: Parser, commands: tuple[str, ...]) -> Iterator[Word]:
         metavar = str(action.metavar)
         if "RECIPE" in metavar:
             values = tuple(sorted(path.stem for path in _RECIPES.glob("*.toml")))
+        elif metavar == "CHAPTER":
+            values = tuple(each.id for each in CHAPTERS)
         elif metavar == "COMMAND" and not action.option_strings:
             values = commands
         files = action.type is Path or metavar in {"RUN", "CAMPAIGN.toml|RECIPE"}
         told = (action.help or "") % {"default": action.default}
-        yield Word(tuple(action.option_strings), told, action.nargs != 0, values, files)
+        runs = metavar == "RUN"
+        yield Word(tuple(action.option_strings), told, action.nargs != 0, values, files, runs)
 
 
 def _options(words: list[Word]) -> list[str]:
@@ -92,7 +101,8 @@ def bash_completion(parser: Parser) -> Iterator[str]:
         beside = [word for word in words if not word.names]
         known = " ".join([*_options(words), *(value for word in beside for value in word.values)])
         files = "yes" if any(word.files for word in beside) else "no"
-        yield f'      {name}) known="{known}" files={files} ;;'
+        ids = f' && [[ $current == -* ]] || known+=" $({_IDS})"' if any(word.runs for word in beside) else ""
+        yield f'      {name}) known="{known}" files={files}{ids} ;;'
     yield f"""    esac
   fi
   mapfile -t COMPREPLY < <(compgen -W "$known" -- "$current")
@@ -115,7 +125,8 @@ def _zsh_spec(word: Word) -> Iterator[str]:
         told = told.replace(sign, f"\\{sign}")
     action = f"({' '.join(word.values)})" if word.values else ""
     if word.files:
-        action = f"{{compadd {' '.join(word.values)}; _files}}" if word.values else "_files"
+        values = f"$({_IDS})" if word.runs else " ".join(word.values)
+        action = f"{{compadd {values}; _files}}" if values else "_files"
     if not word.names:
         yield _quoted(f"*:value:{action}")
     for name in word.names:
@@ -151,7 +162,8 @@ def _fish_quoted(text: str) -> str:
 
 def _fish_lines(condition: str, word: Word) -> Iterator[str]:
     line = f"complete -c {COMMAND} -n {_fish_quoted(condition)}"
-    values = f" -a {_fish_quoted(' '.join(word.values))}" if word.values else ""
+    offered = f"({_IDS})" if word.runs else " ".join(word.values)
+    values = f" -a {_fish_quoted(offered)}" if offered else ""
     if not word.names:
         yield f"{line}{' -F' if word.files else ' -f'}{values}"
         return

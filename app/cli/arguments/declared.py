@@ -282,7 +282,11 @@ def build_parser() -> Parser:
     """Return the parser of all commands."""
     parser = Parser(
         prog=CALLED,
-        description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?"),
+        description=tr("On which disks, filesystem and options does PostgreSQL run best on this hardware?")
+        + " "
+        + tr("Start with `{command} run quick`: a folder against memory, in two minutes.").format(
+            command=CALLED
+        ),
         epilog=tr(
             "Exit status: 0 done; 1 a run failed; 2 bad usage or bad campaign;"
             " 3 refused for safety or authorisation; 130 cancelled; of compare --worse-than: 10 worse,"

@@ -11,6 +11,7 @@ MEANT: Final[Mapping[str, str]] = {
     "check": "doctor",
     "diff": "compare",
     "gate": "compare BASE NEW --worse-than 3%",
+    "--headless": "run quick",
     "gui": "open",
     "ls": "list",
     "measure": "run",

@@ -136,7 +136,8 @@ class Parser(argparse.ArgumentParser):
         if ":" in option:
             message = tr("What is to be left out stands after two dashes: {command} -- {option!q}.")
         told = message.format(command=self.prog, option=option, known=", ".join(self.told_options))
-        raise UsageError(_with(told, self._near_option(option)), hint=self._usage())
+        near = (_meant(option) if self.commands else "") or self._near_option(option)
+        raise UsageError(_with(told, near), hint=self._usage())
 
     def _refuse_left(self, left: Sequence[str]) -> NoReturn:
         word = next(each for each in [*left, ""] if each != "--")[:_LONGEST]

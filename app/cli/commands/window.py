@@ -43,7 +43,10 @@ def check_window_libraries() -> None:
 
 
 def _hint() -> str:
-    return tr("`packaging/run` installs what it needs; `pgfooting --help` lists the commands that need none.")
+    return tr(
+        "`packaging/run` installs what it needs. `pgfooting run quick` measures without a window, in two "
+        "minutes; `pgfooting --help` lists all commands."
+    )
 
 
 def become_window(arguments: Sequence[str]) -> NoReturn:

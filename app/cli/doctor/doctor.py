@@ -26,7 +26,7 @@ from app.domain.errors import ExitStatus, FootingError, ProgramError, UsageError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import LAYOUTS, Assembler, Level
-from app.domain.text import tr
+from app.domain.text import CALLED, tr
 from app.domain.units import format_size
 from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.account import account_reason, server_account
@@ -71,6 +71,8 @@ class Check:
 
 
 _MARGIN: Final = 14
+MEASURING: Final = frozenset({"postgresql", "folder"})
+"""Topics that have to work for anything to be measured."""
 
 
 def doctor_command(arguments: argparse.Namespace) -> int:
@@ -99,7 +101,7 @@ def doctor_command(arguments: argparse.Namespace) -> int:
     else:
         _show(checks, Console())
     usable = {item.topic for item in checks if item.works}
-    return ExitStatus.DONE if {"postgresql", "folder"} <= usable else ExitStatus.FAILED
+    return ExitStatus.DONE if usable >= MEASURING else ExitStatus.FAILED
 
 
 def examine_machine(support: Support) -> list[Check]:
@@ -117,6 +119,9 @@ def examine_machine(support: Support) -> list[Check]:
     checks += _installations(account)
     checks += _target(account, "folder", FolderTarget())
     checks += _target(account, "memory", MemoryTarget())
+    if {item.topic for item in checks if item.works} >= MEASURING:
+        message = tr("Folders and memory can be measured: `{command} run quick` takes two minutes.")
+        checks.insert(0, Check("ready", works=True, message=message.format(command=CALLED)))
     machine = read_machine()
     message = tr("{cpus} CPUs, {ram} of memory").format(
         cpus=machine.cpus, ram=format_size(machine.usable_ram_bytes)
@@ -130,7 +135,15 @@ def examine_machine(support: Support) -> list[Check]:
         reason = err.reason
         checks.append(Check("sleep", None, reason))
     checks += _findings(account, reason)
-    return [*checks, *storage_checks(support), baseline_check(), *qt_checks(), helper_check()]
+    disks = tr("Only spare disks need the lines from here on.")
+    return [
+        *checks,
+        baseline_check(),
+        *qt_checks(),
+        Check("spare disks", None, disks),
+        helper_check(),
+        *storage_checks(support),
+    ]
 
 
 def _installations(account: Account) -> list[Check]:
@@ -273,8 +286,14 @@ def helper_check() -> Check:
 
 
 def storage_checks(support: Support) -> list[Check]:
-    """Return a line for each filesystem and for md, then one with what would install what is missing."""
-    checks = [*(_filesystem_check(spec, support) for spec in FILESYSTEMS), _array_check(support)]
+    """Return a line for what all need, for each filesystem and md, then one with what is to be installed."""
+    lacking = [filesystem_availability(spec, support).reasons for spec in FILESYSTEMS if spec.levels]
+    shared = tuple(each for each in lacking[0] if all(each in reasons for reasons in lacking))
+    checks = []
+    if shared:
+        checks.append(Check(_SHARED, works=False, message=_messages(shared), hint=_remedies(shared)))
+    checks += [_filesystem_check(spec, support, shared) for spec in FILESYSTEMS]
+    checks.append(_array_check(support))
     checks.append(Check("tools", None, describe_versions(support.versions)))
     packages = sorted(set(_helpful_packages(support)))
     if packages:
@@ -358,10 +377,16 @@ def _array_check(support: Support) -> Check:
     )
 
 
-def _filesystem_check(spec: FilesystemSpec, support: Support) -> Check:
-    own = filesystem_availability(spec, support)
-    if not own.works:
-        return Check(spec.id, works=False, message=_messages(own.reasons), hint=_remedies(own.reasons))
+_SHARED: Final = "every disk"
+
+
+def _filesystem_check(spec: FilesystemSpec, support: Support, shared: Sequence[Reason]) -> Check:
+    """Return the line of a filesystem, without the reasons that it shares with all that are on disks."""
+    reasons = filesystem_availability(spec, support).reasons
+    if reasons:
+        own = [each for each in reasons if each not in shared]
+        message = _messages(own) or tr("see {line}").format(line=_SHARED)
+        return Check(spec.id, works=False, message=message, hint=_remedies(own))
     if not spec.levels:
         return Check(spec.id, works=True, message=tr("in memory"))
     works = [level for level in spec.levels if level_availability(spec, level, support).works]
@@ -383,4 +408,5 @@ def _messages(reasons: Iterable[Reason]) -> str:
 
 
 def _remedies(reasons: Iterable[Reason]) -> str:
-    return "\n".join(dict.fromkeys(item.remedy for item in reasons if item.remedy))
+    """Return what helps, but for packages, which one line names for all."""
+    return "\n".join(dict.fromkeys(item.remedy for item in reasons if item.remedy and not item.package))

@@ -80,6 +80,30 @@ def check(circumstances: Circumstances) -> tuple[ConflictFinding, ...]:
     return (*findings, *(item for item in _version_findings(circumstances) if item.field not in refused))
 
 
+def idle_options(
+    spec: FilesystemSpec, options: Mapping[str, OptionValue], level: Level | None = None
+) -> dict[str, str]:
+    """Return the options of which no value is possible beside the others, each with the reason.
+
+    Those that no kernel of today has are among them.
+
+    Args:
+        spec: filesystem.
+        options: legal options.
+        level: RAID level, where known.
+    """
+    it = Circumstances(spec, options, level=level)
+    found = {
+        each.id: tr("{option}: gone since {need}.").format(option=each.label, need=each.removed[0].words)
+        for each in spec.options
+        if each.removed
+    }
+    for rule in (*RULES, *spec.rules):
+        if rule.idle and rule.applies(it):
+            found |= dict.fromkeys(it.chosen(*rule.fields), rule.message)
+    return found
+
+
 def implied(findings: Iterable[ConflictFinding]) -> dict[str, OptionValue]:
     """Return what the findings imply, by option or server setting."""
     return {option: value for finding in findings for option, value in finding.implies}
@@ -88,7 +112,7 @@ def implied(findings: Iterable[ConflictFinding]) -> dict[str, OptionValue]:
 def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | None = None) -> str:
     """Return why an option, or a value of it, does not exist in these versions; empty where it does.
 
-    What is not installed is not known here and decides nothing. A switch that is off by saying nothing is off
+    What is not installed is not known here and decides nothing. A switch that is set by saying nothing is so
     in every version.
 
     Args:
@@ -96,7 +120,7 @@ def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | Non
         versions: of kernel and tools.
         value: looked at too where given.
     """
-    if value is False and option.written(value) is None:
+    if isinstance(value, bool) and option.written(value) is None:
         return ""
     since, removed = list(option.since), list(option.removed)
     for item in _alternatives(option):

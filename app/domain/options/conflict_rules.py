@@ -116,6 +116,7 @@ RULES: Final = (
         lambda it: it.level is not None and it.level is not Level.SINGLE and bool(it.chosen(*STRIPE_OPTIONS)),
         tr("An array of md is aligned by itself; this is for a RAID controller that looks like one disk."),
         "mke2fs(8); mkfs.xfs(8)",
+        idle=True,
     ),
     ConflictRule(
         "C08",
@@ -135,6 +136,7 @@ RULES: Final = (
         lambda it: it.value("journal") is False and bool(it.chosen(*_JOURNALLED)),
         tr("Without a journal this option has nothing to change; the kernel refuses most of them."),
         "mke2fs(8); tested (“fs mounted w/o journal”)",
+        idle=True,
     ),
     ConflictRule(
         "C11",
@@ -143,6 +145,7 @@ RULES: Final = (
         lambda it: "cluster_bytes" in it.options and it.value("bigalloc") is not True,
         tr("A cluster size needs allocation in clusters (bigalloc)."),
         "mke2fs(8); tested",
+        idle=True,
     ),
     ConflictRule(
         "C11-size",

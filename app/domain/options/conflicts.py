@@ -124,6 +124,7 @@ class ConflictRule:
         source: where that is from.
         implies: (option or server setting, value) that follow; shown to the user, and applied by whoever
             builds a plan.
+        idle: whether no value of its options is possible there. A matrix does not try them there.
     """
 
     id: str
@@ -133,6 +134,7 @@ class ConflictRule:
     message: str
     source: str
     implies: tuple[tuple[str, OptionValue], ...] = ()
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,7 +249,7 @@ class _Making:
         having: dict[str, list[FilesystemSpec]] = {}
         for spec in specs:
             for option in spec.options:
-                if option.stage is not Stage.SERVER:
+                if option.stage is not Stage.SERVER and not option.removed:
                     having.setdefault(option.id, []).append(spec)
         ranked = sorted(having, key=lambda name: not _matters(having[name][0], name))
         for name in ranked:

@@ -10,8 +10,8 @@ from pathlib import Path
 from app.campaign_file.dimensions import read_layer
 from app.campaign_file.fields import TARGETS
 from app.campaign_file.kinds import Key
-from app.campaign_file.layers import Layer, filesystems_of, level_in, merge_layers
-from app.campaign_file.matrix import fitting_start
+from app.campaign_file.layers import Layer, merge_layers
+from app.campaign_file.matrix import fitting_start, situation_of
 from app.campaign_file.problems import KeyPath, Problems
 from app.campaign_file.reader import CampaignReader, build_configuration
 from app.campaign_file.scopes import ScopedValue
@@ -71,7 +71,7 @@ def _first(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[Matr
     made = None if reader.problems.count else _configuration(layers, campaign.name)
     if made is None:  # a script that cannot be read any more, say
         return campaign.configurations[0], []
-    fits = fitting_start(layers[1], filesystems_of(layers), level_in(layers)).given
+    fits = fitting_start(layers[1], situation_of(layers)).given
     lost = [each for each in matrix.shared if each.key not in fits and _is_option(each)]
     return made, [_single(each) for each in lost]
 
@@ -120,8 +120,8 @@ def _chosen(dimension: MatrixDimension, wanted: set[str]) -> DimensionValue:
 
 
 def _configuration(layers: Sequence[Layer], name: str) -> Configuration | None:
-    made, level = filesystems_of(layers), level_in(layers)
-    scope, merged = merge_layers([fitting_start(each, made, level) for each in layers], KeyPath())
+    there = situation_of(layers)
+    scope, merged = merge_layers([fitting_start(each, there) for each in layers], KeyPath())
     if merged is None:
         return None
     values = {key: given.value for key, given in merged.table.items() if given.value is not None}

@@ -97,6 +97,11 @@ def install_hint(family: Family) -> str:
         Family.ARCH: "pacman -S postgresql",
         Family.OTHER: "",
     }[family]
+    if family is Family.DEBIAN:
+        return tr(
+            "Install it with: sudo {command}\n"
+            "Debian also creates and starts a cluster then (port 5432), which pgFooting does not use."
+        ).format(command=command)
     if command:
         return tr("Install it with: sudo {command}").format(command=command)
     return tr(

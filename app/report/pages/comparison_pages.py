@@ -16,7 +16,7 @@ from app.report.figures import (
     charts_of,
     has_chart,
     key_of,
-    mean_width,
+    longest_s,
     overlay,
     sources,
 )
@@ -24,6 +24,7 @@ from app.report.findings import Findings
 from app.report.pages.first_page import MOST_ROWS, configuration_table, told_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, shared_value_table
+from app.runfile.series import mean_width
 
 _OVERLAYS: Final = ("tps", "latency", "iops", "cpu")
 MOST_ON_FIRST_PAGE: Final = 12
@@ -77,7 +78,7 @@ def overlay_pages(found: Findings) -> Iterator[Block]:
         "them."
     )
     drawn = [run for run in runs if any(has_chart(run.data, chart, one_line=True) for chart in charts)]
-    yield Text(TextRole.NOTE, f"{sentence.format(seconds=mean_width(drawn))} {sources(drawn)}")
+    yield Text(TextRole.NOTE, f"{sentence.format(seconds=mean_width(longest_s(runs)))} {sources(drawn)}")
 
 
 _MOST_TIMES: Final = 9.0

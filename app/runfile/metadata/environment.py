@@ -143,7 +143,8 @@ class EnvironmentFacts:
         memory_bytes: of the machine, or of the control group where that has less; None where unknown.
         kernel: release.
         distribution: of the system.
-        virtual_machine: what kind it is; empty on hardware.
+        virtual_machine: what kind it is; empty where unknown, “none” on hardware.
+        is_virtual: whether it is one, as far as that is known: also where nothing says which kind.
         page_bytes: page size of the server; None where unknown.
         machine_id: tells the installed system from every other one; empty where unknown.
         arc_max_bytes: largest size of ZFS's cache (zfs_arc_max), 0 where ZFS decides; None where data and
@@ -170,6 +171,7 @@ class EnvironmentFacts:
     kernel: str
     distribution: str
     virtual_machine: str
+    is_virtual: bool
     page_bytes: int | None = None
     machine_id: str = ""
     arc_max_bytes: int | None = None
@@ -210,6 +212,8 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
     mount, machine = _dict(storage.get("mount")), _dict(facts.get("machine"))
     online, settings = processor.get("online"), _dict(_dict(facts.get("server")).get("settings"))
     page = _dict(settings.get("block_size")).get("value")
+    virtualisation = _dict(facts.get("virtualisation"))
+    kind = _text(virtualisation.get("machine"))
     options = (*_texts(mount.get("options")), *_texts(mount.get("super_options")))
     return EnvironmentFacts(
         filesystem=_text(mount.get("filesystem")),
@@ -227,7 +231,8 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         memory_bytes=_memory_bytes(facts),
         kernel=_text(kernel.get("release")),
         distribution=_text(kernel.get("distribution")),
-        virtual_machine=_text(_dict(facts.get("virtualisation")).get("machine")),
+        virtual_machine=kind,
+        is_virtual=kind != "none" if kind else virtualisation.get("hypervisor_flag") is True,
         page_bytes=int(page) if isinstance(page, str) and page.isdecimal() and len(page) < 7 else None,
         machine_id=_text(_dict(facts.get("identity")).get("machine_id")),
         arc_max_bytes=_arc_max_bytes(*storages),

@@ -120,9 +120,13 @@ def test_a_spinning_disk_or_a_loop_device_is_no_ssd() -> None:
 def test_virtual_disks_and_machines_hide_the_hardware() -> None:
     assert Limit.VIRTUAL not in unshown()
     assert "sda (loop device)" in unshown(facts=of_device(kind="loop"))[Limit.VIRTUAL]
-    told = unshown(facts={**FACTS, "virtualisation": {"machine": "kvm"}})
-    assert "a virtual machine (kvm)" in told[Limit.VIRTUAL]
-    assert Limit.VIRTUAL not in unshown(facts={**FACTS, "virtualisation": {"machine": "none"}})
+    virtual: list[Json] = [{"machine": "kvm"}, {"machine": {"unknown": "x"}, "hypervisor_flag": True}]
+    hardware: list[Json] = [{"machine": "none", "hypervisor_flag": True}, {"hypervisor_flag": False}, {}]
+    for known in virtual:
+        told = unshown(facts={**FACTS, "virtualisation": known})
+        assert told[Limit.VIRTUAL] == "the hardware below a virtual machine"
+    for known in hardware:
+        assert Limit.VIRTUAL not in unshown(facts={**FACTS, "virtualisation": known})
 
 
 def test_a_closed_loop_hides_those_who_could_not_start() -> None:
@@ -199,6 +203,6 @@ def test_of_a_server_elsewhere_whose_machine_was_asked_that_machine_is_told() ->
     }
     told = unshown(there, asked, shape(600))
     assert Limit.MEMORY in told
-    assert "kvm" in told[Limit.VIRTUAL]
+    assert "a virtual machine" in told[Limit.VIRTUAL]
     in_vain: dict[str, Json] = {**asked, "reached": {"over": "ssh", "unreadable": "it refused"}}
     assert "the machine of the server" in unshown(there, in_vain, shape(600))[Limit.VIRTUAL]

@@ -108,6 +108,75 @@ def test_an_option_counts_where_the_filesystem_has_it_and_makes_no_cell_twice() 
     assert "6 combinations are 4 configurations" in told
 
 
+def options_dimension(name: str, *values: str) -> str:
+    return f'[[dimension]]\nkey = "target.disks.options.{name}"\nvalues = [{", ".join(values)}]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            FILESYSTEMS + options_dimension("barrier", "true", "false"),
+            ["ext4, barrier on", "ext4, barrier off", "xfs", "zfs"],
+        ),
+        (
+            "options = { barrier = false }\n" + FILESYSTEMS,
+            ["ext4", "xfs", "zfs"],
+        ),
+        (
+            options_dimension("journal", "true", "false") + options_dimension("commit", "5", "30"),
+            ["journal on, commit 5", "journal on, commit 30", "journal off"],
+        ),
+        (
+            "options = { commit = 30 }\n" + options_dimension("journal", "true", "false"),
+            ["journal on", "journal off"],
+        ),
+        (
+            options_dimension("bigalloc", "false", "true") + options_dimension("cluster_bytes", '"64 KiB"'),
+            ["bigalloc off", "bigalloc on, cluster_bytes 64 KiB"],
+        ),
+    ],
+)
+def test_where_no_value_of_an_option_is_possible_it_is_no_dimension(text: str, expected: list[str]) -> None:
+    filesystem = "" if FILESYSTEMS in text else 'filesystem = "ext4"\n'
+    campaign = parse(DISKS + filesystem + text)
+    assert names(campaign) == expected
+    for each in campaign.configurations:
+        data = disks(each).data
+        chosen = dict(data.options)
+        assert data.filesystem != "xfs" or "barrier" not in chosen
+        assert chosen.get("journal") is not False or "commit" not in chosen
+        assert chosen.get("bigalloc") is not False or "cluster_bytes" not in chosen
+
+
+def test_stripes_are_tried_where_there_is_no_array() -> None:
+    text = DISKS.replace('["S1", "S2", "S3", "S4"]\nlevel = "raid10"', '["S1"]')
+    array = 'name = "array"\n[dimension.value.target.disks]\ndata = ["S1", "S2"]\nlevel = "mirror"\n'
+    text += 'filesystem = "ext4"\n[[dimension]]\nname = "disks"\n[[dimension.value]]\nname = "one"\n'
+    text += f"[[dimension.value]]\n{array}" + options_dimension("stride", "4", "8")
+    assert names(parse(text)) == ["one, stride 4", "one, stride 8", "array"]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "words"),
+    [
+        ("options = { journal = false, commit = 5 }\n" + CLIENTS, "target", "Without a journal"),
+        (
+            "options = { journal = false }\n" + options_dimension("commit", "5", "30"),
+            "dimension[1].values[1]",
+            "Without a journal",
+        ),
+        ("options = { stride = 4 }\n" + CLIENTS, "target", "aligned by itself"),
+    ],
+)
+def test_an_option_that_is_possible_nowhere_is_refused_with_its_reason(
+    text: str, field: str, words: str
+) -> None:
+    error = refusal(DISKS + 'filesystem = "ext4"\n' + text)
+    assert (error.field or "").startswith(field)
+    assert words in error.message
+
+
 def test_the_order_of_dimensions_does_not_decide_where_they_count() -> None:
     assert set(names(parse(DISKS + RECORDS + FILESYSTEMS))) == {
         *("ext4", "xfs", "recordsize 8 KiB, zfs", "recordsize 128 KiB, zfs"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,12 @@ def test_what_is_meant_by_a_word_begins_with_a_command_that_there_is_and_the_wor
     commands = build_parser().commands
     assert {each.split()[0] for each in MEANT.values()} <= commands.keys()
     assert not MEANT.keys() & commands.keys()
+
+
+def test_what_to_type_first_is_named() -> None:
+    assert "`pgfooting run quick`" in build_parser().format_help()
+    with pytest.raises(UsageError, match=re.escape("Did you mean “run quick”?")):
+        build_parser().parse_args(["--headless"])
 
 
 @pytest.mark.parametrize(

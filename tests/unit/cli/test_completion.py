@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from app import TOP
 from app.cli.arguments.completion import SHELLS
 from app.cli.arguments.declared import build_parser
+from tests.fix_runs import Shape, write_run
 
 PARSER = build_parser()
 
@@ -43,7 +47,18 @@ def completed(scripts: dict[str, Path], *words: str, folder: Path) -> set[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with files to offer, and a library with two runs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    library = tmp_path / "data" / "pgfooting" / "runs"
+    library.mkdir(parents=True)
+    for run_id in ("ab12cd34ab12cd34", "c0ffee00c0ffee00"):
+        write_run(library / f"{run_id}.footing", Shape(1, seed=int(run_id, 16)))
+    command = tmp_path / "bin" / "pgfooting"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={TOP} exec {sys.executable} -m app "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{command.parent}:{os.environ['PATH']}")
     (tmp_path / "a run.footing").touch()
     (tmp_path / "quack.toml").touch()
     return tmp_path
@@ -60,7 +75,10 @@ def folder(tmp_path: Path) -> Path:
         (("run", "--progress", "="), {"auto", "json", "none"}),
         (("run", "qu"), {"quick", "quack.toml"}),
         (("run", "--disks", ""), set()),
-        (("show", "a"), {"a run.footing"}),
+        (("show", "a"), {"a run.footing", "ab12cd34ab12cd34"}),
+        (("compare", "x", "c"), {"c0ffee00c0ffee00"}),
+        (("export", "--o"), {"--output"}),
+        (("manual", "fi"), {"filesystems", "first-hour"}),
         (("--temp", "unfinished", "--at-login", "o"), {"on", "off"}),
         (("recipes", "qui"), {"quick"}),
         (("completion", ""), {"bash", "zsh", "fish", "-h", "--help"}),

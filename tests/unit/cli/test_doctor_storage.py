@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from app.cli.doctor import doctor, option_table
-from app.cli.doctor.doctor import _install_lines, storage_as_json, storage_checks, versions_as_json
+from app.cli.doctor.doctor import Check, _install_lines, storage_as_json, storage_checks, versions_as_json
 from app.cli.doctor.option_table import ALL, filesystem_as_json, show_options
 from app.cli.main import main
 from app.dbus.helper_client import HelperClient
@@ -61,12 +61,35 @@ def test_what_does_not_work_has_its_reason_its_remedy_and_the_packages(
 ) -> None:
     monkeypatch.setattr(doctor, "is_ubuntu", lambda: False)
     lines = checks(WITHOUT_ZFS)
-    works, message, hint = lines["zfs"]
+    works, message, _ = lines["zfs"]
     assert works is False
     assert "no zfs" in message
     assert "Not installed: zpool, zfs." in message
-    assert "zfsutils-linux" in hint
-    assert "sudo apt-get install linux-headers-" in lines["packages"][2]
+    assert "linux-headers-" in lines["packages"][2]
+    assert [each for each in lines.values() if "zfsutils-linux" in each[1] + each[2]] == [lines["packages"]]
+
+
+def test_what_every_disk_needs_is_named_once() -> None:
+    programs = {name: path for name, path in WHOLE.programs.items() if name not in {"sfdisk", "mkfs.xfs"}}
+    lines = checks(replace(WHOLE, programs=programs))
+    assert lines["every disk"] == (False, "Not installed: sfdisk.", "")
+    assert lines["ext4"] == (False, "see every disk", "")
+    assert lines["xfs"] == (False, "Not installed: mkfs.xfs.", "")
+    assert lines["tmpfs"][0] is True
+    assert [topic for topic, each in lines.items() if "fdisk" in each[1] + each[2]] == [
+        "every disk",
+        "packages",
+    ]
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_what_is_ready_stands_first(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> None:
+    monkeypatch.setattr(doctor, "_installations", lambda account: [Check("postgresql", works, "16")])
+    topics = [each.topic for each in doctor.examine_machine(WHOLE)]
+    assert (topics[0] == "ready") is works
+    storage = topics.index("spare disks")
+    assert {"fio", "window", "reports", "memory"} <= set(topics[:storage])
+    assert {"disks", "ext4", "md"} <= set(topics[storage:])
 
 
 def test_what_only_another_kernel_has_needs_no_packages_here() -> None:

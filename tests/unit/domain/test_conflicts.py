@@ -73,7 +73,12 @@ PAIRS: list[tuple[str, str, Side, Side]] = [
         ({"barrier": False}, {"versions": {KERNEL: (4, 19)}}),
         ({"barrier": False}, {"versions": {KERNEL: (4, 18)}}),
     ),
-    ("C01", "xfs", ({"barrier": True}, {"versions": KERNEL_6_1}), ({}, {"versions": KERNEL_6_1})),
+    (
+        "C01",
+        "xfs",
+        ({"barrier": False}, {"versions": KERNEL_6_1}),
+        ({"barrier": True}, {"versions": KERNEL_6_1}),
+    ),
     (
         "C03",
         "btrfs",

@@ -455,7 +455,7 @@ def test_options_reach_the_target_over_their_preset_with_their_types() -> None:
         ("ext4", "nobarrier = true", "options.nobarrier", "Say barrier = false"),
         ("ext4", "bariers = true", "options.bariers", "Did you mean “barrier”?"),
         ("ext4", "journal = false\ndata = writeback", "options.data", "Without a journal"),
-        ("xfs", "barrier = false", "options.barrier", "no such option since Linux 4.19"),
+        ("xfs", "barrier = false", "options.barrier", "no nobarrier since Linux 4.19"),
         ("zfs", "recordsize = 3 KiB", "options.recordsize", "power of two"),
     ],
 )

@@ -85,6 +85,19 @@ def test_without_a_last_commit_its_time_can_be_given(scripts: Scripts) -> None:
 
 
 @needs_dpkg
+def test_without_git_what_to_install_is_said(scripts: Scripts) -> None:
+    programs = scripts.fake / "programs"
+    programs.mkdir()
+    for name in ("bash", "dirname", "readlink", "dpkg-deb"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    scripts.environment["PATH"] = str(programs)
+    outcome = scripts.run([str(scripts.checkout / "packaging" / "deb")])
+    assert outcome.returncode == 1
+    assert "sudo apt-get install --no-install-recommends git" in outcome.stderr
+    assert "SOURCE_DATE_EPOCH" not in outcome.stderr
+
+
+@needs_dpkg
 def test_everything_is_roots_and_nobody_else_may_write_it(packages: dict[str, Path]) -> None:
     for path in packages.values():
         told = subprocess.run(

@@ -64,6 +64,8 @@ def test_without_sudo_the_command_for_an_administrator_is_told(scripts: Scripts)
     assert outcome.returncode == 1
     assert "there is no sudo here. Nothing was changed." in outcome.stderr
     assert "apt-get install --no-install-recommends python3-venv postgresql" in outcome.stderr
+    assert "creates and starts a cluster (port 5432)" in outcome.stderr
+    assert list(scripts.home.iterdir()) == []
     assert "Without network: packaging/bundle" in outcome.stderr
 
 
@@ -73,7 +75,20 @@ def test_where_sudo_refuses_the_command_is_told(scripts: Scripts) -> None:
     assert outcome.returncode == 1
     command = "sudo apt-get install --no-install-recommends postgresql"
     assert f"Run, or let an administrator run:  {command}" in outcome.stderr
+    assert "creates and starts a cluster (port 5432)" in outcome.stderr
     assert (scripts.fake / "sudo").read_text() == "-n true\n"  # without a terminal it may not ask
+
+
+def test_a_refusal_takes_only_its_own_folders_away(scripts: Scripts) -> None:
+    missing(scripts, "venv")
+    (scripts.home / ".cache").mkdir()
+    outcome = scripts.call("sudo() { return 1; }\n" + PROVIDE)
+    assert outcome.returncode == 1
+    assert "cluster" not in outcome.stderr
+    assert list(scripts.home.rglob("*")) == [scripts.home / ".cache"]
+    (scripts.home / ".cache" / "pgfooting").mkdir()
+    assert scripts.call("sudo() { return 1; }\n" + PROVIDE).returncode == 1
+    assert list(scripts.home.rglob("*")) == [scripts.home / ".cache", scripts.home / ".cache" / "pgfooting"]
 
 
 @pytest.mark.parametrize("found", ["", "archive.ubuntu.com_ubuntu_dists_noble_main_binary-amd64_Packages"])

@@ -334,6 +334,7 @@ def test_what_is_no_choice_is_refused_with_what_is_allowed(choice: str) -> None:
     ("family", "words"),
     [
         (Family.DEBIAN, "apt-get install postgresql"),
+        (Family.DEBIAN, "creates and starts a cluster"),
         (Family.FEDORA, "dnf install postgresql-server postgresql-contrib"),
         (Family.SUSE, "zypper install"),
         (Family.ARCH, "pacman -S postgresql"),

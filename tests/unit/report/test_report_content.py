@@ -33,6 +33,7 @@ from app.report.findings import common_ending, find
 from app.report.report import read_picture, read_report
 from app.report.report_data import read_runs
 from app.report.wishes import ReportWishes, Section
+from app.runfile.series import mean_width
 from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
@@ -449,14 +450,12 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     assert [[figure.chart for figure in grid.figures] for grid in own] == [["tps", "latency"]] * 7
 
 
-@pytest.mark.parametrize(("seconds", "width"), [(30, 15), (1200, 15), (1800, 30), (3600, 60)])
-def test_means_are_as_wide_as_can_be_told_apart_on_paper_and_the_report_says_how_wide(
-    tmp_path: Path, seconds: int, width: int
-) -> None:
+@pytest.mark.parametrize(("seconds", "width"), [(12, 2), (300, 5), (1800, 30), (3600, 60)])
+def test_the_width_of_means_follows_the_length_of_the_runs(tmp_path: Path, seconds: int, width: int) -> None:
     cases = [Case(name, 0, Shape(seconds, 5000, histograms=5)) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases), ReportWishes(sections=(Section.TIME,)))
     figures = [block for block in report.blocks if isinstance(block, TimeFigure)]
-    assert {figure.mean_s for figure in figures} == {width}
+    assert {mean_width(figure.end_s or 0) for figure in figures} == {width}
     assert any(text.startswith(f"Lines are means over {width} s ") for text in texts(report, TextRole.NOTE))
 
 

@@ -1,7 +1,7 @@
 """The curves of charts as arrays: seconds, running means, what lies around them, and several repeats as one.
 
-Nothing here knows colours. The width of a running mean follows the time that is shown (`mean_width`), because
-15 s of an hour are two pixels: noise.
+Nothing here knows colours. The width of a running mean follows the time that is shown
+(`app.runfile.series.mean_width`), because 15 s of an hour are two pixels: noise.
 """
 
 from __future__ import annotations
@@ -22,17 +22,8 @@ from ui.charts.data.scale import GAP_S
 
 MOST_WITH_ALL_CURVES: Final = 3
 
-WIDTHS_S: Final = (5.0, MEAN_S, 30.0, 60.0, 120.0, 300.0)
-"""Widths of running means."""
 _MOST_POINTS: Final = 200_000
 """Of the mean of repeats: more seconds than these lie several to a point."""
-_MEANS_IN_SIGHT: Final = 60
-"""At least so many means of the chosen width lie beside each other in what is shown."""
-
-
-def mean_width(span_s: float) -> float:
-    """Return the width of the running means, in s, where so much time is shown."""
-    return next((width for width in WIDTHS_S if width * _MEANS_IN_SIGHT >= span_s), WIDTHS_S[-1])
 
 
 def width_words(width_s: float) -> str:

@@ -11,7 +11,8 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter, QPen, QPolygonF
 
 from app.domain.text import tr
-from ui.charts.data.curves import CurveData, curve_data, mean_width, width_words
+from app.runfile.series import mean_width
+from ui.charts.data.curves import CurveData, curve_data, width_words
 from ui.charts.data.lines import Line, LineStyler
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import ChartSpec

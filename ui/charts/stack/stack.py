@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.domain.text import tr
-from app.runfile.series import RunData
-from ui.charts.data.curves import mean_width, needed
+from app.runfile.series import RunData, mean_width
+from ui.charts.data.curves import needed
 from ui.charts.data.lines import BandKind
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, charts_along, expanded

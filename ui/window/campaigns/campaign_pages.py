@@ -20,6 +20,7 @@ from ui.window.campaigns.close_dialog import ask_runner
 from ui.window.campaigns.queue_runner import QueueRunner
 from ui.window.campaigns.starter import CampaignStarter
 from ui.window.commands.deferred import load_replay, planned_length, queued, queued_going_on, read_begun
+from ui.window.commands.tools import ShownRuns
 
 if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
     from app.domain.campaign.configuration import Campaign
@@ -46,6 +47,7 @@ class CampaignPages(QObject):
         wizard: while it is open.
         live_page: of the running or last campaign; None before there was one.
         replay_page: of the last replay; None before there was one.
+        replayed: path of the run that it plays; empty before there was one.
         load_consent: asks whether servers of others are loaded; None before that was needed.
 
     Signals:
@@ -54,7 +56,8 @@ class CampaignPages(QObject):
         begun: folder of a campaign that this window started.
         ended: folder of a campaign that was watched to its end.
         runs_wanted: folder of a campaign whose runs shall be shown.
-        runs_used: the command that somebody wants for runs, these runs and their colours.
+        runs_used: the command that somebody wants for the runs of the result.
+        result_settled: the result is shown, or why there is none.
         told: a sentence that somebody should see.
         refused: why nothing can be measured, the text of a button that helps, and what it does.
     """
@@ -64,7 +67,8 @@ class CampaignPages(QObject):
     begun = Signal(Path)
     ended = Signal(Path)
     runs_wanted = Signal(Path)
-    runs_used = Signal(str, object, object)
+    runs_used = Signal(str)
+    result_settled = Signal()
     told = Signal(str)
     refused = Signal(str, str, object)
 
@@ -76,6 +80,7 @@ class CampaignPages(QObject):
         self._library = library
         self.live_page: LivePage | None = None
         self.replay_page: LivePage | None = None
+        self.replayed = ""
         self.result: CampaignResult | None = None
         self._folder: Path | None = None
         self.wizard: Wizard | None = None
@@ -343,8 +348,17 @@ class CampaignPages(QObject):
             return
         self.result = CampaignResult(self._theme)
         self.result.wanted.connect(self.runs_used)
+        self.result.settled.connect(self.result_settled)
         self.result.show_campaign(folder, colours_of(page.watched), self._library)
         page.show_result(self.result)
+
+    def shown_by(self, page: QWidget | None) -> ShownRuns | None:
+        """Return the runs that the live page shows, those of the result; None of another page."""
+        if page is None or page is not self.live_page:
+            return None
+        if self.result is None or self.live_page.result is not self.result:
+            return ShownRuns()
+        return ShownRuns(self.result.listed, self.result.colours)
 
     def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
         """Ask how the running campaign shall stop, and tell its runner."""
@@ -366,6 +380,7 @@ class CampaignPages(QObject):
         if path:
 
             def show(source: ReplaySource) -> None:
+                self.replayed = path
                 self._show_replay(source, talk=talk)
 
             self._loading = BackgroundOp(

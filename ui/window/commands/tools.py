@@ -6,7 +6,7 @@ A tool gets the window as it is at that moment (`ToolContext`), and shows a page
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,19 @@ from ui.window.commands.commands import COMMANDS, Command
 
 
 @dataclass(frozen=True, slots=True)
+class ShownRuns:
+    """The runs that a page shows: those that commands act on.
+
+    Attributes:
+        runs: in order, those that can be read. In the library the ticked ones.
+        colours: number of each one's colour, by the path of its file.
+    """
+
+    runs: tuple[ListedRun, ...] = ()
+    colours: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """The window when a tool's command is given.
 
@@ -31,8 +44,8 @@ class ToolContext:
         theme: colours and fonts.
         settings: where a tool may remember things, below a group of its own name.
         library: folder of the runs.
-        runs: the ticked runs in the order of ticking, those of the list that can be read.
-        colours: number of each ticked run's colour in the charts, by the path of its file.
+        runs: those that the window shows, see `ShownRuns`.
+        colours: number of each run's colour, by the path of its file.
         focus: path of the run in focus, empty for none.
         page: what this tool showed last in this window; None before.
         show_page: shows a page in the window, for ever this tool's; with the command “Runs” one comes back.
@@ -66,7 +79,7 @@ class Tool:
     Attributes:
         command: id of its command, see `ui.window.commands.commands`.
         use: does it.
-        least_runs: its command is greyed while fewer runs are ticked.
+        least_runs: its command is greyed while fewer runs are shown.
     """
 
     command: str
@@ -75,7 +88,7 @@ class Tool:
 
 
 def _compare(context: ToolContext) -> None:
-    """Show the ticked runs on the compare page, which is made once."""
+    """Show the runs on the compare page, which is made once."""
     from ui.compare.page import ComparePage  # noqa: PLC0415 - imported when first used
 
     page = context.page
@@ -90,7 +103,7 @@ def _compare(context: ToolContext) -> None:
 
 
 def _report(context: ToolContext) -> None:
-    """Ask for a report of the ticked runs; tell where it is when it is written."""
+    """Ask for a report of the runs; tell where it is when it is written."""
     from ui.report.dialog import ReportDialog, ReportRequest, title_of  # noqa: PLC0415 - imported when first used
 
     paths = tuple(Path(run.entry.path) for run in context.runs)
@@ -106,7 +119,7 @@ def _report(context: ToolContext) -> None:
 
 
 def _race(context: ToolContext) -> None:
-    """Let the ticked runs race on the full screen."""
+    """Let the runs race on the full screen."""
     from ui.race.starting import RaceWish, start_race  # noqa: PLC0415 - imported when first used
 
     paths = tuple(Path(run.entry.path) for run in context.runs)
@@ -188,23 +201,27 @@ class ToolUser(QObject):
         super().__init__(window)
         self._make_context = make_context
         self._pages: dict[str, QWidget] = {}
+        self._shown: dict[QWidget, ShownRuns] = {}
 
     def deeds(self) -> dict[str, Callable[[], None]]:
         """Return what the command of each tool does."""
         return {tool.command: partial(self.use, tool) for tool in TOOLS}
 
     def use(self, tool: Tool, files: Sequence[Path] = ()) -> None:
-        """Use a tool now, for files where some were dropped."""
-        page, show = self._pages.get(tool.command), partial(self._show_page, tool)
-        tool.use(replace(self._make_context(page=page, show_page=show), files=tuple(files)))
+        """Use a tool now for what the window shows, and for files where some were dropped."""
+        context = self._make_context(page=self._pages.get(tool.command), show_page=_show_nothing)
+        show = partial(self._show_page, tool, ShownRuns(context.runs, context.colours))
+        tool.use(replace(context, show_page=show, files=tuple(files)))
 
-    def use_for(self, command: str, runs: Sequence[ListedRun], colours: Mapping[str, int]) -> None:
-        """Use the tool of a command for these runs, whatever is ticked in the library."""
+    def use_named(self, command: str) -> None:
+        """Use the tool of a command now."""
         for tool in TOOLS:
             if tool.command == command:
-                page, show = self._pages.get(command), partial(self._show_page, tool)
-                context = self._make_context(page=page, show_page=show)
-                tool.use(replace(context, runs=tuple(runs), colours=colours, focus=""))
+                self.use(tool)
+
+    def shown_by(self, page: QWidget | None) -> ShownRuns:
+        """Return the runs that a page of a tool shows; none of any other page."""
+        return self._shown.get(page, ShownRuns()) if page is not None else ShownRuns()
 
     def import_files(self, files: Sequence[Path]) -> None:
         """Hand files that are no run files to the tool that imports; nothing where there is none."""
@@ -212,11 +229,17 @@ class ToolUser(QObject):
             if tool.command == "import":
                 self.use(tool, files)
 
-    def _show_page(self, tool: Tool, page: QWidget) -> None:
+    def _show_page(self, tool: Tool, shown: ShownRuns, page: QWidget) -> None:
         before = self._pages.get(tool.command)
+        self._shown[page] = shown
         if page is not before:
             self._pages[tool.command] = page
             self.page_made.emit(page)
         self.page_wanted.emit(page)
         if before is not None and page is not before:
+            self._shown.pop(before, None)
             before.deleteLater()
+
+
+def _show_nothing(_page: QWidget) -> None:
+    """Stand in a context that no tool has yet."""

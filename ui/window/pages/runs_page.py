@@ -233,9 +233,9 @@ class RunsPage(QWidget):
             self._load()
 
     @property
-    def ready(self) -> int:
-        """How many runs are chosen; 0 while others that were asked for with them are still read."""
-        return len(self.model.chosen) if self._has_read_all or not self._asked else 0
+    def is_ready(self) -> bool:
+        """Whether none is read any more that was asked for together with the chosen ones."""
+        return self._has_read_all or not self._asked
 
     def choose_charts(self) -> None:
         """Let the user choose and order the charts."""
