@@ -7,11 +7,12 @@ from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QGuiApplication, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QAction, QColor, QGuiApplication, QIcon, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
 from app import TOP
+from ui.painting import painting
 from ui.theme import Theme, mix
 
 ICONS: Final = TOP / "resources" / "icons" / "lucide"
@@ -44,9 +45,8 @@ def icon_pixmap(name: str, colour: QColor, side: int, ratio: float) -> QPixmap:
     pixels = round(side * ratio)
     picture = QPixmap(QSize(pixels, pixels))
     picture.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(picture)
-    QSvgRenderer(QByteArray(drawing)).render(painter, QRectF(0, 0, pixels, pixels))
-    painter.end()
+    with painting(picture) as painter:
+        QSvgRenderer(QByteArray(drawing)).render(painter, QRectF(0, 0, pixels, pixels))
     picture.setDevicePixelRatio(ratio)
     return picture
 

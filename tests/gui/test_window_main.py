@@ -763,6 +763,19 @@ def test_a_campaign_that_begins_later_tears_nobody_away_from_a_page(
     assert window.campaign_line.isVisible()
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_a_first_window_opens_campaigns_of_its_library_alone(
+    open_window: OpenWindow, library: Path, tmp_path: Path, *, own: bool
+) -> None:
+    window = open_window(library, begin=False)
+    other = tmp_path / "another" / "one"
+    shutil.copytree(library / "one", other)
+    window.live.statuses = (status_of(library / "one" if own else other),)
+    window.live.changed.emit(window.live.statuses)
+    assert (window.pages.currentWidget() is window.campaigns.live_page) is own
+    assert (window.campaigns.live_page is not None) is own
+
+
 def test_the_help_lists_every_key_and_the_machine(
     qtbot: QtBot, open_window: OpenWindow, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from typing_extensions import override
 from app.comparison.label_shortening import cut_words
 from app.domain.text import tr
 from ui.motion import is_motion_reduced
+from ui.painting import painting
 from ui.theme import MEDIUM, SMALL, TINY, Theme
 
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
@@ -142,14 +143,14 @@ class LeaderBoard(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(event.rect(), self._theme.background)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        height = self.row_height
-        self._paint_heading(painter, height * _HEAD_SHARE)
-        for row in sorted(self.rows, key=lambda row: self._places[row.key], reverse=True):
-            top = height * (_HEAD_SHARE + self._places[row.key])
-            self._paint_row(painter, row, QRectF(0, top, self.width(), height))
+        with painting(self) as painter:
+            painter.fillRect(event.rect(), self._theme.background)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            height = self.row_height
+            self._paint_heading(painter, height * _HEAD_SHARE)
+            for row in sorted(self.rows, key=lambda row: self._places[row.key], reverse=True):
+                top = height * (_HEAD_SHARE + self._places[row.key])
+                self._paint_row(painter, row, QRectF(0, top, self.width(), height))
 
     def _font(self, pixels: float, *, bold: bool = False) -> QFont:
         font = self._theme.number_font(bold=bold)

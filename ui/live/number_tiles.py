@@ -19,6 +19,7 @@ from app.domain.units import format_duration
 from app.live.snapshot import LiveNumbers, RunSnapshot
 from app.runfile.series import RunData
 from ui.live.words import NOTHING, format_cores, format_megabytes, format_number, format_rate
+from ui.painting import painting
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ShortenedLabel
 from ui.widgets.plain_label import plain_label
@@ -72,20 +73,20 @@ class SparkLine(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        width, height = float(self.width()), float(self.height())
-        painter.setPen(QPen(self._theme.grid, 1))
-        painter.drawLine(QPointF(0, height - 0.5), QPointF(width, height - 0.5))
-        if not len(self._t_s) or self.top <= 0:
-            return
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        x = (self._t_s - self._now_s + SPAN_S) / SPAN_S * (width - 4)
-        y = (height - 1) - self._values / self.top * (height - 3)
-        painter.setPen(QPen(self._theme.series_colour(self._colour), 1.5))
-        for part in np.split(np.arange(len(x)), np.flatnonzero(np.diff(self._t_s) > _GAP_S) + 1):
-            painter.drawPolyline(QPolygonF([QPointF(float(x[i]), float(y[i])) for i in part]))
-        painter.setBrush(self._theme.series_colour(self._colour))
-        painter.drawEllipse(QPointF(float(x[-1]), float(y[-1])), 2.0, 2.0)
+        with painting(self) as painter:
+            width, height = float(self.width()), float(self.height())
+            painter.setPen(QPen(self._theme.grid, 1))
+            painter.drawLine(QPointF(0, height - 0.5), QPointF(width, height - 0.5))
+            if not len(self._t_s) or self.top <= 0:
+                return
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            x = (self._t_s - self._now_s + SPAN_S) / SPAN_S * (width - 4)
+            y = (height - 1) - self._values / self.top * (height - 3)
+            painter.setPen(QPen(self._theme.series_colour(self._colour), 1.5))
+            for part in np.split(np.arange(len(x)), np.flatnonzero(np.diff(self._t_s) > _GAP_S) + 1):
+                painter.drawPolyline(QPolygonF([QPointF(float(x[i]), float(y[i])) for i in part]))
+            painter.setBrush(self._theme.series_colour(self._colour))
+            painter.drawEllipse(QPointF(float(x[-1]), float(y[-1])), 2.0, 2.0)
 
 
 Series = tuple[NDArray[np.float64], NDArray[np.float64]]

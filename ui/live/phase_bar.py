@@ -17,6 +17,7 @@ from app.live.snapshot import RunSnapshot, planned_seconds_of
 from app.runfile.series import RunData
 from app.runfile.writer import Phase, RunState
 from ui.live.words import PHASE_NAMES, clock_words
+from ui.painting import painting
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.tips import show_tip
 
@@ -154,16 +155,16 @@ class PhaseBar(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setLayoutDirection(self.layoutDirection())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        gap = float(TINY)
-        unit = (self.width() - gap * (len(STEPS) - 1)) / sum(_WEIGHTS)
-        x = 0.0
-        for step, weight in zip(self.steps, _WEIGHTS, strict=False):
-            box = QRectF(x + 0.5, 0.5, unit * weight - 1, self.height() - 1)
-            self._draw(painter, box, step)
-            x += unit * weight + gap
+        with painting(self) as painter:
+            painter.setLayoutDirection(self.layoutDirection())
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            gap = float(TINY)
+            unit = (self.width() - gap * (len(STEPS) - 1)) / sum(_WEIGHTS)
+            x = 0.0
+            for step, weight in zip(self.steps, _WEIGHTS, strict=False):
+                box = QRectF(x + 0.5, 0.5, unit * weight - 1, self.height() - 1)
+                self._draw(painter, box, step)
+                x += unit * weight + gap
 
     def _draw(self, painter: QPainter, box: QRectF, step: Step) -> None:
         theme = self._theme

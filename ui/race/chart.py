@@ -32,6 +32,7 @@ from app.live.race import Race, RacingRun
 from ui.charts.data.curves import width_words
 from ui.charts.data.scale import GAP_S, Frame, format_moment, format_time, format_value, time_ticks, time_unit
 from ui.charts.painting.sheet_painting import Scale
+from ui.painting import painting
 from ui.race.content import RaceChartData, RaceLine
 from ui.theme import SMALL, TINY, Theme
 
@@ -179,26 +180,25 @@ class RaceChart(QWidget):
             self._begin_picture()
             self._draw_on(self._t_s)
             self._labels = self._label_places()
-        painter = QPainter(self)
-        picture = self._picture
-        if picture is not None:
-            ratio, area = picture.devicePixelRatio(), event.rect()
-            source = QRectF(area.x() * ratio, area.y() * ratio, area.width() * ratio, area.height() * ratio)
-            painter.drawPixmap(QRectF(area), picture, source)
-        if event.rect().right() >= self.plot.right():
-            self._paint_labels(painter)
+        with painting(self) as painter:
+            picture = self._picture
+            if picture is not None:
+                ratio, area = picture.devicePixelRatio(), QRectF(event.rect())
+                source = QRectF(area.topLeft() * ratio, area.size() * ratio)
+                painter.drawPixmap(area, picture, source)
+            if event.rect().right() >= self.plot.right():
+                self._paint_labels(painter)
 
     def _begin_picture(self) -> None:
         ratio = self.devicePixelRatioF()
         picture = QPixmap(QSize(round(self.width() * ratio), round(self.height() * ratio)))
         picture.setDevicePixelRatio(ratio)
         picture.fill(self._theme.background)
-        painter = QPainter(picture)
-        painter.setFont(self._font())
-        if self.data is not None:
-            self._paint_heading(painter, self.data)
-            self._paint_axes(painter, self.data)
-        painter.end()
+        with painting(picture) as painter:
+            painter.setFont(self._font())
+            if self.data is not None:
+                self._paint_heading(painter, self.data)
+                self._paint_axes(painter, self.data)
         self._picture, self._drawn_s = picture, -math.inf
 
     def _paint_heading(self, painter: QPainter, data: RaceChartData) -> None:
@@ -254,14 +254,13 @@ class RaceChart(QWidget):
         frame, picture = self._frame(), self._picture
         if frame is None or picture is None or self.data is None:
             return
-        painter = QPainter(picture)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        plot, since_s = self.plot, self._drawn_s
-        for line in self.data.lines:
-            self._draw_line(painter, line, frame, plot, since_s, t_s)
-        for place, run in enumerate(self._stalling):
-            self._draw_stalls(painter, run, place, since_s, t_s)
-        painter.end()
+        with painting(picture) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            plot, since_s = self.plot, self._drawn_s
+            for line in self.data.lines:
+                self._draw_line(painter, line, frame, plot, since_s, t_s)
+            for place, run in enumerate(self._stalling):
+                self._draw_stalls(painter, run, place, since_s, t_s)
         self._drawn_s = t_s
 
     def _draw_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QImage, QPainter
 
 from app.report.blocks import Report
+from ui.painting import painting
 from ui.report.canvas import MM_PER_INCH, Canvas, colour
 from ui.report.flow import Paper, put_on_pages
 from ui.report.layout import PageLayout
@@ -44,14 +45,13 @@ class PageImages:
         paper = self._paper
         image = QImage(width, round(width * paper.height / paper.width), QImage.Format.Format_RGB32)
         image.fill(colour("background"))
-        painter = QPainter(_in_dots(image))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        scale = width / (paper.width * self._canvas.dots)
-        painter.scale(scale, scale)
-        self._canvas.painter = painter
-        paint_page(self._canvas, self._pages, paper, self._title, number)
-        self._canvas.painter = None
-        painter.end()
+        with painting(_in_dots(image)) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            scale = width / (paper.width * self._canvas.dots)
+            painter.scale(scale, scale)
+            self._canvas.painter = painter
+            paint_page(self._canvas, self._pages, paper, self._title, number)
+            self._canvas.painter = None
         return image
 
     def words(self, number: int) -> str:

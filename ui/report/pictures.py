@@ -10,6 +10,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
 from app.report.blocks import Report
+from ui.painting import painting
 from ui.report.canvas import MM_PER_INCH, Canvas, colour
 from ui.report.flow import FOOT_MM, Flowable, Paper, put_on_pages
 from ui.report.layout import PageLayout
@@ -45,9 +46,8 @@ def report_png(report: Report) -> bytes:
     height = _height(PageLayout(Canvas(trial), SHEET, report).pieces(report.blocks))
     image = _image(height)
     canvas = Canvas(image)
-    painter = QPainter(image)
-    _paint(canvas, painter, PageLayout(canvas, SHEET, report).pieces(report.blocks), height)
-    painter.end()
+    with painting(image) as painter:
+        _paint(canvas, painter, PageLayout(canvas, SHEET, report).pieces(report.blocks), height)
     content = QByteArray()
     buffer = QBuffer(content)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -81,7 +81,6 @@ def report_svg(report: Report) -> bytes:
     height = _height(pieces)
     generator.setSize(QSize(round(SHEET.width * canvas.dots), round(height * canvas.dots)))
     generator.setViewBox(QRectF(0, 0, SHEET.width * canvas.dots, height * canvas.dots))
-    painter = QPainter(generator)
-    _paint(canvas, painter, pieces, height)
-    painter.end()
+    with painting(generator) as painter:
+        _paint(canvas, painter, pieces, height)
     return bytes(content.data())

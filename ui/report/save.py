@@ -27,7 +27,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QSizeF
-from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtGui import QPageLayout, QPageSize, QPdfWriter
 
 from app import VERSION
 from app.domain.errors import CancelledError, UsageError, did_you_mean
@@ -38,6 +38,7 @@ from app.report.report import read_findings, read_picture, read_report
 from app.report.take_with_you import taken_text
 from app.report.wishes import AS_IT_COMES, ReportWishes
 from app.runfile.output_file import check_output, write_output
+from ui.painting import painting
 from ui.report.canvas import MM_PER_POINT, Canvas, TextStyle
 from ui.report.flow import FOOT_MM, PAPERS, Bookmark, Pages, Paper, put_on_pages
 from ui.report.layout import PageLayout
@@ -78,13 +79,11 @@ def report_pdf(report: Report, paper: Paper, progress: Progress | None = None) -
     )
     canvas = Canvas(device)
     pages = put_on_pages(PageLayout(canvas, paper, report).pieces(report.blocks), paper)
-    painter = QPainter(device)
-    canvas.painter = painter
     try:
-        _paint_document(canvas, pages, paper, report.title, device.newPage, progress)
+        with painting(device) as canvas.painter:
+            _paint_document(canvas, pages, paper, report.title, device.newPage, progress)
     finally:
         canvas.painter = None
-        painter.end()
         buffer.close()
     return _finish(bytes(content.data()), pages.bookmarks, report, paper)
 

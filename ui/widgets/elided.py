@@ -6,7 +6,7 @@ Other languages are longer than English, and Qt cuts the texts of lists and chec
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QHelpEvent, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from ui.painting import painting
 from ui.widgets.formatting import tooltip
 from ui.widgets.tips import show_tip
 
@@ -49,12 +50,12 @@ class ElidedLabel(QLabel):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setLayoutDirection(self.layoutDirection())  # without this it is the program's
-        room = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
-        painter.setPen(self.palette().color(self.foregroundRole()))
-        painter.drawText(room, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), text)
+        with painting(self) as painter:
+            painter.setLayoutDirection(self.layoutDirection())  # without this it is the program's
+            room = self.contentsRect()
+            text = self.fontMetrics().elidedText(self.text(), self._mode, room.width())
+            painter.setPen(self.palette().color(self.foregroundRole()))
+            painter.drawText(room, int(self.alignment() | Qt.AlignmentFlag.AlignVCenter), text)
 
 
 class ShortenedLabel(ElidedLabel):

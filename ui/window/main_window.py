@@ -309,9 +309,12 @@ class MainWindow(QMainWindow):
     def _take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
         self.campaign_line.tell(statuses)
         self.campaigns.queue.take_live(statuses)
-        # Only what ran before the window: a campaign that begins later tears nobody away from a page.
-        if statuses and not self._page_chosen and not self.live.has_looked:
-            self.campaigns.show_live(statuses[0].folder)
+        # Only what ran before the window: a campaign that begins later tears nobody away from a page. All
+        # campaigns of root share one place, whatever session and library they are of.
+        library = self.reader.library.resolve()
+        own = [each.folder for each in statuses if each.folder.resolve().is_relative_to(library)]
+        if own and not self._page_chosen and not self.live.has_looked:
+            self.campaigns.show_live(own[0])
         self._update_line()
         self._enable_commands()
 

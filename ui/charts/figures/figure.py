@@ -26,6 +26,7 @@ from typing_extensions import override
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from ui.charts.stack.saving import picture_image, write_png, write_svg, write_text
+from ui.painting import painting
 from ui.theme import Theme
 from ui.widgets.formatting import tooltip
 
@@ -142,10 +143,10 @@ class _Sheet(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.drawPixmap(0, 0, self._painted())
-        if self.figure is not None and self._at is not None:
-            self.figure.paint_pointer(painter, QSizeF(self.size()), self.theme, self._at)
+        with painting(self) as painter:
+            painter.drawPixmap(0, 0, self._painted())
+            if self.figure is not None and self._at is not None:
+                self.figure.paint_pointer(painter, QSizeF(self.size()), self.theme, self._at)
 
     def _painted(self) -> QPixmap:
         ratio = self.devicePixelRatioF()
@@ -154,10 +155,9 @@ class _Sheet(QWidget):
             self._pixmap.setDevicePixelRatio(ratio)
             self._pixmap.fill(self.theme.background)
             if self.figure is not None:
-                painter = QPainter(self._pixmap)
-                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                self.figure.paint(painter, QSizeF(self.size()), self.theme)
-                painter.end()
+                with painting(self._pixmap) as painter:
+                    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                    self.figure.paint(painter, QSizeF(self.size()), self.theme)
         return self._pixmap
 
     @override

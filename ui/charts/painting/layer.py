@@ -27,6 +27,7 @@ from ui.charts.painting.painting import (
     paint_stalls,
     paint_warm_up,
 )
+from ui.painting import painting
 from ui.theme import Theme
 
 _ROUNDING_S: Final = 0.5
@@ -186,9 +187,8 @@ class CurvesItem(QGraphicsObject):
     def _paint_base(self, frame: Frame, ratio: float) -> QPixmap:
         picture = QPixmap(frame.width, frame.height)
         picture.fill(self._theme.background)
-        painter = QPainter(picture)
-        self._paint_saved(painter, frame, ratio)
-        painter.end()
+        with painting(picture) as painter:
+            self._paint_saved(painter, frame, ratio)
         return picture
 
     def _paint_saved(self, painter: QPainter, frame: Frame, ratio: float) -> None:
@@ -211,23 +211,21 @@ class CurvesItem(QGraphicsObject):
         if not self._live:
             return base
         picture = base.copy()
-        painter = QPainter(picture)
-        paint_stalls(painter, frame, self._theme, self._live_ground)
-        paint_checkpoints(painter, frame, self._theme, self._live_ground, ratio)
-        paint_phases(painter, frame, self._theme, self._live_ground, ratio)
-        self._frozen_s = self._live_end_s - self._settles_s
-        self._clip_settled(painter, frame)
-        paint_lines(painter, frame, self._live, ratio)
-        painter.end()
+        with painting(picture) as painter:
+            paint_stalls(painter, frame, self._theme, self._live_ground)
+            paint_checkpoints(painter, frame, self._theme, self._live_ground, ratio)
+            paint_phases(painter, frame, self._theme, self._live_ground, ratio)
+            self._frozen_s = self._live_end_s - self._settles_s
+            self._clip_settled(painter, frame)
+            paint_lines(painter, frame, self._live, ratio)
         return picture
 
     def _freeze(self, picture: QPixmap, frame: Frame, ratio: float) -> None:
         """Paint what has settled since into the picture."""
-        painter = QPainter(picture)
-        before_s, self._frozen_s = self._frozen_s, self._live_end_s - self._settles_s
-        self._clip_settled(painter, frame)
-        paint_lines(painter, frame, self._live, ratio, before_s)
-        painter.end()
+        with painting(picture) as painter:
+            before_s, self._frozen_s = self._frozen_s, self._live_end_s - self._settles_s
+            self._clip_settled(painter, frame)
+            paint_lines(painter, frame, self._live, ratio, before_s)
 
     def _clip_settled(self, painter: QPainter, frame: Frame) -> None:
         painter.setClipRect(QRectF(0, 0, max(0.0, frame.x(self._frozen_s) + 1), frame.height))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QIcon, QKeyEvent, QPainter, QPixmap, QResizeEvent, QShowEvent
+from PySide6.QtGui import QColor, QFont, QIcon, QKeyEvent, QPixmap, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -27,6 +27,7 @@ from ui.charts.data.scale import format_value
 from ui.charts.painting.painting import paint_sample
 from ui.charts.stack.legend import LegendRow, legend_rows, main_curve
 from ui.charts.stack.stack import ChartStack
+from ui.painting import painting
 from ui.theme import SMALL, TINY
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
@@ -367,8 +368,7 @@ def _sample(colour: QColor, mark: int, ratio: float) -> QIcon:
     picture = QPixmap(_SAMPLE * ratio)
     picture.setDevicePixelRatio(ratio)
     picture.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(picture)
-    area = QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height())
-    paint_sample(painter, area, colour, Qt.PenStyle.SolidLine, 3, mark)
-    painter.end()
+    with painting(picture) as painter:
+        area = QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height())
+        paint_sample(painter, area, colour, Qt.PenStyle.SolidLine, 3, mark)
     return QIcon(picture)

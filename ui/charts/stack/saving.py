@@ -22,6 +22,7 @@ from app.export.csv_cells import write_rows
 from ui.charts.data.lines import Line
 from ui.charts.data.x_axis import TIME, XAxisKind
 from ui.charts.painting.painting import paint_sample
+from ui.painting import painting
 from ui.theme import SMALL, TINY, Theme
 
 if TYPE_CHECKING:
@@ -129,9 +130,8 @@ def picture_image(picture: Paintable, theme: Theme) -> QImage:
     image = QImage(picture.size * _SHARPNESS, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(_SHARPNESS)
     image.fill(theme.background)
-    painter = QPainter(image)
-    picture.paint(painter)
-    painter.end()
+    with painting(image) as painter:
+        picture.paint(painter)
     return image
 
 
@@ -167,9 +167,8 @@ def write_svg(picture: Paintable, title: str, path: Path) -> None:
     generator.setViewBox(QRectF(0, 0, picture.size.width(), picture.size.height()))
     generator.setTitle(title)
     generator.setResolution(96)
-    painter = QPainter(generator)
-    picture.paint(painter)
-    painter.end()
+    with painting(generator) as painter:
+        picture.paint(painter)
     _write(path, content)
 
 

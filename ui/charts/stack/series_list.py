@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QIcon, QPixmap
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
 
 from app.domain.text import tr
 from ui.charts.painting.painting import paint_sample
 from ui.charts.stack.stack import ChartStack
+from ui.painting import painting
 from ui.widgets.formatting import tooltip
 
 _SAMPLE = QSize(24, 12)
@@ -115,9 +116,8 @@ class SeriesList(QTreeWidget):
         picture = QPixmap(_SAMPLE * ratio)
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(picture)
-        paint_sample(painter, QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height()), colour, style, 3, mark)
-        painter.end()
+        with painting(picture) as painter:
+            paint_sample(painter, QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height()), colour, style, 3, mark)
         return QIcon(picture)
 
     def _on_item_changed(self, item: QTreeWidgetItem) -> None:

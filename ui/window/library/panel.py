@@ -17,7 +17,6 @@ from PySide6.QtGui import (
     QDrag,
     QKeyEvent,
     QMouseEvent,
-    QPainter,
     QPaintEvent,
     QPalette,
 )
@@ -29,6 +28,7 @@ from app.library.entries import CAMPAIGN_NAME
 from app.library.query import Term
 from app.library.query_remarks import query_mistakes, query_remarks
 from app.library.scan import ListedRun
+from ui.painting import painting
 from ui.theme import Theme
 from ui.widgets.formatting import one_line
 from ui.widgets.plain_label import mnemonic_label, plain_label
@@ -68,13 +68,12 @@ class RunList(QListView):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self.empty and not self.model().rowCount():
-            painter = QPainter(self.viewport())
-            painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
-            gap = self.fontMetrics().height()
-            area = self.viewport().rect().adjusted(gap, gap, -gap, -gap)
-            flags = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(area, flags, self.empty)
-            painter.end()
+            with painting(self.viewport()) as painter:
+                painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+                gap = self.fontMetrics().height()
+                area = self.viewport().rect().adjusted(gap, gap, -gap, -gap)
+                flags = Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignHCenter | Qt.TextFlag.TextWordWrap
+                painter.drawText(area, flags, self.empty)
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:

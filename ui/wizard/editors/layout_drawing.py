@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from app.domain.text import tr
 from app.draft.disks.layout import DrawnDisk, DrawnGroup
+from ui.painting import painting
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, mix
 from ui.widgets.fields import HELP
 from ui.widgets.tips import show_tip
@@ -66,11 +67,10 @@ class LayoutDrawing(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for group, area in zip(self._groups, self._arrange(self.width())[0], strict=True):
-            self._paint_group(painter, group, area)
-        painter.end()
+        with painting(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for group, area in zip(self._groups, self._arrange(self.width())[0], strict=True):
+                self._paint_group(painter, group, area)
 
     # --- where things are
 

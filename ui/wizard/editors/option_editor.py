@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -21,6 +21,7 @@ from typing_extensions import override
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.options import OptionRow
+from ui.painting import painting
 from ui.theme import LARGE, SMALL, TINY, Theme
 from ui.widgets.elided import ElidedCheckBox, ElidedLabel
 from ui.widgets.fields import HELP, combo_box, line_edit, set_row_enabled
@@ -188,8 +189,8 @@ class OptionEditor(QWidget):
         super().paintEvent(event)
         if self._row.is_changed or self._compared:
             role = "warning" if self._row.badges or self._row.wrong else "accent"
-            painter = QPainter(self)
-            painter.fillRect(0, 0, TINY - 1, self.height(), self._theme.colour(role))
+            with painting(self) as painter:
+                painter.fillRect(0, 0, TINY - 1, self.height(), self._theme.colour(role))
 
     def _on_toggled(self, ticked: bool) -> None:  # noqa: FBT001 - the signal's signature
         self._say("true" if ticked else "false")

@@ -1,0 +1,18 @@
+"""Painters that end: one that lives on aborts the program at the next paint of the same widget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from PySide6.QtGui import QPaintDevice, QPainter
+
+
+@contextmanager
+def painting(device: QPaintDevice) -> Iterator[QPainter]:
+    """Paint on a device; the painter ends with the block, whoever still refers to it."""
+    painter = QPainter(device)
+    try:
+        yield painter
+    finally:
+        painter.end()
