@@ -71,6 +71,7 @@ def test_programs_that_others_than_root_could_have_put_there_are_shown(tmp_path:
     text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{folder}"\n'
     assert concerns(tmp_path, text) == ()  # there is none
     (folder / "pgbench").write_text("#!/bin/sh\ntouch x\n")
+    folder.chmod(0o777)  # not of root alone, whoever runs this
     (found,) = concerns(tmp_path, text)
     assert found.text == str(folder)
     (folder / "pgbench").unlink()
@@ -82,6 +83,7 @@ def test_programs_that_others_than_root_could_have_put_there_are_shown(tmp_path:
 
 def test_a_link_to_the_systems_programs_that_others_could_change_is_of_concern(tmp_path: Path) -> None:
     (tmp_path / "postgres").symlink_to("/bin/true")
+    tmp_path.chmod(0o777)  # not of root alone, whoever runs this
     text = f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{tmp_path}"\n'
     assert concerns(tmp_path, text)
 

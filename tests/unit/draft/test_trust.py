@@ -151,6 +151,7 @@ def test_nothing_is_asked_while_nothing_is_known() -> None:
 
 def test_a_file_with_foreign_programs_is_not_opened_before_it_was_agreed_to(tmp_path: Path) -> None:
     (tmp_path / "postgres").write_text("#!/bin/sh\n")
+    (tmp_path / "postgres").chmod(0o777)  # not of root alone, whoever runs this
     path = tmp_path / "theirs.toml"
     path.write_text(f'name = "x"\ntarget.memory = {{}}\npostgresql.installation = "{tmp_path}"\n')
     with pytest.raises(RefusedError, match="programs of PostgreSQL"):
