@@ -305,8 +305,9 @@ def read_disturbances(run: RunFile) -> Disturbances:
     # A sample is the mean of the second before it: the first one whole inside.
     totals: Totals = run.totals(measured.started_ms + _TICK_MS, measured.ended_ms, metrics=_METRICS)
     whole = run.facts(WHOLE_PHASE)
-    if max((count for _, _, count in totals.values()), default=0) < _FEWEST_SECONDS:
-        totals = totals_of_whole_phase(whole) or totals
+    counted = totals_of_whole_phase(whole)
+    is_short = max((count for _, _, count in totals.values()), default=0) < _FEWEST_SECONDS
+    totals = {**totals, **counted} if is_short else {**counted, **totals}
     told, facts = run.metadata, read_environment_facts(run.facts("before"))
     cpus = whole.get("cpus")
     data_bytes, limit = or_none(told.data_bytes), or_none(told.target.memory_limit_bytes)
