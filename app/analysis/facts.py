@@ -40,7 +40,7 @@ from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.summary import figures_of, summarise
-from app.runfile.writer import Json, RunState
+from app.runfile.writer import SERVER_DEFAULTS, Json, RunState
 
 _ROOT: Final = "root"
 
@@ -197,7 +197,7 @@ def read_run_facts(path: Path) -> RunFacts:
             load=offered_load(told),
             plan=or_none(told.target.plan),
             commands=_executed(run),
-            environment=tuple(_flat(facts)),
+            environment=tuple(_flat({key: told for key, told in facts.items() if key != SERVER_DEFAULTS})),
             unavailable=tuple((retold(source), retold(reason)) for _, source, reason in run.unavailable()),
             shape=shape,
             bottleneck=read_bottleneck(run),

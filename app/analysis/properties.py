@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -203,7 +203,7 @@ def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Ite
         yield from _postgresql_elsewhere(run, environment)
     else:
         yield from _postgresql(run)
-    yield from _settings(run)
+    yield from _settings(run, {} if environment is None else environment.settings_in_effect)
     if environment is not None:
         reached = environment.reached
         is_elsewhere = isinstance(run.target.server, ServerMetadata) and (not reached.over or reached.reason)
@@ -484,14 +484,19 @@ def _postgresql_elsewhere(run: RunMetadata, environment: EnvironmentFacts | None
             yield Property(SETTING, name, value[:MOST_CHARACTERS])
 
 
-def _settings(run: RunMetadata) -> Iterator[Property]:
+def _settings(run: RunMetadata, in_effect: Mapping[str, str]) -> Iterator[Property]:
+    """Yield what was chosen, as the server has it, and hidden what it has where nobody chose."""
     if isinstance(run.settings, NotKnown):
         yield Property(SETTING, SETTINGS, "", is_shown=False, is_known=False)
         return
+    written = {each.name for each in run.settings if each.name}
     for each in run.settings:
         if each.origin != "pgfooting" and each.name:
-            words = each.value[:MOST_CHARACTERS] or tr("(empty)")
-            yield Property(SETTING, each.name, words, part=SETTINGS)
+            words = in_effect.get(each.name.lower()) or each.value or tr("(empty)")
+            yield Property(SETTING, each.name, words[:MOST_CHARACTERS], part=SETTINGS)
+    for name, value in in_effect.items():
+        if name not in written:
+            yield Property(SETTING, name, value[:MOST_CHARACTERS], is_shown=False, part=SETTINGS)
 
 
 def _arc_words(most_bytes: int | None) -> str:

@@ -57,6 +57,12 @@ _SETTINGS_QUERY: Final = """
      WHERE name = ANY (%s) OR source NOT IN ('default', 'client', 'session', 'interactive', 'test')
      ORDER BY name
 """
+_DEFAULTS_QUERY: Final = """
+    SELECT name, pg_catalog.current_setting(name)
+      FROM pg_catalog.pg_settings
+     WHERE source = 'default'
+     ORDER BY name
+"""
 _MAY_HOLD_SECRETS: Final = re.compile(r"conninfo|command|passphrase|password|secret|token|\.", re.IGNORECASE)
 _MOST_SETTINGS: Final = 2000
 _LONGEST: Final = 4000
@@ -88,11 +94,13 @@ class ServerFacts:
         version_text: ``SELECT version()``: version, platform, compiler.
         configure: arguments of its build's configure.
         settings: everything that is not a default, and what is always reported.
+        defaults: values of all others by name: what it means that nobody chose a setting.
     """
 
     version_text: str
     configure: str
     settings: tuple[SettingInEffect, ...]
+    defaults: tuple[tuple[str, str], ...] = ()
 
 
 def read_server_facts(conninfo: str) -> ServerFacts:
@@ -118,10 +126,12 @@ def facts_of(connection: psycopg.Connection[tuple[object, ...]]) -> ServerFacts:
         with suppress(psycopg.errors.InsufficientPrivilege):  # of the function below the view
             configure = connection.execute(_CONFIGURE_QUERY).fetchone()
     settings = connection.execute(_SETTINGS_QUERY, (list(ALWAYS_REPORTED),)).fetchall()
+    defaults = connection.execute(_DEFAULTS_QUERY).fetchall()
     return ServerFacts(
         version_text=_short(version[0]) if version else "",
         configure=_short(configure[0]).strip() if configure else "",
         settings=tuple(SettingInEffect(*map(_short, row)) for row in settings[:_MOST_SETTINGS]),
+        defaults=tuple((_short(name), _short(value)) for name, value in defaults[:_MOST_SETTINGS]),
     )
 
 

@@ -39,7 +39,15 @@ from app.recording.pgbench_failures import says_aborted
 from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import WHOLE_PHASE, Json, LatencySecond, Phase, PhaseName, RunFileWriter
+from app.runfile.writer import (
+    SERVER_DEFAULTS,
+    WHOLE_PHASE,
+    Json,
+    LatencySecond,
+    Phase,
+    PhaseName,
+    RunFileWriter,
+)
 
 FLUSH_S: Final = 1.0
 SERVER_LOG_LIMIT: Final = 256 * 1024
@@ -161,7 +169,7 @@ class Recorder:
         """Store what the running server says about itself."""
         settings: Json = {item.name: {"value": item.value, "source": item.source} for item in told.settings}
         value: Json = {"version": told.version_text, "configure": told.configure, "settings": settings}
-        self.facts("before", {"server": value})
+        self.facts("before", {"server": value, SERVER_DEFAULTS: dict(told.defaults)})
 
     def pgbench_summary(self, summary: PgbenchSummary) -> None:
         """Store pgbench's own figures of the measured run."""

@@ -33,6 +33,8 @@ PHASES_SCHEMA: Final = Path(__file__).with_name("schema_phases.sql")
 SCHEMAS: Final = {ONE_PHASE_FORMAT: (SCHEMA,), FORMAT: (SCHEMA, PHASES_SCHEMA)}
 """The files that make a run file, by format, one after the other. Those of old formats stay."""
 
+SERVER_DEFAULTS: Final = "server_defaults"
+"""Name of the fact that holds the server's settings that nobody chose, by name."""
 WHOLE_PHASE: Final = "whole"
 """Moment of the facts that the kernel's counters tell of the whole measured phase."""
 

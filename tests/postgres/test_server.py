@@ -61,7 +61,11 @@ def test_a_server_of_every_version_is_made_started_and_stopped(
 def test_settings_in_effect_hold_what_is_no_default_and_what_is_always_told(workbench: Workbench) -> None:
     server = workbench.server(("random_page_cost", "1.5"))
     server.start()
-    found = {setting.name: setting for setting in read_server_facts(server.conninfo).settings}
+    facts = read_server_facts(server.conninfo)
+    found = {setting.name: setting for setting in facts.settings}
+    defaults = dict(facts.defaults)
+    assert (defaults["seq_page_cost"], defaults["fsync"]) == ("1", "on")
+    assert not {"random_page_cost", "application_name"} & defaults.keys()
     assert (found["random_page_cost"].value, found["random_page_cost"].source) == (
         "1.5",
         "configuration file",

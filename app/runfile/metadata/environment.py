@@ -15,6 +15,7 @@ from app.domain.units import format_duration, format_size
 from app.domain.virtual_disks import cloud_of, may_have_burst_credit, played_by
 from app.probes.base.backing_devices import LOOP
 from app.probes.base.fact_tree import MEMORY_LIMIT, Fact
+from app.runfile.writer import SERVER_DEFAULTS
 
 MOST_CHARACTERS: Final = 2000
 """Characters of one value that are shown: a run file may come from anybody."""
@@ -153,6 +154,7 @@ class EnvironmentFacts:
         told: by the tools of a filesystem that pgFooting does not make: by the words of `TOLD`.
         server_version: what the server says of its version and its build.
         server_settings: that are not as they come, by name; empty values and those of sessions left out.
+        settings_in_effect: all that the server told, by name, in lower case.
     """
 
     filesystem: str
@@ -179,6 +181,7 @@ class EnvironmentFacts:
     told: Mapping[str, str] = field(default_factory=dict)
     server_version: str = ""
     server_settings: Mapping[str, str] = field(default_factory=dict)
+    settings_in_effect: Mapping[str, str] = field(default_factory=dict)
 
 
 def _dict(value: Fact | None) -> Mapping[str, Fact]:
@@ -240,6 +243,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
         told=_told(_dict(storage.get("filesystem"))),
         server_version=_text(_dict(facts.get("server")).get("version")),
         server_settings=_set_by_its_owner(settings),
+        settings_in_effect=_in_effect(_dict(facts.get(SERVER_DEFAULTS)), settings),
     )
 
 
@@ -264,6 +268,13 @@ def _set_by_its_owner(settings: Mapping[str, Fact]) -> Mapping[str, str]:
         if name in _OF_THE_CLUSTER or _text(told.get("source")) in _OWNERS_SOURCES
     }
     return {name: text for name, text in found.items() if text}
+
+
+def _in_effect(defaults: Mapping[str, Fact], settings: Mapping[str, Fact]) -> Mapping[str, str]:
+    """Return the values of all settings that a server told."""
+    found = {name: _text(value) for name, value in defaults.items()}
+    found |= {name: _text(_dict(told).get("value")) for name, told in settings.items()}
+    return {name.lower(): text for name, text in found.items() if text}
 
 
 def _told(facts: Mapping[str, Fact]) -> Mapping[str, str]:
