@@ -7,7 +7,7 @@ two is part of their difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -29,6 +29,7 @@ from app.comparison.disturbed_runs import (
 )
 from app.comparison.label_shortening import telling_names, unique_names
 from app.comparison.offered_load import common_load
+from app.comparison.overall.hidden_by_means import describe_lengths, describe_stalls
 from app.comparison.overall.sequential import how_it_competed
 from app.comparison.overall.single_runs import (
     campaign_of,
@@ -172,7 +173,12 @@ class RunComparison:
         """Return why nothing about a group and the first one is a verdict; empty where it may be one."""
         groups = self.rests_on(self.groups.index(group))
         runs = sum(self.runs[place].tps is not None for each in groups for place in each.members)
-        return describe_weak(self.weak_runs(group), runs)
+        return describe_weak(self.weak_runs(group), runs) or describe_lengths(self.shapes(groups))
+
+    def shapes(self, groups: Iterable[ComparedGroup]) -> list[RunStability]:
+        """Return how the runs of some groups went that take part, where that is known."""
+        runs = (self.runs[place] for group in groups for place in group.members)
+        return [run.shape for run in runs if run.tps is not None and run.shape is not None]
 
     def weak_runs(self, group: ComparedGroup) -> list[RunFacts]:
         """Return those of a group and of the first one that others disturbed, or may have."""
@@ -275,6 +281,10 @@ def _both_ways(
         comparison,
         rows=tuple(without_what_others_took(comparison, place) for place in range(len(comparison.rows))),
     )
+    comparison = replace(
+        comparison,
+        rows=tuple(without_what_means_hide(comparison, place) for place in range(len(comparison.rows))),
+    )
     aside = any(run.set_aside for run in comparison.runs)
     used = any(group.disturbed for group in comparison.groups)
     if not (aside or used):
@@ -288,6 +298,23 @@ def _both_ways(
         for place, row in enumerate(comparison.rows)
     ]
     return replace(comparison, rows=tuple(rows), with_disturbed=with_them, without_disturbed=without)
+
+
+def without_what_means_hide(comparison: RunComparison, place: int) -> ComparisonRow:
+    """Say beside a verdict that two are alike how long they stalled; take back what means cannot tell."""
+    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
+    if row.comparison is None or is_of_few(row.comparison):
+        return row
+    if not comparison.weak_runs(group) and (because := comparison.why_indicative(group)):
+        return taken_back(comparison, place, because)
+    if row.comparison.verdict is not Verdict.EQUAL and not row.comparison.equivalent:
+        return row
+    shapes = [comparison.shapes([each]) for each in (first, group)]
+    stalls, are_alike = describe_stalls(first.name, shapes[0], group.name, shapes[1])
+    if stalls and not are_alike and row.comparison.verdict is Verdict.EQUAL:
+        return taken_back(comparison, place, stalls)
+    told = tr("{verdict}; {stalls}").format(verdict=row.verdict, stalls=stalls)
+    return replace(row, verdict=told) if stalls else row
 
 
 def without_what_others_took(comparison: RunComparison, place: int) -> ComparisonRow:

@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import Final
 
 from app.analysis.facts import RunFacts
+from app.comparison.overall.hidden_by_means import describe_unseen
 from app.domain.text import tr, trn
 from app.probes.base.disturbances import DisturbanceKind, format_amounts
 from app.runfile.disturbance import DISTURBED, disturbance_words
@@ -39,8 +40,8 @@ def is_disturbed(run: RunFacts) -> bool:
 
 
 def is_weak(run: RunFacts) -> bool:
-    """Whether others disturbed a run, or may have: its file does not tell."""
-    return is_disturbed(run) or bool(run.disturbances.not_known)
+    """Whether others disturbed a run, or may have, or most of its seconds are unknown."""
+    return is_disturbed(run) or bool(run.disturbances.not_known or describe_unseen(run.shape))
 
 
 def set_aside(
@@ -86,14 +87,15 @@ def count_words(disturbed: int, runs: int) -> str:
 
 
 def describe_weak(weak: Sequence[RunFacts], runs: int) -> str:
-    """Return how many of some runs were disturbed and how, and of how many that is not known and why.
+    """Return how many of some runs were disturbed and how, and of how many what is not known and why.
 
     Args:
         weak: those of which one of the two is true.
         runs: how many there are, these included.
     """
     disturbed = [run for run in weak if is_disturbed(run)]
-    unknown = [run for run in weak if not is_disturbed(run)]
+    unknown = [run for run in weak if run.disturbances.not_known and not is_disturbed(run)]
+    unseen = [told for run in weak if (told := describe_unseen(run.shape))]
     parts = []
     if disturbed:
         count, how = count_words(len(disturbed), runs), how_disturbed(disturbed)
@@ -107,6 +109,9 @@ def describe_weak(weak: Sequence[RunFacts], runs: int) -> str:
                 runs,
             )
         parts.append(told.format(count=len(unknown), runs=runs, why=why_unknown(unknown)))
+    if unseen:
+        parts.append(tr("of {count} of {runs} runs most is unknown ({why})"))
+        parts[-1] = parts[-1].format(count=len(unseen), runs=runs, why=unseen[0])
     return tr(", and ").join(parts)
 
 
@@ -120,6 +125,8 @@ def why_aside(run: RunFacts) -> str:
     """Return why a run takes no part, a clause."""
     if is_disturbed(run):
         return tr("others disturbed it ({how})").format(how=how_disturbed([run]))
+    if unseen := describe_unseen(run.shape):
+        return tr("most of it is unknown ({why})").format(why=unseen)
     return tr("it is not known whether others disturbed it ({why})").format(why=run.disturbances.not_known)
 
 

@@ -129,7 +129,11 @@ def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
         ),
     ):
         for is_told, told, words in ((True, sentence, how_disturbed), (False, unknown, why_unknown)):
-            those = [run for run in runs if is_disturbed(run.facts) is is_told]
+            those = [
+                run
+                for run in runs
+                if is_disturbed(run.facts) is is_told and (is_told or run.facts.disturbances.not_known)
+            ]
             if those:
                 how = words([run.facts for run in those])
                 yield told.format(names=_some([run.name for run in those]), how=how)
