@@ -48,7 +48,7 @@ from app.comparison.table import (
 )
 from app.comparison.taking_part import by_configuration, why_left_out
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
-from app.comparison.wording import describe_briefly, describe_without_verdict
+from app.comparison.wording import ORDER_NOT_KNOWN, describe_briefly, describe_without_verdict
 from app.domain.errors import RunFileError
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
@@ -167,6 +167,12 @@ class RunComparison:
         """Return what is said of a group whose runs were not interleaved with the first one's; else empty."""
         if self.groups[place].campaign == self.groups[0].campaign:
             return ""
+        origins = {
+            campaign_of(self.runs[each.members[0]].facts, each.campaign)
+            for each in (self.groups[0], self.groups[place])
+        }
+        if len(origins) == 1:
+            return ORDER_NOT_KNOWN  # imported
         return describe_apart(anchors.get(place), [each.name for each in self.groups], place)
 
     def why_indicative(self, group: ComparedGroup) -> str:
@@ -501,6 +507,7 @@ def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) ->
         group.campaign,
         common_load(run.facts.load for run in members),
         group.contest,
+        campaign_of(members[0].facts, "") if members else "",
     )
 
 

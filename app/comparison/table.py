@@ -21,7 +21,7 @@ from app.comparison.offered_load import (
 )
 from app.comparison.overall.sequential import Contests
 from app.comparison.overall.single_runs import ChanceOfFewRuns
-from app.comparison.wording import describe, format_difference, format_interval
+from app.comparison.wording import ORDER_NOT_KNOWN, describe, format_difference, format_interval
 from app.domain.campaign.design import LEFT_OUT
 from app.domain.columns import CellKind, Column
 from app.domain.text import number_text, tr
@@ -66,6 +66,7 @@ class MeasuredConfiguration:
         campaign: the same for what was interleaved; runs are paired only within one.
         load: how it was offered.
         contest: the same for those that competed in a sequential campaign; empty for those of a fixed design.
+        origin: the same for what was imported from one campaign, in an order that is not known; else empty.
     """
 
     name: str
@@ -74,6 +75,7 @@ class MeasuredConfiguration:
     campaign: str = ""
     load: OfferedLoad = field(default_factory=OfferedLoad)
     contest: str = ""
+    origin: str = ""
 
     def tps_by_repeat(self) -> dict[int, float]:
         """Return the mean TPS of each complete run."""
@@ -325,12 +327,16 @@ def build_rows(
                 first.name,
                 other.name,
                 comparisons=judged,
-                apart="" if together[place] else describe_apart(anchor, names, place),
+                apart="" if together[place] else _apart(first, other) or describe_apart(anchor, names, place),
             )
         told = "; ".join(filter(None, (told_rate(row), why_not)))
         references = () if anchor is None else reference_names(anchor, names)
         rows.append(replace(row, comparison=comparison, verdict=told, references=references))
     return tuple(rows)
+
+
+def _apart(first: MeasuredConfiguration, other: MeasuredConfiguration) -> str:
+    return ORDER_NOT_KNOWN if first.origin and first.origin == other.origin else ""
 
 
 def told_rate(row: ComparisonRow) -> str:

@@ -16,6 +16,7 @@ from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import how_disturbed, is_disturbed, why_unknown
 from app.comparison.overall.sequential import describe_design
+from app.comparison.overall.single_runs import campaign_of
 from app.comparison.warmup_truncation import describe_cut
 from app.domain.text import CALLED, tr
 from app.domain.units import format_duration
@@ -185,6 +186,13 @@ def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
     others = [place for place, group in enumerate(groups) if group.campaign != groups[0].campaign]
     known = {place for each in anchors.references for place in (each.first, each.other)}
     lacking = [place for place in others if place not in anchors.by_group and place not in known]
+    origins = {campaign_of(comparison.runs[each.members[0]].facts, each.campaign) for each in groups}
+    if lacking and len(origins) == 1:
+        yield tr(
+            "They were imported from one campaign. Whether its runs were interleaved is not known. Whatever "
+            "changed between them is part of every difference, so there is no verdict between them."
+        )
+        return
     if lacking and not anchors.references:
         sentence = tr(
             "They are of different campaigns and were not interleaved: whatever else changed between them is"

@@ -10,6 +10,8 @@ from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
 NOT_INTERLEAVED: Final = tr("not interleaved")
+ORDER_NOT_KNOWN: Final = tr("in an order that is not known")
+"""Of runs that were imported from one campaign."""
 """Said of runs of different campaigns that nothing ran in both of."""
 
 _TIMES_FROM: Final = 2.0
@@ -83,6 +85,19 @@ def format_interval(comparison: Comparison) -> str:
     return tr("{low} to {high} %").format(low=low, high=high)
 
 
+_APART: Final = {
+    NOT_INTERLEAVED: tr(
+        "indicative only: {candidate} was {magnitude} ({count}: what else changed "
+        "between the campaigns is part of it, and a verdict takes runs of one campaign, or a "
+        "reference that ran in both)"
+    ),
+    ORDER_NOT_KNOWN: tr(
+        "indicative only: {candidate} was {magnitude} ({count}: what changed between the runs is part of it)"
+    ),
+}
+"""Said of runs of which there are enough, by why they allow no verdict all the same."""
+
+
 def describe(
     comparison: Comparison,
     baseline: str,
@@ -114,14 +129,9 @@ def describe(
         case Comparison(Verdict.INCONCLUSIVE):
             return _tell_inconclusive(comparison, names)
         case Comparison(Verdict.INDICATIVE, float(ratio)):
-            if apart == NOT_INTERLEAVED and min(comparison.runs) >= RUNS_FOR_A_VERDICT:
-                sentence = tr(
-                    "indicative only: {candidate} was {magnitude} ({count}: what else changed "
-                    "between the campaigns is part of it, and a verdict takes runs of one campaign, or a "
-                    "reference that ran in both)"
-                )
-                return sentence.format(magnitude=magnitude(ratio, wording, baseline), **names)
             sentence = tr("indicative only: {candidate} was {magnitude} ({count}; a verdict takes 3)")
+            if min(comparison.runs) >= RUNS_FOR_A_VERDICT:
+                sentence = _APART.get(apart, sentence)
             return sentence.format(magnitude=magnitude(ratio, wording, baseline), **names)
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")

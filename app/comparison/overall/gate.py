@@ -16,6 +16,7 @@ from app.analysis.properties import WORKLOAD
 from app.comparison.comparison import ComparedRun, RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import could_be_others, describe_weak, is_weak
+from app.comparison.overall.single_runs import campaign_of
 from app.comparison.wording import signed_percent
 from app.domain.campaign.design import Design
 from app.domain.columns import CellKind, Column
@@ -208,7 +209,7 @@ def _by_campaign(runs: Sequence[ComparedRun]) -> list[list[float]]:
 
 def _campaign(run: RunFacts) -> str:
     """Return what is the same for runs of one campaign; a run of none is one by itself."""
-    return run.campaign_key or run.path
+    return campaign_of(run, run.campaign_key or run.path)
 
 
 def _percent(ratio: float | None) -> str:

@@ -23,6 +23,7 @@ from app.runfile.disturbance import (
     MeasuredActivity,
     judge_disturbances,
 )
+from app.runfile.metadata.run_metadata import IMPORTED
 from app.statistics.verdict import Comparison, Interval, Verdict
 from tests.fix_window import Trial, write_trial
 
@@ -144,6 +145,22 @@ def test_unknown_of_few_runs_keeps_chance(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET[:1], two=SLOW[:1])
     (sentence,) = compare_runs(list(map(unknown, runs))).verdicts
     assert "chance alone" in sentence
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_one_imported_campaign_is_one(trial: RunFacts, repeats: int) -> None:
+    made = campaign(trial, one=QUIET[:repeats], two=SLOW[:repeats])
+    runs = [
+        unknown(replace(run, campaign_key=f"edb/{run.configuration}", marks=((IMPORTED, "elsewhere"),)))
+        for run in made
+    ]
+    found = compare_runs(runs)
+    told = " ".join((*found.verdicts, *comparison_warnings(found), *compare_figure(found, "tps").verdicts))
+    assert "imported from one campaign" in told
+    assert "different campaigns" not in told
+    assert "between the campaigns" not in told
+    other = compare_runs([replace(run, campaign=run.configuration) for run in runs])
+    assert "different campaigns" in " ".join(comparison_warnings(other))
 
 
 def test_the_verdict_is_given_with_and_without_them_in_json(trial: RunFacts) -> None:
