@@ -4,7 +4,9 @@ import os
 import sys
 
 from app.hosts.preferences import settle_language
+from app.process.foreign_folders import forget_foreign_folders
 
+forget_foreign_folders(os.environ)
 settle_language(os.environ)  # before the first text is imported
 
 from app.cli.main import main  # noqa: E402

@@ -62,6 +62,19 @@ tell_desktop() {
   fi
 }
 
+# Writes FILE with MODE from standard input. The name is random and new: no link that waits there is followed.
+write_file() {
+  local new=$1.$SRANDOM$SRANDOM.new
+  if ! { (set -o noclobber && umask 077 && cat >"$new") && chmod "$2" -- "$new" && mv --force --no-target-directory -- "$new" "$1"; }; then
+    rm --force -- "$new"
+    return 1
+  fi
+}
+
+remember() {
+  echo "$1" | write_file "$STATE/command" 644
+}
+
 can_write() {
   mkdir --parents -- "$STATE" "$BIN" 2>/dev/null && [[ -w $BIN && -w $STATE ]]
 }
@@ -78,7 +91,7 @@ install_command() {
       "packaging/run does the same without it: $CHECKOUT/packaging/run"
   put_own_files || fail "The command pgfooting could not be put in place: the lines above say why." \
     "packaging/run --uninstall-command takes away what is there."
-  echo installed >"$STATE/command"
+  remember installed
   tell_desktop
   say "pgfooting is in $BIN, in the desktop's menu, and opens *.footing. packaging/run --uninstall-command takes it away."
   [[ :$PATH: == *":$BIN:"* ]] ||
@@ -87,13 +100,17 @@ install_command() {
 
 # Listed before it is there: an installation that is interrupted is taken away as a whole, too.
 put_own_files() {
-  local file sum
+  local file sum mode
   while IFS= read -r file; do
     mkdir --parents -- "$(dirname -- "$file")" || return 1
     sum=$(own_text "$file" | sha256sum)
-    printf '%s  %s\n' "${sum%% *}" "$file" >>"$STATE/installed" || return 1
-    if ! { own_text "$file" >"$file.new" && mv --force --no-target-directory -- "$file.new" "$file"; }; then return 1; fi
-    [[ $file != "$BIN"/* ]] || chmod 755 -- "$file" || return 1
+    {
+      if [[ -f $STATE/installed ]]; then cat -- "$STATE/installed"; fi
+      printf '%s  %s\n' "${sum%% *}" "$file"
+    } | write_file "$STATE/installed" 644 || return 1
+    mode=644
+    [[ $file != "$BIN"/* ]] || mode=755
+    own_text "$file" | write_file "$file" "$mode" || return 1
   done < <(own_files)
 }
 
@@ -116,7 +133,7 @@ uninstall_command() {
   else
     say "There is no command pgfooting that packaging/run made."
   fi
-  if mkdir --parents -- "$STATE" 2>/dev/null; then echo declined >"$STATE/command"; fi
+  if mkdir --parents -- "$STATE" 2>/dev/null; then remember declined; fi
 }
 
 # Asks once, on a terminal, and remembers the answer.
@@ -130,9 +147,9 @@ offer_command() {
   IFS= read -r answer || answer=""
   if [[ ${answer,,} == y || ${answer,,} == yes ]]; then
     # In a shell of its own: what cannot be put in place is told, and pgFooting starts all the same.
-    (install_command) || echo declined >"$STATE/command"
+    (install_command) || remember declined
   else
-    echo declined >"$STATE/command"
+    remember declined
     say "Not asked again; packaging/run --install-command does it."
   fi
 }

@@ -62,19 +62,54 @@ refuse_colon() {
     "Nothing was changed. Use a path without a colon."
 }
 
+# Whether nobody but root can put something in the way of FOLDER, by its name and by where links lead: it may be missing.
+# A folder where all may write and none takes away what is another's counts where the next part is there; with STICKY at the end, too.
+# app/process/foreign_folders.py does the same.
+is_roots() {
+  local way path found below
+  [[ $1 == /* ]] || return 1
+  for way in "$1" "$(readlink --canonicalize-missing -- "$1")"; do
+    path=$way below=${2:-}
+    while true; do
+      if [[ -e $path || -L $path ]]; then
+        found=$(stat --format='%u %a' -- "$path") || return 1
+        [[ ${found%% *} == 0 ]] || return 1
+        if [[ -d $path && ! -L $path ]] && ((8#${found##* } & 8#022)); then
+          [[ -n $below ]] && ((8#${found##* } & 8#1000)) || return 1
+        fi
+        below=there
+      fi
+      [[ $path != / ]] || break
+      path=${path%/*}
+      path=${path:-/}
+    done
+  done
+}
+
 # The folder of whoever runs this. With `sudo` root may keep the user's HOME: files that belong to root would then
-# lock the user out of the user's own cache.
+# lock the user out of the user's own cache, and what root starts would be the user's.
 home_folder() {
-  local owner
-  if is_root && [[ -d ${HOME:-} ]]; then
-    owner=$(stat --format=%u -- "$HOME")
-    if [[ $owner -ne 0 ]]; then
-      getent passwd 0 | cut --delimiter=: --fields=6
-      return
-    fi
+  if is_root && [[ -n ${HOME:-} ]] && ! is_roots "$HOME"; then
+    getent passwd 0 | cut --delimiter=: --fields=6
+    return
   fi
   printf '%s\n' "${HOME:-}"
 }
+
+# Root forgets each variable of its own that names a folder of another account; `sudo -E` keeps them.
+forget_foreign_folders() {
+  local name
+  is_root || return 0
+  for name in XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME; do
+    if [[ -n ${!name:-} ]] && ! is_roots "${!name}"; then
+      say "$name is ${!name}, where others than root could write: it is not used."
+      unset "$name"
+    fi
+  done
+  if [[ -n ${TMPDIR:-} ]] && ! is_roots "$TMPDIR" sticky; then unset TMPDIR; fi
+  if [[ -n ${HOME:-} ]]; then HOME=$(home_folder); fi
+}
+forget_foreign_folders
 
 # Sets CACHE: $XDG_CACHE_HOME/pgfooting, else ~/.cache/pgfooting. A relative XDG_CACHE_HOME is ignored, as the XDG base
 # directory specification says.
@@ -96,5 +131,9 @@ find_cache_folder() {
   if ! (umask 077 && mkdir --parents -- "$CACHE") 2>/dev/null || [[ ! -w $CACHE || ! -x $CACHE ]]; then
     fail "Cannot write to the cache folder $CACHE, where pgFooting keeps its Python environment." \
       "Nothing was changed. Set HOME, or XDG_CACHE_HOME to a folder that you can write to."
+  fi
+  if is_root && [[ ! -O $CACHE ]]; then
+    fail "The cache folder $CACHE is not root's: others could put programs there. Nothing was changed." \
+      "Make it root's alone, or set XDG_CACHE_HOME to a folder that is."
   fi
 }
