@@ -36,7 +36,7 @@ from app.domain.campaign.configuration import DiskTarget, PostgresChoice, Worklo
 from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import filesystem
-from app.domain.options.checks import idle_options, legal_options
+from app.domain.options.checks import idle_options, is_of_today, legal_options
 from app.domain.options.raid import Assembler, Level
 from app.domain.text import number_text, tr
 
@@ -264,8 +264,9 @@ class MadeGroup:
 
     @property
     def presets(self) -> frozenset[str]:
-        """The presets of a filesystem that is known."""
-        return frozenset(each.id for each in filesystem(self.filesystem).presets)
+        """The presets of a filesystem that is known, without what only old kernels had."""
+        spec = filesystem(self.filesystem)
+        return frozenset(each.id for each in spec.presets if is_of_today(spec, each))
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,12 @@ def idle_options(
     return found
 
 
+def is_of_today(spec: FilesystemSpec, preset: FilesystemPreset) -> bool:
+    """Return whether a preset says nothing that no kernel of today has."""
+    options = ((spec.option(name), value) for name, value in preset.options.items())
+    return not any(option.removed and option.written(value) is not None for option, value in options)
+
+
 def implied(findings: Iterable[ConflictFinding]) -> dict[str, OptionValue]:
     """Return what the findings imply, by option or server setting."""
     return {option: value for finding in findings for option, value in finding.implies}

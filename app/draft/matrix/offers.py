@@ -16,7 +16,7 @@ from app.domain.campaign.configuration import BuiltinScript, Configuration, Disk
 from app.domain.campaign.disk_target import chosen_options
 from app.domain.campaign.matrix import DimensionValue
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.options.checks import unavailable
+from app.domain.options.checks import is_of_today, unavailable
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, Integer, OptionValue
 from app.domain.options.option import OptionSpec, Safety, Stage
@@ -232,7 +232,9 @@ class _Making:
         offers = [_plain(key, each) for each in (0, "128 KiB", "512 KiB", "4 MiB")]
         if any(spec.id != "zfs" for spec in specs):
             yield self._row(RowGroup.STORAGE, key, tr("Read-ahead"), about, offers, text=True)
-        presets = {preset.id: preset for spec in specs for preset in spec.presets}
+        presets = {
+            preset.id: preset for spec in specs for preset in spec.presets if is_of_today(spec, preset)
+        }
         yield self._row(
             RowGroup.STORAGE,
             f"{_DISKS}preset",

@@ -31,6 +31,7 @@ FOLDER = 'name = "trial"\n[target.folder]\n'
 DISKS = 'name = "trial"\n[target.disks]\ndata = ["S1", "S2", "S3", "S4"]\nlevel = "raid10"\n'
 FILESYSTEMS = '[[dimension]]\nkey = "target.disks.filesystem"\nvalues = ["ext4", "xfs", "zfs"]\n'
 CLIENTS = '[[dimension]]\nkey = "workload.clients"\nvalues = [1, 4]\n'
+PRESETS = '[[dimension]]\nkey = "target.disks.preset"\nvalues = [{}]\n'
 RECORDS = '[[dimension]]\nkey = "target.disks.options.recordsize"\nvalues = ["8 KiB", "128 KiB"]\n'
 
 
@@ -122,6 +123,13 @@ def options_dimension(name: str, *values: str) -> str:
         (
             "options = { barrier = false }\n" + FILESYSTEMS,
             ["ext4", "xfs", "zfs"],
+        ),
+        (
+            FILESYSTEMS + PRESETS.format('"defaults", "2011-nobarrier"'),
+            [
+                *("ext4, preset defaults", "ext4, preset 2011-nobarrier"),
+                *("xfs, preset defaults", "zfs, preset defaults"),
+            ],
         ),
         (
             options_dimension("journal", "true", "false") + options_dimension("commit", "5", "30"),

@@ -39,9 +39,9 @@ LEFT = ReleaseRecord("", None, SIZE, "d1", 1.8e9, NOW)
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[int]:
-    """A file that stands for a disk with old data in its first 200 MiB."""
-    fd = os.open(tmp_path / "disk", os.O_RDWR | os.O_CREAT)
+def disk() -> Iterator[int]:
+    """A file in memory that stands for a disk with old data in its first 200 MiB."""
+    fd = os.memfd_create("disk")
     os.truncate(fd, SIZE)
     write(fd, 20 * MIB, 180 * MIB, seed=1)
     yield fd
