@@ -1,9 +1,9 @@
 """A disk that hangs: a loop device over a file of a FUSE filesystem of ours, whose answers can stop.
 
 ``python -m tests.disks.stalling FILE PLACE`` serves FILE as the file PLACE, which is the whole filesystem.
-SIGUSR1 stops the answers about its content, SIGUSR2 gives those that wait, and all others again. A process that
-waits for the disk is in state D. When the server ends, the kernel answers with errors: nothing hangs for longer
-than the test. Source: Linux include/uapi/linux/fuse.h.
+SIGUSR1 stops the answers about its content, SIGUSR2 gives those that wait, and all others again. A process
+that waits for the disk is in state D. When the server ends, the kernel answers with errors: nothing hangs for
+longer than the test. Source: Linux include/uapi/linux/fuse.h.
 """
 
 from __future__ import annotations
