@@ -202,10 +202,9 @@ class Execution:
                     Path(path).rmdir()
                 except FileNotFoundError:
                     return say("skipped-not-there")
-            case Settle():
-                if not waiting.udevd_runs():
-                    return say("skipped-no-udevd")
-                self._ended = self._run(("udevadm", "settle", "--timeout=120"), QUICK_S)
+            case Settle(nodes):
+                self._ended = waiting.await_udevd(nodes, self._probe)
+                return "" if self._ended else say("skipped-no-udevd")
             case AwaitNode(node, size_bytes):
                 with self._counted():
                     waiting.await_node(node, size_bytes, self._is_cancelled)

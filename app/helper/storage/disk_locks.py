@@ -12,6 +12,7 @@ import fcntl
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Final
 
 from app.dbus.service import MethodError
@@ -79,11 +80,9 @@ class DiskLocks:
         What it knows is one of the rules' sources, and may be of before the disks were last released: it can
         miss that a file was closed while it handles an earlier change (inotify, seen with systemd 252).
         """
-        if waiting.udevd_runs():
-            trigger = ("udevadm", "trigger", "--action=change", "--settle", *self._chosen)
-            ended = run_program(trigger, timeout_s=QUICK_S)
-            if ended.exit_code != 0:
-                audit.note("udevadm trigger: %s", ended.complaint())
+        ended = waiting.await_udevd(self._chosen, partial(run_program, timeout_s=QUICK_S))
+        if ended is not None and ended.exit_code != 0:
+            audit.note("udevadm trigger: %s", ended.complaint())
 
     def _check_spare(self) -> None:
         try:

@@ -74,17 +74,16 @@ def _steps(
     plan: StoragePlan, devices: Mapping[str, PlannedDevice], names: Names, folder: str
 ) -> Iterator[Step]:
     members = members_of(plan, devices, names)
-    yield Settle("udevd looks at none of the disks any more")
-    yield ClaimDisks(
-        tuple(member.disk for member in members), "every disk is the one that was chosen, and spare"
-    )
+    disks = tuple(member.disk for member in members)
+    yield Settle(disks, "udevd looks at none of the disks any more")
+    yield ClaimDisks(disks, "every disk is the one that was chosen, and spare")
     logs = _of(members, Role.ZFS_LOG)
     parts = [
         (group, (*_of(members, role), *(logs if role is Role.DATA else ())))
         for role, group in plan.by_role.items()
     ]
-    for group, disks in parts:
-        yield from scheduler_checks(group, disks)
+    for group, lying in parts:
+        yield from scheduler_checks(group, lying)
     yield from partition_steps(members)
     for role, group in plan.by_role.items():
         of_pool = logs if role is Role.DATA else ()
@@ -151,7 +150,7 @@ def array_steps(group: Group, members: Sequence[PlanMember], names: Names) -> It
             *(wipe_member(member, NoArray(nodes)) for member in members),
         ),
     )
-    yield Settle("udevd has named the array")
+    yield Settle((*nodes, node), "udevd has named the array")
     yield AwaitNode(node, 1, f"{node} is there")
     yield ReadBackArray(node, tuple(_shown(group)), "the array is as it was asked for")
     if group.level is not Level.STRIPE:

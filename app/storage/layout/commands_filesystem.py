@@ -76,7 +76,7 @@ def filesystem_steps(
     )
     # A btrfs is mounted only where the kernel knows all its devices; without waiting, one was once missing.
     if len(nodes) > 1:
-        yield Settle("udevd has seen the filesystem")
+        yield Settle(tuple(nodes), "udevd has seen the filesystem")
 
 
 def mount_steps(

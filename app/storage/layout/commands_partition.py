@@ -18,7 +18,7 @@ def partition_steps(members: Sequence[PlanMember]) -> Iterator[Step]:
     """Yield the steps that partition all disks."""
     for member in members:
         yield _partition(member)
-    yield Settle("udevd has seen the partitions")
+    yield Settle(tuple(member.disk for member in members), "udevd has seen the partitions")
     for member in members:
         yield Command(
             ("partx", "--update", "--nr", "1", member.disk),

@@ -45,7 +45,8 @@ def queue_steps(parts: Sequence[tuple[Group, Sequence[PlanMember]]], names: Name
     """
     if not any(_chosen(group) for group, _ in parts):
         return
-    yield Settle("udevd has done what it does with disks that changed")
+    disks = tuple(member.disk for _, members in parts for member in members)
+    yield Settle(disks, "udevd has done what it does with disks that changed")
     for group, members in parts:
         yield from _group_steps(group, members, names)
 

@@ -190,8 +190,9 @@ class RemoveFolder:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Wait until udevd has handled what happened to devices; nothing to wait for where none runs."""
+    """Wait until udevd has handled what happened to these devices; nothing to wait for where none runs."""
 
+    nodes: tuple[str, ...]
     why: str
     undo: tuple[Step, ...] = ()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 from app.domain.errors import CancelledError, StorageError
 from app.domain.messages.message import say
 from app.storage.system import state
+from app.storage.system.programs import CompletedProgram
 
 NODE_S: Final = 120.0
 _POLL_S: Final = 0.02
@@ -24,8 +25,33 @@ _UDEV_CONTROL: Final = Path("/run/udev/control")
 
 
 def udevd_runs() -> bool:
-    """Return whether a udevd listens here; where none does, `udevadm settle` waits for nothing or fails."""
+    """Return whether a udevd listens here."""
     return _UDEV_CONTROL.exists()
+
+
+def await_udevd(
+    nodes: Iterable[str], run: Callable[[Sequence[str]], CompletedProgram]
+) -> CompletedProgram | None:
+    """Have udevd look at devices again, and wait until it has done all that it had to do with them.
+
+    Not `udevadm settle`, which waits for every device of the machine, also for a disk that hangs. udevd
+    handles the events of a disk and of its partitions in their order, and the event that is made here is the
+    last of them. It answers a ping once every device file that was closed before has become an event.
+
+    Args:
+        nodes: devices; those that do not exist are skipped.
+        run: runs a program.
+
+    Returns:
+        How the last program ended; None if there is no udevd or no such device.
+    """
+    there = [node for node in nodes if state.size_bytes(node)]
+    if not there or not udevd_runs():
+        return None
+    pinged = run(("udevadm", "control", "--ping"))
+    if pinged.exit_code != 0:
+        return pinged
+    return run(("udevadm", "trigger", "--action=change", "--settle", *there))
 
 
 def lock(fd: int, node: str, limit_s: float, kind: int = fcntl.LOCK_EX) -> None:
