@@ -1,4 +1,7 @@
-"""Entry point of the helper, started by systemd or the bus and never by hand; ``--recover`` at boot."""
+"""Entry point of the helper, started by systemd or the bus and never by hand; ``--recover`` at boot.
+
+It ends even where a thread of it hangs: such a thread, like a child, is left to the kernel.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,14 @@ from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.release_ledger import parse_release
 from app.storage.spare.spare import SpareDisks
 
+BOOT_IN_ALL_S: Final = 60.0
+"""How long recovery may take at boot in all, programs and whatever hangs included."""
 _SWITCH_S: Final = 0.0005
 """How long a thread that works may keep the main loop, which answers many calls, from its turn each time."""
 
 
 def main(arguments: list[str], places: SourceFolders | None = None) -> int:
-    """Recover what is left, then serve; with ``--recover`` only the former, as at boot.
+    """Serve, and recover what is left meanwhile; with ``--recover`` only the latter, as at boot.
 
     Args:
         arguments: of the command line.
@@ -41,18 +46,20 @@ def main(arguments: list[str], places: SourceFolders | None = None) -> int:
     sys.setswitchinterval(_SWITCH_S)
     keep_small()
     audit.start_logging()
-    disks, journal = SpareDisks(read_policy(), places or SourceFolders.of_this_machine()), Journal()
+    disks = SpareDisks(read_policy(), places or SourceFolders.of_this_machine())
+    leftovers, left = Leftovers(Journal(), disks), []
     try:
         with ExitStack() as held:
             _be_the_only_one(held)
             _set_aside_broken(disks.places)
-            left = Leftovers(journal, disks).recover()
-            if not arguments:
-                Helper(disks, journal).run()
+            if arguments:
+                left = leftovers.recover(limit_s=BOOT_IN_ALL_S)
+            else:
+                Helper(leftovers).run()
     except (BusError, OSError) as err:
         audit.note("%s", err)
         return 1
-    return 1 if arguments and left else 0
+    return 1 if left else 0
 
 
 def _set_aside_broken(places: SourceFolders) -> None:
@@ -78,4 +85,4 @@ def _be_the_only_one(held: ExitStack) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]))  # without waiting for threads: one that hangs never ends

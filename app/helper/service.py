@@ -28,17 +28,17 @@ from app.helper.session.inspection import Tell, inspected, read_whole
 from app.helper.session.lifetime import Lifetime, LifetimeAction, RateLimit, expired
 from app.helper.session.requests import REQUESTS
 from app.helper.session.session import Session
-from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.ownership import Process
 from app.helper.storage.pending_plans import DescribedPlans, PendingPlans
 from app.helper.storage.signals import SignalSender
-from app.storage.spare.spare import SpareDisks
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 6
 IDLE_S: Final = 60.0
+STOP_S: Final = 90.0
+"""How long the helper waits for a session to be unmade when it is told to end; what hangs is left."""
 LOOK_S: Final = 5.0
 _MOST_INSPECTED: Final = 64
 _MOST_NOTED: Final = 200
@@ -77,10 +77,10 @@ class OwnedSession:
 class Helper:
     """The service: at most one session, a few open questions and plans of each user that is still there."""
 
-    def __init__(self, disks: SpareDisks, journal: Journal) -> None:
+    def __init__(self, leftovers: Leftovers) -> None:
         self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self, self._refused)
-        self._disks = disks
-        self._leftovers = Leftovers(journal, disks)
+        self._disks = leftovers.disks
+        self._leftovers = leftovers
         self._plans = PendingPlans()
         self._owned: OwnedSession | None = None
         self._callers = Callers(self.bus, self._left)
@@ -102,7 +102,8 @@ class Helper:
         finally:
             if self._owned is not None:
                 self._owned.session.release()
-                self._owned.session.join()
+                if not self._owned.session.join(STOP_S):
+                    audit.note("the session of %s is not unmade: the journal keeps it", self._owned.owner)
 
     def __call__(self, call: Call, answer: Reply) -> None:
         """Find out who calls and whether that may be, then do it; every refusal is logged."""
@@ -284,6 +285,8 @@ class Helper:
     # --- rest
 
     def _began(self) -> None:
+        """Begin with what is left, once the name is there: a disk that hangs keeps nobody from an answer."""
+        self._leftovers.begin()
         give_back_memory()
         self.bus.later(LOOK_S, self._look)
 
@@ -326,7 +329,7 @@ class Helper:
 
     def _is_idle(self) -> bool:
         busy = self._owned is not None or self._questions.are_open or self._callers.is_busy
-        busy = busy or self.bus.has_waiting
+        busy = busy or self.bus.has_waiting or self._leftovers.is_at_work
         busy = busy or any(worker.is_busy for worker in self._workers.values())
         if busy or not self._plans.is_empty:
             self._rest()

@@ -324,7 +324,14 @@ class Execution:
     def _run_until_not_busy(self, argv: Sequence[str], command: Command) -> CompletedProgram:
         deadline_s = time.monotonic() + LOOKING_S
         while True:
-            ended = self._run(argv, command.timeout_s, command.input)
+            with self._counted():
+                ended = run_program(
+                    argv,
+                    timeout_s=command.timeout_s,
+                    input_text=command.input,
+                    is_cancelled=self._is_cancelled,
+                    hides_disks=command.hides_disks,
+                )
             is_busy = ended.exit_code != 0 and any(text in ended.stderr for text in command.busy)
             if not is_busy or time.monotonic() >= deadline_s:
                 return ended
@@ -332,17 +339,12 @@ class Execution:
                 if not self.hooks.patience.pause(_AGAIN_S):
                     return ended
 
-    def _run(self, argv: Sequence[str], timeout_s: float, input_text: str = "") -> CompletedProgram:
-        with self._counted():
-            return run_program(
-                argv, timeout_s=timeout_s, input_text=input_text, is_cancelled=self._is_cancelled
-            )
-
     def _check(self, condition: Condition) -> ConditionResult:
         return check(condition, self.facts, self._probe)
 
     def _probe(self, argv: Sequence[str]) -> CompletedProgram:
-        return self._run(argv, QUICK_S)
+        with self._counted():
+            return run_program(argv, timeout_s=QUICK_S, is_cancelled=self._is_cancelled)
 
     def _require(self, conditions: Sequence[Condition], command: Command) -> None:
         for condition in conditions:

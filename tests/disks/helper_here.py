@@ -57,4 +57,4 @@ if __name__ == "__main__":
     if os.environ.get("TEST_SESSION_LIFETIME"):
         live_for(os.environ["TEST_SESSION_LIFETIME"])
     setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]))

@@ -51,6 +51,7 @@ class _Server:
 
     def stall(self, *_: object) -> None:
         self.is_stalled = True
+        os.write(sys.stdout.fileno(), b"stalled\n")
 
     def go_on(self, *_: object) -> None:
         self.is_stalled = False
@@ -118,13 +119,10 @@ class StallingDisk:
     server: subprocess.Popen[bytes]
 
     def stall(self) -> None:
-        """Answer nothing any more; returns when somebody who reads waits."""
+        """Answer nothing any more."""
         self.server.send_signal(signal.SIGUSR1)
-        reader = ["dd", f"if={self.node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct"]
-        with subprocess.Popen(reader, stderr=subprocess.DEVNULL) as process:
-            self._until(lambda: is_waiting(process.pid))
-            process.kill()  # and is gone when the disk answers
-            process.returncode = 0
+        assert self.server.stdout is not None
+        assert self.server.stdout.readline() == b"stalled\n"
 
     def go_on(self) -> None:
         """Answer again, first what waits."""
@@ -153,7 +151,8 @@ def stalling_disk(folder: Path, size_bytes: int, *options: str) -> Iterator[Stal
     file.touch()
     os.truncate(file, size_bytes)
     place.touch()
-    server = subprocess.Popen([sys.executable, "-m", "tests.disks.stalling", str(file), str(place)])
+    serve = [sys.executable, "-m", "tests.disks.stalling", str(file), str(place)]
+    server = subprocess.Popen(serve, stdout=subprocess.PIPE)
     node = ""
     try:
         StallingDisk._until(lambda: place.stat().st_size == size_bytes)
@@ -162,7 +161,7 @@ def stalling_disk(folder: Path, size_bytes: int, *options: str) -> Iterator[Stal
         yield StallingDisk(node, server)
     finally:
         server.kill()
-        server.wait()
+        server.communicate()
         if node:
             subprocess.run(["losetup", "--detach", node], check=False)
         subprocess.run(["umount", "--lazy", str(place)], check=False)

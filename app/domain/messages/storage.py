@@ -100,6 +100,10 @@ STORAGE: Final[Mapping[str, str]] = {
     "doctor-names-package": tr("pgfooting doctor says which package has it."),
     "cancelled-program": tr("Cancelled while {name} ran."),
     "program-not-ended": tr("{argv} cannot be ended (process {pid}): the kernel holds it."),
+    # storage/system/answers.py
+    "disk-no-answer": tr(
+        "{node} does not answer (for {seconds:.0f} s). A process that waits for it cannot be ended."
+    ),
     # storage/system/state.py
     "no-block-device": tr("{node} is no block device."),
     # storage/system/waiting.py
@@ -157,6 +161,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "session-expired": tr("Nobody made use of the session for {hours} hours."),
     # helper/storage/leftovers.py
     "journal-session": tr("session {id}"),
+    "journal-being-recovered": tr("session {id}, for {seconds:.0f} s: {step}"),
     "journal-not-understood": tr("{path} cannot be understood, and may name it"),
     "rule-not-given-back": tr("pgFooting used it and has not given it back."),
     "release-it": tr(

@@ -97,9 +97,10 @@ class Session:
         """Begin with locking the disks."""
         self._thread.start()
 
-    def join(self) -> None:
-        """Wait until it is over."""
-        self._thread.join()
+    def join(self, limit_s: float | None = None) -> bool:
+        """Wait until it is over, or for a while; return whether it is."""
+        self._thread.join(limit_s)
+        return not self._thread.is_alive()
 
     # --- what may be asked
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import Final
+from typing import Final, NoReturn
 
 from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity
@@ -24,6 +24,7 @@ from app.storage.checks.disk_checks import check_identity, lasting_refusals, ope
 from app.storage.execution import Hooks
 from app.storage.layout.steps import QUICK_S
 from app.storage.system import waiting
+from app.storage.system.answers import NoAnswerError, check_answers
 from app.storage.system.programs import run_program
 
 _LOCK_S: Final = 20.0
@@ -59,6 +60,13 @@ class DiskLocks:
     def _take(self) -> None:
         self._leftovers.retry(list(self._chosen.values()))
         hooks = Hooks(self._disks.identify, self._leftovers.refusals)
+        for node, disk in self._chosen.items():
+            if left := self._leftovers.refusal(node, disk):
+                _refuse([f"{disk.device_number} {left.rule} {left.evidence}"])
+            try:
+                check_answers(node)
+            except NoAnswerError as err:
+                _refuse([f"{disk.device_number} D14 {err.reason}"])
         for node, disk in self._chosen.items():
             try:
                 check_identity(node, disk, hooks)
@@ -97,8 +105,7 @@ class DiskLocks:
             for each in refusals
         ]
         if reasons:
-            audit.note("refused: %s", "; ".join(reasons))
-            raise MethodError("DiskRefused", "\n".join(" ".join(reason.split()) for reason in reasons))
+            _refuse(reasons)
 
     def _keep_idle(self, node: str) -> bool:
         with suppress(OSError):
@@ -124,3 +131,13 @@ class DiskLocks:
         self._idle.close()
         self.held.clear()
         self._all.close()
+
+
+def _refuse(reasons: Sequence[str]) -> NoReturn:
+    """Refuse disks.
+
+    Raises:
+        MethodError: DiskRefused, always.
+    """
+    audit.note("refused: %s", "; ".join(reasons))
+    raise MethodError("DiskRefused", "\n".join(" ".join(reason.split()) for reason in reasons))

@@ -1,15 +1,19 @@
 """What sessions left that did not end properly: unmade where the journal proves it ours, else named.
 
-Recovery runs at the start of the helper and at boot, and again for a disk that somebody asks about. A disk
-that the journal names is spare to nobody (rule D18) until it was given back.
+Recovery runs at the start of the helper and at boot, and again for a disk that somebody asks about. Each
+session has a thread of its own for it: where a disk hangs, only what is about that disk waits. A disk that
+the journal names is spare to nobody (rule D18) until it was given back.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 import uuid
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -17,6 +21,7 @@ from typing import Final
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import FootingError
 from app.domain.messages.message import say
+from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.helper.base import audit
 from app.helper.storage.control_groups import ControlGroup
@@ -29,6 +34,7 @@ from app.storage.execution import Execution, Hooks
 from app.storage.layout.steps import Mark, Wipe, WipeTable, mark_fact, undo_of
 from app.storage.spare.spare import SpareDisks
 from app.storage.system import state
+from app.storage.system.answers import NoAnswerError, check_answers
 from app.storage.system.time_limits import Patience
 from app.storage.wiping.saved import SavedSignatures
 
@@ -37,11 +43,45 @@ BOOT_S: Final = 30.0
 """For how long recovery waits for others in all: a machine that starts is not kept waiting."""
 ASKED_S: Final = 5.0
 """For how long it waits where somebody asked about a disk."""
+ANSWERED_S: Final = 60.0
+"""For how long somebody who asks about a disk waits for all of it, programs and their time included."""
 _AT_WORK_S: Final = 5.0
 """For how long it is repeated: a program of a helper that was killed may still be at work."""
 
-_one_at_a_time = threading.Lock()
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Recovery:
+    """The recovery of one session.
+
+    Attributes:
+        session: its identifier.
+        thread: in which it runs; one that hangs keeps no process from ending.
+        began_s: when it began, of the monotonic clock.
+        step: what it does now.
+        left: what could not be unmade, in words.
+    """
+
+    session: uuid.UUID
+    thread: threading.Thread | None = None
+    began_s: float = field(default_factory=time.monotonic)
+    step: str = ""
+    left: list[str] = field(default_factory=list)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it has not ended."""
+        return self.thread is not None and self.thread.is_alive()
+
+    def words(self) -> str:
+        """Return what it does, for people."""
+        return say(
+            "journal-being-recovered",
+            id=self.session,
+            seconds=time.monotonic() - self.began_s,
+            step=self.step,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +98,51 @@ class Leftovers:
     journal: Journal
     disks: SpareDisks
     live: set[uuid.UUID] = field(default_factory=set)
+    _under_way: dict[uuid.UUID, _Recovery] = field(default_factory=dict, init=False, compare=False)
+    _disk_locks: defaultdict[str, threading.Lock] = field(
+        default_factory=lambda: defaultdict(threading.Lock), init=False, compare=False
+    )
+    _guard: threading.Lock = field(default_factory=threading.Lock, init=False, compare=False)
 
-    def recover(self, wait_s: float = BOOT_S) -> list[str]:
+    def begin(self) -> None:
+        """Begin to unmake what is left and return at once; its disks are refused meanwhile."""
+        for entry in self.journal.entries()[0]:
+            self._start(entry.session, Patience(BOOT_S))
+
+    def recover(self, wait_s: float = BOOT_S, limit_s: float | None = None) -> list[str]:
         """Unmake what is left; acts only where the journal's identifiers are found again on the disks.
 
         Args:
             wait_s: how long others are waited for in all.
+            limit_s: how long it may take in all, whatever hangs; None for as long as it takes.
 
         Returns:
-            What could not be unmade, in words; empty where nothing is left.
+            What could not be unmade, and what still hangs, in words; empty if nothing is left.
         """
         entries, bad = self.journal.entries()
         left = [f"{path}: not understood" for path in bad]
         patience = Patience(wait_s)
-        for entry in entries:
-            left += self._recover(entry.session, patience)
+        begun = [self._start(entry.session, patience) for entry in entries]
+        _await(begun, limit_s)
+        for each in begun:
+            if each.is_at_work:
+                audit.note("not unmade in time: %s", each.words())
+                left.append(each.words())
+            left += each.left
         return left
 
     def retry(self, chosen: Sequence[DiskIdentity]) -> None:
-        """Unmake what is left of some disks, as somebody asks about them."""
+        """Unmake what is left of some disks, as somebody asks about them; waits for it for a while."""
         patience = Patience(ASKED_S)
-        for entry in self.journal.entries()[0]:
-            if any(entry.holds(disk) for disk in chosen):
-                self._recover(entry.session, patience)
+        wanted = [
+            entry.session for entry in self.journal.entries()[0] if any(entry.holds(disk) for disk in chosen)
+        ]
+        _await([self._start(session, patience) for session in wanted], ANSWERED_S)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether something is being unmade, or hangs."""
+        return any(each.is_at_work for each in self._under_way.values())
 
     def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         """Return why disks are not spare, by node: the rules', and that the journal names them.
@@ -99,26 +161,63 @@ class Leftovers:
         entries, bad = self.journal.entries()
         for entry in entries:
             if entry.session not in self.live and entry.holds(disk):
+                running = self._under_way.get(entry.session)
+                if running is not None and running.is_at_work:
+                    return _refusal(running.words())
                 reason = entry.kept.get(disk.key(), "")
                 return _refusal(reason or say("journal-session", id=entry.session))
         if bad and _has_partition_of_ours(node):
             return _refusal(say("journal-not-understood", path=bad[0]))
         return None
 
-    def _recover(self, session: uuid.UUID, patience: Patience) -> list[str]:
-        with _one_at_a_time:
+    def _start(self, session: uuid.UUID, patience: Patience) -> _Recovery:
+        """Return the recovery of a session: one that is under way, else a new one."""
+        with self._guard:
+            before = self._under_way.get(session)
+            if before is not None and before.is_at_work:
+                return before
+            recovery = _Recovery(session)
+            recovery.thread = threading.Thread(
+                target=self._recover,
+                args=(recovery, patience),
+                name=f"recovery-{session.hex[:8]}",
+                daemon=True,
+            )
+            self._under_way[session] = recovery
+            recovery.thread.start()
+            return recovery
+
+    def _recover(self, recovery: _Recovery, patience: Patience) -> None:
+        session = recovery.session
+        entry = self.journal.entry(session)
+        if entry is None:
+            return
+        with ExitStack() as held:
+            for key in sorted(disk.key() for _, disk in entry.plan.members()):
+                held.enter_context(self._lock_of(key))
             # SECURITY: as it is now: another thread may have recovered it since it was listed, and its disks
             # may be somebody else's by now.
             entry = self.journal.entry(session)
             if entry is None or session in self.live:
-                return []
+                return
             audit.note("recovering %s of user %d", entry.session, entry.user)
             try:
-                _unmake(entry, self.journal, self.disks, patience)
+                _unmake(entry, self.journal, self.disks, patience, recovery)
             except Exception as err:  # noqa: BLE001 - one entry must not keep the others, or the service, from working
                 _log.error("%s is not unmade: %r", entry.session, str(err))
-                return [f"session {entry.session}: {err}"]
-        return []
+                recovery.left.append(f"session {entry.session}: {err}")
+
+    def _lock_of(self, key: str) -> threading.Lock:
+        with self._guard:
+            return self._disk_locks[key]
+
+
+def _await(recoveries: Sequence[_Recovery], limit_s: float | None) -> None:
+    """Wait until recoveries have ended, or for a while."""
+    deadline_s = None if limit_s is None else time.monotonic() + limit_s
+    for each in recoveries:
+        if each.thread is not None:
+            each.thread.join(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()))
 
 
 def _refusal(evidence: str) -> DiskRefusal:
@@ -135,12 +234,18 @@ def _has_partition_of_ours(node: str) -> bool:
     return table is not None and any(each.type == PARTITION_TYPE for each in table.partitions)
 
 
-def _unmake(entry: JournalEntry, journal: Journal, disks: SpareDisks, patience: Patience) -> None:
+def _unmake(
+    entry: JournalEntry, journal: Journal, disks: SpareDisks, patience: Patience, recovery: _Recovery
+) -> None:
     """Unmake what is left of one layout.
 
     Raises:
         FootingError, OSError: some of it is still there; the journal keeps it, with the reasons.
     """
+
+    def at(progress: StepProgress) -> None:
+        recovery.step = progress.text
+
     devices, chosen = find_again(entry, disks)
     layout = PlannedLayout(entry.session, entry.plan, devices)
     undo = undo_of(layout.steps()[: entry.begun])
@@ -154,10 +259,12 @@ def _unmake(entry: JournalEntry, journal: Journal, disks: SpareDisks, patience: 
         facts=writer.facts,
         users=disks.users,
         save=SavedSignatures().save,
+        progress=at,
         done=note_step,
         patience=patience,
         other_boot=entry.boot != state.boot_id(),
     )
+    _check_answers(chosen, writer)
     execution = Execution(chosen, hooks, dict(entry.facts), patience_s=_AT_WORK_S)
     group = ControlGroup(entry.session.hex[:16], entry.user)
     try:
@@ -166,6 +273,21 @@ def _unmake(entry: JournalEntry, journal: Journal, disks: SpareDisks, patience: 
         writer.keep({chosen[node].key(): err.message for node, err in execution.kept.items()})
         raise
     journal.remove(entry.session)
+
+
+def _check_answers(chosen: Mapping[str, DiskIdentity], writer: Writer) -> None:
+    """Make sure that every disk answers, for what begins on one that does not would hang there.
+
+    Raises:
+        NoAnswerError: one does not; the journal names it.
+    """
+    for node, disk in chosen.items():
+        if state.size_bytes(node):
+            try:
+                check_answers(node)
+            except NoAnswerError as err:
+                writer.keep({disk.key(): err.reason})
+                raise
 
 
 def _as_begun(undo: Sequence[object]) -> Mapping[str, str]:

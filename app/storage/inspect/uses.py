@@ -27,6 +27,8 @@ _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 _ZPOOL_TIMEOUT_S: Final = 15.0
 _LOOP_GET_STATUS64: Final = 0x4C05
 _LOOP_INFO_BYTES: Final = 232
+_FILE_AWAY: Final = frozenset({errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT})
+"""What the kernel says of a file of another machine, or of a process that died."""
 
 
 def unescape(text: str) -> str:
@@ -149,6 +151,8 @@ def _backing(places: SourceFolders, folder: Path) -> LoopBacking | None:
     except OSError as err:
         if err.errno == errno.ENXIO:
             return None
+        if err.errno in _FILE_AWAY:  # it lies on no disk of this machine
+            return LoopBacking(folder.name, "", is_device=False)
         raise
     finally:
         os.close(fd)

@@ -111,6 +111,7 @@ class Command:
         wiped: places whose signature this session has wiped, else the step is left out.
         forgives: texts in the error output that make a failure none: it was already so.
         busy: texts in the error output by which it is run again, for some seconds: somebody only looks at it.
+        hides_disks: whether it is kept from finding other disks than those that it is given.
         undo: what undoes it, in the order of execution.
     """
 
@@ -127,6 +128,7 @@ class Command:
     wiped: tuple[str, ...] = ()
     forgives: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
+    hides_disks: bool = False
     undo: tuple[Step, ...] = ()
 
 

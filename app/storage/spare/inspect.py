@@ -28,6 +28,7 @@ from app.storage.inspect.snapshot import (
     Snapshot,
     SourceKnowledge,
     read,
+    unreadable,
 )
 from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.content import PreviousContent, read_content, read_exclusive
@@ -35,6 +36,7 @@ from app.storage.spare.health import read_health
 from app.storage.spare.release_ledger import read_released, record_of
 from app.storage.spare.rules import is_in_use
 from app.storage.spare.rules_disk import DISK_KINDS, is_loop
+from app.storage.system.answers import NoAnswerError, check_answers, find_unanswered
 
 TellDisk = Callable[[str, int, int], None]
 """Told the name of a disk, and how many places of how many were looked at."""
@@ -61,8 +63,9 @@ def inspect_machine(
     Args:
         policy: decides whether loop devices are looked at.
         places: where to read.
-        only: names of the disks whose content is to be read; all without it. The other facts are always
-            read of all disks, because doubles of an identity are looked for among them.
+        only: names of the disks that are opened and whose content is to be read; all without it. The other
+            facts are always read of all disks, because doubles of an identity are looked for among them; no
+            disk is opened for that.
         previous: for showing only: the content of disks to which nothing was written since is taken from it.
         looked: disks as this process saw them before, by name. Where the kernel has counted no write since,
             places between the ends are not read again.
@@ -71,15 +74,25 @@ def inspect_machine(
     names, others = _block_devices(places, policy)
     backings = uses.read_loop_backings(places)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        disks = tuple(facts for facts in pool.map(lambda name: _disk(places, name), names) if facts)
+        disks = tuple(
+            facts
+            for facts in pool.map(
+                lambda name: _disk(places, name, opened=only is None or name in only), names
+            )
+            if facts
+        )
         machine = _machine(places, backings, disks)
         known = Snapshot(machine, disks, others)
 
         def fully(facts: DiskFacts) -> DiskFacts:
-            if (only is not None and facts.name not in only) or is_in_use(known, facts.name, policy):
+            if only is not None and facts.name not in only:
                 return facts
-            if (earlier := _unchanged(facts, previous)) is not None:
-                return earlier
+            if (earlier := find_unanswered(_node(places, facts))) is not None:
+                return dataclasses.replace(facts, content=unreadable(earlier.reason))
+            if is_in_use(known, facts.name, policy):
+                return facts
+            if (unchanged := _unchanged(facts, previous)) is not None:
+                return unchanged
             before = _before(facts, machine, looked.get(facts.name))
             return _content(places, facts, before, partial(tell, facts.name))
 
@@ -99,13 +112,14 @@ def _block_devices(places: SourceFolders, policy: Policy) -> tuple[list[str], tu
     return disks, tuple(others)
 
 
-def _disk(places: SourceFolders, name: str) -> DiskFacts | None:
+def _disk(places: SourceFolders, name: str, *, opened: bool) -> DiskFacts | None:
     """Return the facts of a disk; None where it went away meanwhile: it is not offered then."""
     try:
         facts = read_disk(places, name)
     except FileNotFoundError:
         return None
-    facts = dataclasses.replace(facts, exclusive=read_exclusive(places, facts.name, facts.number))
+    if opened:
+        facts = dataclasses.replace(facts, exclusive=read_exclusive(places, facts.name, facts.number))
     return facts if _is_attached(places.sys / "block" / name) else None
 
 
@@ -167,10 +181,18 @@ def _unchanged(facts: DiskFacts, previous: Snapshot | None) -> DiskFacts | None:
     return None
 
 
+def _node(places: SourceFolders, facts: DiskFacts) -> str:
+    return str(places.dev / facts.name.replace("!", "/"))
+
+
 def _content(places: SourceFolders, facts: DiskFacts, before: PreviousContent, tell: Tell) -> DiskFacts:
     medium = facts.medium.value
     if medium is None:
         return facts
+    try:
+        check_answers(_node(places, facts))
+    except NoAnswerError as err:
+        return dataclasses.replace(facts, content=unreadable(err.reason))
     return dataclasses.replace(
         facts,
         content=read_content(places, facts.name, facts.number, medium, before, tell),

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -22,7 +22,7 @@ from app.storage.inspect.disk import read_disk
 from app.storage.inspect.processes import only_reads
 from app.storage.inspect.snapshot import DiskFacts, Policy, ReleaseRecord, Snapshot, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
-from app.storage.spare.content import ends_of, opened_disk
+from app.storage.spare.content import ends_of, opened_disk, read_exclusive
 from app.storage.spare.inspect import TellDisk, inspect_machine, tell_nobody
 from app.storage.spare.release_ledger import read_released, record_of, record_release, with_places
 from app.storage.spare.rules import decide
@@ -153,7 +153,7 @@ def users_of(policy: Policy, places: SourceFolders, node: str, identity: DiskIde
     if state.device_number(node) != identity.device_number:
         return tuple(_array_users(policy, places, node))
     name = state.sysfs_folder(node).name
-    snapshot = inspect_machine(policy, places, only=frozenset())
+    snapshot = _with_exclusive(inspect_machine(policy, places, only=frozenset()), places, name)
     decision = decide(snapshot, name, policy, chosen=identity)
     is_only_read = _is_only_read(snapshot, frozenset(snapshot.disk(name).numbers))
     return tuple(
@@ -167,6 +167,15 @@ def users_of(policy: Policy, places: SourceFolders, node: str, identity: DiskIde
         for each in (*decision.refusals, *decision.questions)
         if each.rule in _ABOUT_USE
     )
+
+
+def _with_exclusive(snapshot: Snapshot, places: SourceFolders, name: str) -> Snapshot:
+    """Return a snapshot that knows whether the kernel gives one disk exclusively; its content is not read."""
+    disks = (
+        replace(each, exclusive=read_exclusive(places, name, each.number)) if each.name == name else each
+        for each in snapshot.disks
+    )
+    return replace(snapshot, disks=tuple(disks))
 
 
 def _array_users(policy: Policy, places: SourceFolders, node: str) -> Iterator[User]:

@@ -7,6 +7,7 @@ terminal.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import selectors
@@ -35,6 +36,11 @@ OUTPUT_LIMIT_BYTES: Final = 256 * 1024
 """What is kept of each output; `dumpe2fs` without -h is the longest that is ever asked for."""
 
 _log = logging.getLogger(__name__)
+
+_LIBC: Final = ctypes.CDLL(None)
+_CLONE_NEWNS: Final = 0x20000
+_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
+"""linux/sched.h, linux/mount.h."""
 
 _KILL_AFTER_S: Final = 10.0
 _FIRST_WAIT_S: Final = 0.001
@@ -66,6 +72,23 @@ class CompletedProgram:
         if self.exit_code == TIMED_OUT:
             return say("program-time-up", seconds=self.seconds, said=said)
         return said or say("program-said-nothing")
+
+
+class HangingProgramError(ProgramError):
+    """A program cannot be ended: the kernel holds it, as it does where a disk does not answer.
+
+    It is gone once the kernel lets it go.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        argv = " ".join(map(str, process.args))  # type: ignore[arg-type]
+        super().__init__(say("program-not-ended", argv=argv, pid=process.pid))
+        self._process = process
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the program has ended by now."""
+        return self._process.poll() is not None
 
 
 class InterruptedProgramError(CancelledError):
@@ -103,17 +126,23 @@ def run_program(
     timeout_s: float,
     input_text: str = "",
     is_cancelled: Callable[[], bool] = lambda: False,
+    kill_after_s: float = _KILL_AFTER_S,
+    hides_disks: bool = False,
 ) -> CompletedProgram:
     """Run a program to its end and return how it ended, also when it failed or its time was up.
 
     Args:
         argv: name and arguments.
-        timeout_s: after which it is told to end, and killed 10 s later.
+        timeout_s: after which it is told to end.
         input_text: its standard input; empty means /dev/null, so that every question gets the answer no.
         is_cancelled: asked 20 times a second.
+        kill_after_s: after which it is killed if it did not end when it was told to, and after which it is
+            left if that did not help either.
+        hides_disks: whether it is kept from finding other disks than those that it is given.
 
     Raises:
         ProgramError: there is no such program.
+        HangingProgramError: it cannot be ended.
         InterruptedProgramError: `is_cancelled` said so; the program was ended.
     """
     path = find_program(argv[0])
@@ -128,12 +157,13 @@ def run_program(
             env=ENVIRONMENT,
             start_new_session=True,
             umask=0o077,
+            preexec_fn=_hide_disks if hides_disks else None,  # noqa: PLW1509 - it calls the kernel, nothing else
         )
     try:
         ending = _Collector(process, started_s + timeout_s, is_cancelled)
         why = ending.collect()
     finally:
-        _end(process)
+        _end(process, kill_after_s)
     code = TIMED_OUT if why is _Why.TIMED_OUT else process.returncode
     seconds = time.monotonic() - started_s
     _log.debug("%s: %d, %.3f s", " ".join((path, *argv[1:])), code, seconds)
@@ -141,6 +171,17 @@ def run_program(
     if why is _Why.CANCELLED:
         raise InterruptedProgramError(say("cancelled-program", name=path), ended)
     return ended
+
+
+def _hide_disks() -> None:
+    """Give this process a list of disks of its own that is empty, if the kernel lets it.
+
+    libblkid finds in it the disks that it opens, one that hangs among them: mkfs.btrfs has it look at every
+    disk of the machine for one of the same UUID (btrfs-progs, test_uuid_unique).
+    """
+    is_apart = _LIBC.unshare(_CLONE_NEWNS) == 0
+    if is_apart and _LIBC.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) == 0:
+        _LIBC.mount(b"/dev/null", b"/proc/partitions", None, _MS_BIND, None)
 
 
 def _input(text: str) -> IO[bytes]:
@@ -202,11 +243,11 @@ class _Collector:
             selector.unregister(key.fileobj)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], kill_after_s: float) -> None:
     """End what is left of the program's process group and close its pipes.
 
     Raises:
-        ProgramError: the kernel holds it (a disk that does not answer); it stays.
+        HangingProgramError: the kernel holds it; it stays.
     """
     try:
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -215,15 +256,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_KILL_AFTER_S)
+                process.wait(kill_after_s)
         if process.poll() is None:
-            raise ProgramError(
-                say(
-                    "program-not-ended",
-                    argv=" ".join(map(str, process.args)),  # type: ignore[arg-type]
-                    pid=process.pid,
-                )
-            )
+            raise HangingProgramError(process)
     finally:
         for pipe in (process.stdout, process.stderr):
             if pipe is not None:

@@ -115,7 +115,9 @@ class World:
         monkeypatch.setattr(service_module, "read_whole", self._read)
         monkeypatch.setattr("pwd.getpwuid", {0: "root", ANNA: "anna", BERT: "bert"}.__getitem__)
         monkeypatch.setattr("app.dbus.callers._has_account", {ANNA, BERT}.__contains__)
-        self.helper = Helper(cast("Any", SimpleNamespace(policy=Policy())), cast("Any", None))
+        self.helper = Helper(
+            cast("Any", SimpleNamespace(disks=SimpleNamespace(policy=Policy()), is_at_work=False))
+        )
 
     def _bus_of(self, *_: object) -> Any:  # noqa: ANN401
         return self.bus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +17,7 @@ from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import PARTITION_TYPE
+from app.domain.storage_plan.plan import PARTITION_TYPE, Group, StoragePlan
 from app.helper.base.configuration import read_policy
 from app.helper.storage import devices, leftovers
 from app.helper.storage.devices import find_again, find_device, node_of
@@ -29,6 +30,7 @@ from tests.unit.storage.plans import devices as devices_of
 from tests.unit.storage.plans import disk, plan_of
 
 NOBODY = 65534
+LIMIT_S = 60.0
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of root's")
 
 
@@ -276,7 +278,33 @@ def test_recovery_goes_on_with_the_next_entry_and_names_what_is_left(monkeypatch
     found = left(Journal(*entries, bad=(Path("/var/x.json"),)))
     found.live.add(uuid.UUID(int=8))
     assert found.recover() == ["/var/x.json: not understood", f"session {uuid.UUID(int=7)}: xfs is there"]
-    assert unmade == [6, 7, 9], "but for the one that is alive"
+    assert sorted(unmade) == [6, 7, 9], "but for the one that is alive"
+
+
+def test_recovery_beside_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, unmade = threading.Event(), []
+
+    def unmake(entry: JournalEntry, *rest: object) -> None:
+        unmade.append(entry.session.int)
+        if entry.session.int == 7:
+            cast("Any", rest[-1]).step = "umount /x"
+            answers.wait()
+
+    monkeypatch.setattr(leftovers, "_unmake", unmake)
+    other = StoragePlan(Group((disk(3),), Level.SINGLE, "xfs"))
+    single = replace(HELD, session=uuid.UUID(int=8), plan=other, devices=devices_of(other))
+    found = left(Journal(HELD, single))
+    hangs, *more = found.recover(limit_s=0.2)
+    assert "00000007" in hangs
+    assert "umount /x" in hangs
+    assert (more, sorted(unmade), found.is_at_work) == ([], [7, 8], True)
+    monkeypatch.setattr(leftovers, "ANSWERED_S", 0.1)
+    found.retry([disk(1)])
+    assert unmade.count(7) == 1, "one at a time"
+    assert "umount /x" in found.refusals({"/dev/sda": disk(1)})["/dev/sda"][0].evidence
+    answers.set()
+    assert found.recover(limit_s=LIMIT_S) == []
+    assert not found.is_at_work
 
 
 def test_only_what_holds_a_disk_is_recovered_when_somebody_asks_about_it(

@@ -1,0 +1,68 @@
+"""Whether a disk answers at all, asked by a program of its own, which may hang in our place.
+
+A process that waits for a disk which does not answer cannot be ended, not even killed, and a thread of it
+keeps the whole process. So the first who reads a disk is a child.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from typing import Final
+
+from app.domain.messages.message import say
+from app.storage.system.programs import TIMED_OUT, HangingProgramError, run_program
+
+ANSWER_S: Final = 20.0
+"""Longer than a rotating disk takes to start."""
+_KILLED_S: Final = 1.0
+
+_waiting: dict[str, HangingProgramError] = {}
+_guard = threading.Lock()
+
+
+class NoAnswerError(OSError):
+    """A disk does not answer.
+
+    Attributes:
+        reason: that, for people.
+    """
+
+    def __init__(self, node: str) -> None:
+        self.reason = say("disk-no-answer", node=node, seconds=ANSWER_S)
+        super().__init__(errno.ETIMEDOUT, self.reason, node)
+
+
+def find_unanswered(node: str) -> NoAnswerError | None:
+    """Return that a child still waits for a disk; None if none does."""
+    with _guard:
+        before = _waiting.get(node)
+        if before is not None and not before.is_gone:
+            return NoAnswerError(node)
+        _waiting.pop(node, None)
+    return None
+
+
+def check_answers(node: str) -> None:
+    """Make sure that a disk answers to a read of its first block; an error is an answer as well.
+
+    Where an earlier child still waits for the disk, no further one is started. What this user may not read is
+    not asked.
+
+    Raises:
+        NoAnswerError: it does not answer in time.
+    """
+    if not os.access(node, os.R_OK):
+        return
+    if (earlier := find_unanswered(node)) is not None:
+        raise earlier
+    read = ("dd", f"if={node}", "of=/dev/null", "bs=4096", "count=1", "iflag=direct,nonblock", "status=none")
+    try:
+        ended = run_program(read, timeout_s=ANSWER_S, kill_after_s=_KILLED_S)
+    except HangingProgramError as err:
+        with _guard:
+            _waiting[node] = err
+        raise NoAnswerError(node) from err
+    if ended.exit_code == TIMED_OUT:
+        raise NoAnswerError(node)
