@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 _LIBC: Final = ctypes.CDLL(None)
 _CLONE_NEWNS: Final = 0x20000
-_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
+_MS_RDONLY, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1, 0x1000, 0x4000, 0x40000
 """linux/sched.h, linux/mount.h."""
 
 _KILL_AFTER_S: Final = 10.0
@@ -174,13 +174,14 @@ def run_program(
 
 
 def _hide_disks() -> None:
-    """Give this process a list of disks of its own that is empty, if the kernel lets it.
+    """Give this process lists of disks of its own that are empty, if the kernel lets it.
 
-    libblkid finds in it the disks that it opens, one that hangs among them: mkfs.btrfs has it look at every
-    disk of the machine for one of the same UUID (btrfs-progs, test_uuid_unique).
+    libblkid finds in them the disks that it opens, one that hangs among them: mkfs.btrfs has it look at every
+    disk of the machine for one of the same UUID (btrfs-progs, test_uuid_unique; libblkid, probe_all).
     """
     is_apart = _LIBC.unshare(_CLONE_NEWNS) == 0
     if is_apart and _LIBC.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) == 0:
+        _LIBC.mount(b"none", b"/sys/block", b"tmpfs", _MS_RDONLY, None)
         _LIBC.mount(b"/dev/null", b"/proc/partitions", None, _MS_BIND, None)
 
 
