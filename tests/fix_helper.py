@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -67,20 +68,41 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+def capabilities() -> list[str]:
+    """Return the capabilities that the unit gives the helper."""
+    (names,) = re.findall(
+        r"^CapabilityBoundingSet=(.*)$", (SYSTEM / "pgfooting-helper.service").read_text(), re.MULTILINE
+    )
+    return str(names).split()
+
+
+def with_capabilities(*names: str) -> list[str]:
+    """Return what starts a program of root's with these capabilities and no others, as systemd would."""
+    kept = ",".join(f"+{name.removeprefix('CAP_').lower()}" for name in names)
+    return ["setpriv", f"--bounding-set=-all,{kept}", "--no-new-privs"]
+
+
 class Running:
-    """One helper process, which ends the one before; its log is what the system's log would get."""
+    """One helper process, which ends the one before; its log is what the system's log would get.
+
+    It has the capabilities that its unit gives it.
+    """
 
     last: ClassVar[Running | None] = None
     process: subprocess.Popen[bytes]
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, *arguments: str, environment: dict[str, str] | None = None, less: str = "") -> None:
+        """Start it; `less` is a capability that it does not get."""
         if Running.last is not None and Running.last.process.poll() is None:
             Running.last.kill()  # of a test that failed
         Running.last = self
         self.log = Path(f"/run/helper-{time.monotonic_ns()}.log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.disks.helper_here", *arguments],
+                [
+                    *with_capabilities(*(name for name in capabilities() if name != less)),
+                    *(sys.executable, "-m", "tests.disks.helper_here", *arguments),
+                ],
                 cwd=PROJECT,
                 stderr=log,
                 env={**os.environ, **(environment or {})},

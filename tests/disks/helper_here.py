@@ -6,6 +6,7 @@ the others are no business of theirs: the helper is told that this is the first 
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
@@ -16,6 +17,9 @@ from app.helper import service
 from app.helper.__main__ import main
 from app.helper.session import lifetime
 from app.storage.inspect import processes as inspect_processes
+
+_PR_SET_MDWE = 65
+_PR_MDWE_REFUSE_EXEC_GAIN = 1
 
 
 def view_of_proc(folder: Path) -> Path:
@@ -51,10 +55,18 @@ def tell_programs(path: Path) -> None:
     sys.addaudithook(told)
 
 
+def gain_no_program_text() -> None:
+    """Have the kernel refuse memory that is written and executed: MemoryDenyWriteExecute= (Linux 6.3)."""
+    ctypes.CDLL(None).prctl(_PR_SET_MDWE, _PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)
+
+
 if __name__ == "__main__":
+    gain_no_program_text()
     if os.environ.get("TEST_STARTED_PROGRAMS"):
         tell_programs(Path(os.environ["TEST_STARTED_PROGRAMS"]))
     if os.environ.get("TEST_SESSION_LIFETIME"):
         live_for(os.environ["TEST_SESSION_LIFETIME"])
+    if os.environ.get("TEST_STOP_S"):
+        setattr(service, "STOP_S", float(os.environ["TEST_STOP_S"]))  # noqa: B010
     setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010
     os._exit(main(sys.argv[1:]))

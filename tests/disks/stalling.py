@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -147,7 +149,8 @@ def is_waiting(pid: int) -> bool:
 @contextmanager
 def stalling_disk(folder: Path, size_bytes: int, *options: str) -> Iterator[StallingDisk]:
     """Make a disk of zeros that can hang; gone, with everything that hangs on it, at the end."""
-    file, place = folder / "stalling.img", folder / "stalling"
+    own = Path(tempfile.mkdtemp(prefix="stalling-", dir=folder))
+    file, place = own / "disk.img", own / "disk"
     file.touch()
     os.truncate(file, size_bytes)
     place.touch()
@@ -165,7 +168,7 @@ def stalling_disk(folder: Path, size_bytes: int, *options: str) -> Iterator[Stal
         if node:
             subprocess.run(["losetup", "--detach", node], check=False)
         subprocess.run(["umount", "--lazy", str(place)], check=False)
-        file.unlink()
+        shutil.rmtree(own)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def test_a_session_on_it_that_died(
 
 
 def test_it_hangs_while_it_is_unmounted(installed_helper: None, bad: StallingDisk) -> None:
-    running = Running()
+    running = Running(environment={"TEST_STOP_S": "3"})
     with client() as connection:
         owner = Owner(connection)
         owner.execute(plan_of(bad.node))
@@ -127,13 +127,12 @@ def test_it_hangs_while_it_is_unmounted(installed_helper: None, bad: StallingDis
         wait_until(lambda: bool(_children_that_wait(running.process.pid)))
         assert connection.call("Version")[0]
         running.process.send_signal(signal.SIGTERM)
-        assert running.process.wait(120) == 1
+        assert running.process.wait(FAST_S) == 0
     assert running.said("is not unmade: the journal keeps it")
     bad.go_on()
-    with Running().log.open():
-        wait_until(lambda: not _mounts(bad.node))
-    assert Running.last is not None
-    Running.last.end()
+    running = Running()
+    wait_until(lambda: not _mounts(bad.node))
+    running.end()
     for path in journaled():
         path.unlink()
 

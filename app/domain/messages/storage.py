@@ -175,6 +175,8 @@ STORAGE: Final[Mapping[str, str]] = {
     # helper/storage/maintenance.py
     "maintenance-not-ended": tr("What is under way on the storage ({name}) does not end: it is not unmade."),
     # helper/session/session.py
+    "helper-refused-by-kernel": tr("The helper could not go on: {reason}."),
+    "helper-try-again": tr("The disks stay refused. Mend the cause, then release them again."),
     "helper-mistake": tr("The helper made a mistake; its journal says more."),
     # helper/session/inspection.py
     "not-read-to-end": tr("It cannot be read to its end."),

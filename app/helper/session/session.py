@@ -25,8 +25,8 @@ from typing import Any, Final
 
 from app.dbus.service import MethodError
 from app.domain.disk import UnreleasedItem
-from app.domain.errors import CancelledError, FootingError
-from app.domain.messages.message import say
+from app.domain.errors import CancelledError, FootingError, StorageError
+from app.domain.messages.message import error_text, say
 from app.helper.base import audit
 from app.helper.storage import operations
 from app.helper.storage.disk_locks import DiskLocks
@@ -358,6 +358,11 @@ def _error_of(action: Callable[[], None]) -> FootingError | None:
         action()
     except FootingError as err:
         return err
+    except OSError as err:  # a disk that is full, a folder that is read-only: no mistake of ours
+        _log.warning("%s", error_text(err))
+        return StorageError(
+            say("helper-refused-by-kernel", reason=error_text(err)), hint=say("helper-try-again")
+        )
     except Exception:  # noqa: BLE001 - the border of the thread: the journal has what is left
         _log.exception("the session failed")
         return FootingError(say("helper-mistake"))

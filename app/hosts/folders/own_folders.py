@@ -15,7 +15,7 @@ from typing import Final
 from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.hosts.folders import account as accounts
-from app.hosts.folders.descriptors import READ, opened
+from app.hosts.folders.descriptors import READ, opened, strictly
 from app.process.starter import Account, current_account
 
 BENCH: Final = "bench"
@@ -50,10 +50,13 @@ def create_default_folder(account: Account) -> str:
 
 
 def templates_folder(account: Account) -> str:
-    """Return the folder for data sets that are copied; absolute, without links where it is there."""
+    """Return the folder for data sets that are copied; absolute, for users without links where it is there.
+
+    Root follows no link in it, for `create_templates_folder` refuses them.
+    """
     chosen = os.environ.get(TEMPLATES_VARIABLE, "")
     if chosen.startswith("/"):
-        return os.path.realpath(chosen)
+        return os.path.normpath(chosen) if os.geteuid() == 0 else os.path.realpath(chosen)
     if os.geteuid() == 0:
         return str(Path(accounts.ROOT_FOLDER, TEMPLATES))
     return os.path.realpath(_base("XDG_CACHE_HOME", account, ".cache") / "pgfooting" / TEMPLATES)
@@ -64,14 +67,18 @@ def create_templates_folder(account: Account) -> str:
 
     Raises:
         OSError: it cannot be created.
-        RefusedError: it is somebody else's, or others could write there.
+        RefusedError: it is somebody else's, or others could write there; as root also where somebody else
+            could put another folder in its place.
     """
     path = templates_folder(account)
     if os.geteuid() == 0 and not os.environ.get(TEMPLATES_VARIABLE, "").startswith("/"):
         _create_below_root_folder(TEMPLATES, account)
         return path
     is_new = not os.path.lexists(path)
-    Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.geteuid() == 0:
+        _create_where_only_root_may(path)
+    else:
+        Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     with opened(path, READ) as folder:
         if is_new and os.geteuid() == 0:
             os.fchown(folder, account.uid, account.gid)
@@ -84,6 +91,29 @@ def create_templates_folder(account: Account) -> str:
                 hint=tr("Name another folder in {variable}.").format(variable=TEMPLATES_VARIABLE),
             )
     return path
+
+
+def _create_where_only_root_may(path: str) -> None:
+    """Create a folder and those around it; no link is followed.
+
+    Raises:
+        OSError: it cannot be created, or a part of the path is a link.
+        RefusedError: somebody else owns one of the folders around it, or could replace what is in it.
+    """
+    where = Path(path)
+    for folder in reversed(where.parents):
+        # SECURITY: from the root on: where nobody else could change the folders above, this is still the one.
+        with strictly(str(folder)) as around:
+            found = os.fstat(around)
+            is_open = stat.S_IMODE(found.st_mode) & 0o022 and not found.st_mode & stat.S_ISVTX
+            if found.st_uid != 0 or is_open:
+                raise RefusedError(
+                    tr("{path} is not root's alone; nothing was written.").format(path=folder),
+                    hint=tr("Name another folder in {variable}.").format(variable=TEMPLATES_VARIABLE),
+                )
+            inner = where.relative_to(folder).parts[0]
+            with suppress(FileExistsError):
+                os.mkdir(inner, 0o700 if folder == where.parent else 0o755, dir_fd=around)
 
 
 def create_state_folder() -> Path:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import gzip
 import os
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path("/var/lib/pgfooting/signatures")
-KEPT_S: Final = 31 * 86400.0
-"""A month."""
+MOST_COPIES: Final = 10_000
+"""Three of each disk that is released: the oldest go first."""
 MOST_BYTES: Final = 64 * 1024**2
-"""Of all copies together; the oldest go first."""
+"""Of all copies together."""
+_DIGITS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,26 @@ class SavedSignatures:
             OSError: it cannot be written; then nothing may be wiped.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._make_room()
-        path = self.folder / f"{time.time_ns()}-{name}-{offset:#010x}.gz"
+        last = self._make_room()
+        path = self.folder / f"{last + 1:0{_DIGITS}}-{name}-{offset:#010x}.gz"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
             file.write(gzip.compress(content, compresslevel=1, mtime=0))
             file.flush()
             os.fsync(file.fileno())
 
-    def _make_room(self) -> None:
-        """Remove what is older than a month, and the oldest of too much."""
+    def _make_room(self) -> int:
+        """Remove the oldest of too many or too much; return the number of the newest, 0 for none."""
+        copies = sorted(((_number_of(path), path) for path in self.folder.glob("*.gz")), reverse=True)
         held = 0
-        for path in sorted(self.folder.glob("*.gz"), key=lambda each: each.name, reverse=True):
-            status = path.lstat()
-            held += status.st_size
-            if held > MOST_BYTES or status.st_mtime < time.time() - KEPT_S:
+        for place, (_, path) in enumerate(copies, 1):
+            held += path.lstat().st_size
+            if held > MOST_BYTES or place >= MOST_COPIES:
                 path.unlink(missing_ok=True)
+        return copies[0][0] if copies else 0
+
+
+def _number_of(path: Path) -> int:
+    """Return the number of a copy; 0 for a file that is none."""
+    number = path.name.partition("-")[0]
+    return int(number) if number.isdecimal() and len(number) <= _DIGITS else 0

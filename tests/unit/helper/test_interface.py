@@ -152,10 +152,13 @@ def _names_of(node: ast.AST) -> list[str]:
 
 
 MOUNTS_OF_ITS_OWN = re.compile(
-    r"Protect|Private|ReadWrite|ReadOnly|Inaccessible|(No)?ExecPaths|TemporaryFile|Mount|Bind(ReadOnly)?Paths|Root|"
+    r"Protect(?!Hostname)|Private|ReadWrite|ReadOnly|Inaccessible|(No)?ExecPaths|TemporaryFile|Mount|Bind(ReadOnly)?Paths|Root|"
     r"Extension|DynamicUser|ProcSubset|LogNamespace|JoinsNamespaceOf"
 )
-"""Directives of systemd.exec(5) that give a service a mount namespace, or one of another unit."""
+"""Directives of systemd.exec(5) that give a service a mount namespace, or one of another unit.
+
+ProtectHostname= alone brings none (systemd, exec_needs_mount_namespace).
+"""
 
 
 @pytest.mark.parametrize("name", ["pgfooting-helper.service", "pgfooting-recover.service"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 import uuid
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
 import pytest
+from typing_extensions import override
 
 from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError
@@ -109,6 +112,37 @@ def test_a_disk_that_cannot_be_unmade_keeps_nobody_from_other_disks_and_is_never
     tried.join()
     assert (error.message, left) == ("/dev/a is not itself", (UnreleasedItem("/dev/a"),))
     assert Storage.tried.count("/dev/a") == 5, "it is tried again each time"
+
+
+@pytest.mark.expects_log
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
+def test_what_the_kernel_refuses_is_no_mistake(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    class Full(Storage):
+        @override
+        def unmake(self, *_: object) -> None:
+            raise OSError(number, os.strerror(number), "/var/lib/pgfooting/journal/x")
+
+    monkeypatch.setattr(session, "DiskLocks", Claimed)
+    monkeypatch.setattr(session, "ProvisionedStorage", Full)
+    monkeypatch.setattr(Storage, "stuck", {"/dev/a"})
+    layout = SimpleNamespace(id=uuid.uuid4(), disks=lambda: {"/dev/a": None}, written_ends=tuple)
+    described = SimpleNamespace(layouts=(layout,), disks=dict)
+    disks = SimpleNamespace(identify=None, refusals=None, release=print, users=None, places=None)
+    told = Told()
+    leftovers = Leftovers(cast("Any", None), cast("Any", disks))
+    tried = Session(cast("Any", described), 1000, leftovers, cast("Any", told))
+    tried.start()
+    while ("claimed", ()) not in told.heard:
+        time.sleep(0.001)
+    tried.make(0)
+    while not any(name == "ready" for name, _ in told.heard):
+        time.sleep(0.001)
+    tried.release()
+    tried.join()
+    error = told.heard[-1][1][0]
+    assert os.strerror(number) in error.message
+    assert "/var/lib/pgfooting/journal/x" in error.message
+    assert "mistake" not in error.message
 
 
 @pytest.mark.expects_log

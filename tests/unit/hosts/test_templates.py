@@ -413,6 +413,30 @@ def test_room_for_the_data_and_for_making_it_is_asked_for(tmp_path: Path) -> Non
     assert "making one needs" in why_no_room(str(tmp_path), 2 * free)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's folder needs root")
+@pytest.mark.parametrize("spoiled", ["theirs", "writable", "link", "link inside"])
+def test_templates_of_root_below_anothers_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoiled: str
+) -> None:
+    theirs, victim = tmp_path / "theirs", tmp_path / "victim"
+    victim.mkdir(mode=0o700)
+    if spoiled == "link":
+        theirs.symlink_to(tmp_path)
+    else:
+        theirs.mkdir(mode=0o700)
+    if spoiled == "theirs":
+        os.chown(theirs, 65534, 65534)
+    elif spoiled == "writable":
+        theirs.chmod(0o777)
+    elif spoiled == "link inside":
+        (theirs / "new").symlink_to(victim)
+    monkeypatch.setenv(own_folders.TEMPLATES_VARIABLE, str(theirs / "new"))
+    with pytest.raises((RefusedError, OSError)):
+        own_folders.create_templates_folder(replace(current_account(), uid=101, gid=101))
+    assert (victim.stat().st_uid, victim.stat().st_mode & 0o777) == (0, 0o700)
+    assert not (theirs / "new").is_dir() or spoiled == "link inside"
+
+
 def test_the_folder_is_made_for_the_account_alone_and_refused_where_others_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

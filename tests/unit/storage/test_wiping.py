@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
+import time
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -253,9 +253,7 @@ def test_of_a_label_of_a_pool_the_beginning_that_zfs_leaves_to_others_is_not_wip
     assert not is_whole(signature, Sparse(GIB, dict.fromkeys(starts[:3], b"ours")))
 
 
-def test_copies_are_kept_a_month_and_not_more_than_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_are_kept_by_number_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copies = SavedSignatures(tmp_path / "signatures")
     copies.save("sdb1-partition", 0x438, b"old")
     (old,) = copies.folder.iterdir()
@@ -265,13 +263,34 @@ def test_copies_are_kept_a_month_and_not_more_than_there_is_room(
     assert copies.folder.stat().st_mode & 0o777 == 0o700
     copies.save("sdb1-partition", 0, b"new")
     assert old.exists()
-    before_s = old.stat().st_mtime - saved.KEPT_S - 1
-    os.utime(old, (before_s, before_s))
+    monkeypatch.setattr(saved, "MOST_COPIES", 2)
     copies.save("sdb1-partition", 0, b"newer")
-    assert not old.exists()
+    assert kept(copies) == [b"new", b"newer"]
     monkeypatch.setattr(saved, "MOST_BYTES", 1)
     copies.save("sdb1-partition", 0, b"newest")
-    assert len(list(copies.folder.iterdir())) == 1
+    assert kept(copies) == [b"newest"]
+
+
+def kept(copies: SavedSignatures) -> list[bytes]:
+    return [gzip.decompress(each.read_bytes()) for each in sorted(copies.folder.iterdir())]
+
+
+@pytest.mark.parametrize("days", [-4000, -40, 40, 4000])
+def test_copies_outlive_a_wrong_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    copies = SavedSignatures(tmp_path / "signatures")
+    right_ns = time.time_ns()
+    copies.folder.mkdir(mode=0o700)
+    (copies.folder / f"{right_ns}-sdb-0x00000000.gz").write_bytes(gzip.compress(b"of an older helper"))
+    copies.save("sdb1", 0, b"before")
+    monkeypatch.setattr("time.time", lambda: right_ns / 1e9 + days * 86400)
+    monkeypatch.setattr("time.time_ns", lambda: right_ns + days * 86400 * 10**9)
+    copies.save("sdb1", 0, b"then")
+    monkeypatch.undo()
+    copies.save("sdb1", 0, b"after")
+    assert sorted(kept(copies)) == [b"after", b"before", b"of an older helper", b"then"]
+    monkeypatch.setattr(saved, "MOST_COPIES", 3)
+    copies.save("sdb1", 0, b"last")
+    assert kept(copies) == [b"then", b"after", b"last"]
 
 
 def test_a_copy_is_never_written_over_what_somebody_put_there(
@@ -279,9 +298,9 @@ def test_a_copy_is_never_written_over_what_somebody_put_there(
 ) -> None:
     copies = SavedSignatures(tmp_path / "signatures")
     copies.folder.mkdir()
-    monkeypatch.setattr("app.storage.wiping.saved.time.time_ns", lambda: 7)
+    monkeypatch.setattr(SavedSignatures, "_make_room", lambda _self: 6)
     victim = tmp_path / "victim"
-    place = copies.folder / "7-sdb1-0x00000000.gz"
+    place = copies.folder / f"{7:020}-sdb1-0x00000000.gz"
     for target in (victim, tmp_path / "not there"):
         place.symlink_to(target)
         with pytest.raises(OSError, match="File exists"):

@@ -1,0 +1,74 @@
+"""Each capability that the units give root's code is needed: what fails without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.units import GIB
+from tests.bus.client import RemoteError
+from tests.disks.helper_owner import NOBODY, Owner, client, plan_of
+from tests.fix_helper import PROJECT, Running, capabilities, journaled, wait_until
+
+pytestmark = [
+    pytest.mark.disks,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
+]
+
+OF_OTHER_MACHINES = {"CAP_SYS_RAWIO", "CAP_SYSLOG"}
+"""Needed for an ATA disk, and where dmesg is restricted: not here."""
+
+
+@pytest.fixture
+def disk(installed_helper: None, make_loop: Callable[..., str]) -> Iterator[str]:
+    """A disk; in the end a helper with all its rights has cleaned up."""
+    yield make_loop(1 * GIB, partscan=True)
+    running = Running()
+    wait_until(lambda: not any("/run/pgfooting/" in line for line in mounts()))
+    running.end()
+    for path in journaled():
+        path.unlink()
+
+
+def mounts() -> list[str]:
+    return Path("/proc/self/mountinfo").read_text().splitlines()
+
+
+def uses_and_gives_back(disk: str) -> bool:
+    """Whether storage can be made, used by its user, and unmade although that user works there."""
+    with client() as connection:
+        owner = Owner(connection)
+        try:
+            owner.execute(plan_of(disk))
+            storage = owner.make()
+        except (RemoteError, AssertionError):
+            return False
+        command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)"]
+        user = subprocess.Popen(
+            ["setpriv", f"--reuid={NOBODY}", "--clear-groups", "env", f"--chdir={storage}", *command],
+            stdout=subprocess.PIPE,
+            cwd=PROJECT,
+        )
+        try:
+            assert user.stdout is not None
+            assert user.stdout.readline() == b"\n"
+            return bool(owner.unmake()[2:] == ("", "", "", []))
+        finally:
+            user.kill()
+            user.communicate()
+
+
+def test_with_all(disk: str) -> None:
+    Running()
+    assert uses_and_gives_back(disk)
+
+
+@pytest.mark.parametrize("less", sorted(set(capabilities()) - OF_OTHER_MACHINES))
+def test_without(disk: str, less: str) -> None:
+    Running(less=less)
+    assert not uses_and_gives_back(disk)
