@@ -36,6 +36,7 @@ from app.comparison.overall.single_runs import (
     chance_of_few,
     describe_chance,
     is_of_few,
+    kind_of,
     known_spread,
     spreads_among,
 )
@@ -48,7 +49,13 @@ from app.comparison.table import (
 )
 from app.comparison.taking_part import by_configuration, why_left_out
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
-from app.comparison.wording import ORDER_NOT_KNOWN, describe_briefly, describe_without_verdict
+from app.comparison.wording import (
+    ORDER_NOT_KNOWN,
+    describe_briefly,
+    describe_unranked,
+    describe_without_verdict,
+)
+from app.domain.campaign.configuration import MemoryTarget
 from app.domain.errors import RunFileError
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
@@ -110,6 +117,7 @@ class ComparedGroup:
         disturbed: places of its runs that others disturbed, or may have, and that take part all the same.
         contest: the same for those that competed in a sequential campaign; empty else.
         left_out: when and why it was left out before the end, a clause; empty where it was not.
+        in_memory: its data lie in memory.
     """
 
     name: str
@@ -120,6 +128,7 @@ class ComparedGroup:
     disturbed: tuple[int, ...] = ()
     contest: str = ""
     left_out: str = ""
+    in_memory: bool = False
 
     @property
     def warning(self) -> str:
@@ -243,7 +252,10 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         replace(_compared(run, name, why, cut), set_aside=place in aside)
         for place, (run, name, why) in enumerate(zip(runs, names, left_out, strict=True))
     )
-    groups = tuple(replace(group, disturbed=_disturbed(group, compared)) for group in groups)
+    groups = tuple(
+        replace(group, disturbed=_disturbed(group, compared), in_memory=_in_memory(group, runs))
+        for group in groups
+    )
     anchors = find_anchors([_anchored(group, compared) for group in groups])
     measured = [measured_configuration(group, compared) for group in groups]
     rows = build_rows(measured, effect=effect, anchors=anchors.by_group)
@@ -254,7 +266,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         comparison = _both_ways(comparison, lambda use: again(disturbed=use).rows)
     told = zip(groups, _with_chance(comparison, spreads or {}), strict=True)
     rows = tuple(
-        replace(row, verdict=with_safety(row.verdict, groups[0], group, is_ranked=is_ranked))
+        replace(row, verdict=_safe_verdict(comparison, row, group, is_ranked=is_ranked))
         for (group, row), is_ranked in zip(told, _ranked(groups), strict=True)
     )
     return replace(comparison, rows=rows)
@@ -511,15 +523,41 @@ def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) ->
     )
 
 
-def with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup, *, is_ranked: bool) -> str:
-    """Say in the sentence itself which of the two trades safety for speed: it may be quoted alone."""
+def _in_memory(group: ComparedGroup, runs: Sequence[RunFacts]) -> bool:
+    return all(kind_of(runs[place]) == MemoryTarget.kind for place in group.members)
+
+
+def _safe_verdict(
+    comparison: RunComparison, row: ComparisonRow, group: ComparedGroup, *, is_ranked: bool
+) -> str:
+    """Return the verdict of a row with what is unsafe about it."""
+    first, found = comparison.groups[0], row.comparison
+    if is_ranked or found is None or found.ratio is None:
+        return with_safety(row.verdict, first, group, is_ranked=is_ranked)
+    cost = tr("the storage") if group.in_memory and not first.in_memory else tr("durability")
+    because = comparison.why_indicative(group)
+    if is_of_few(found) and group.campaign != first.campaign:
+        because = because or comparison.describe_apart(comparison.groups.index(group), {})
+    told = describe_unranked(found, first.name, group.name, because, cost)
+    return with_safety(told, first, group, is_ranked=None)
+
+
+def with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup, *, is_ranked: bool | None) -> str:
+    """Say in the sentence itself which of the two trades safety for speed: it may be quoted alone.
+
+    Args:
+        verdict: of the group against the first one.
+        first: the first one.
+        group: the other one.
+        is_ranked: None where it is not, and the verdict says so already.
+    """
     if not verdict:
         return verdict
     both = tuple(dict.fromkeys((group, first)))
     lost = [each.name for each in both if each.not_durable]
     unsafe = [each.name for each in both if each.unsafe and not each.not_durable]
     if not is_ranked:
-        verdict, lost = unranked(group.name, verdict), []
+        verdict, lost = verdict if is_ranked is None else unranked(group.name, verdict), []
     for words, names in ((tr("NOT DURABLE"), lost), (tr("UNSAFE options"), unsafe)):
         if names:
             verdict = tr("{verdict}; {words}: {names}").format(
@@ -530,4 +568,4 @@ def with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup, *, is_
 
 def unranked(name: str, verdict: str) -> str:
     """Return a verdict on a configuration that is not ranked, a sentence without a full stop."""
-    return tr("not ranked, {name} is NOT DURABLE: {verdict}").format(name=name, verdict=verdict)
+    return tr("{verdict}; {name} is NOT DURABLE, so it is not ranked").format(name=name, verdict=verdict)

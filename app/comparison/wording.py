@@ -174,6 +174,48 @@ def describe_without_verdict(
     )
 
 
+def describe_unranked(comparison: Comparison, baseline: str, candidate: str, because: str, cost: str) -> str:
+    """Return what was seen of a configuration that is not durable, and that it is not ranked.
+
+    Reason, result and what they rest on are sentences of their own, without a full stop behind the last.
+
+    Args:
+        comparison: with a ratio.
+        baseline: name of the first, which is ranked.
+        candidate: name of the second.
+        because: why nothing is a verdict, a clause; empty where that is not known otherwise.
+        cost: what the difference is the price of, such as "the storage".
+    """
+    ratio = comparison.ratio or 1.0
+    seen = magnitude(ratio, SPEED, baseline)
+    count = _count(comparison.runs, "")
+    is_told = comparison.verdict in {Verdict.HIGHER, Verdict.LOWER} and not because
+    interval = comparison.interval
+    told = tr("{candidate} measured {magnitude} ({count}), but it is NOT DURABLE, so it is not ranked")
+    if is_told and interval is not None:
+        told = tr(
+            "{candidate} is {magnitude} ({confidence} interval {ends}, {count}), but it is NOT DURABLE, so "
+            "it is not ranked"
+        )
+    told = told.format(
+        candidate=candidate,
+        magnitude=seen,
+        count=count,
+        confidence="" if interval is None else confidence(interval),
+        ends="" if interval is None else ends(interval, ratio),
+    )
+    if ratio > 1 and cost:
+        told = tr("{told}: this is what {cost} costs").format(told=told, cost=cost)
+    if is_told:
+        return told
+    why = because or tr("a verdict takes {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
+    if not because and interval is not None:
+        why = tr("chance alone may explain it ({confidence} interval {ends})").format(
+            confidence=confidence(interval), ends=format_interval(comparison)
+        )
+    return tr("{told}. No verdict: {why}").format(told=told, why=why)
+
+
 def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str:
     """Return the verdict without names, to stand behind the sentence of another one of the same two."""
     ratio = comparison.ratio

@@ -103,7 +103,7 @@ def _title(comparison: RunComparison) -> str:
 
 def _sentence(verdict: str) -> str:
     """Return a verdict with a full stop; names at its beginning stay as they are written."""
-    if verdict.startswith(("indicative", "not ranked")):
+    if verdict.startswith("indicative"):
         verdict = verdict[:1].upper() + verdict[1:]
     return f"{verdict}." if verdict else ""
 

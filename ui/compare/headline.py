@@ -26,10 +26,15 @@ def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
         return None
     group, mean = comparison.groups[place], comparison.rows[place].mean
     told = with_warning(group.name, group.warning)
+    is_highest = all((row.mean.mean or 0.0) <= (mean.mean or 0.0) for row in comparison.rows)
     if mean.low is None or mean.high is None:
         sentence = tr("{name}: highest mean, indicative only")
+        if not is_highest:
+            sentence = tr("{name}: highest mean of what is durable, indicative only")
         return format_tps(mean.mean), sentence.format(name=told)
     sentence = tr("{name}: highest mean, 95 % interval {low} to {high}")
+    if not is_highest:
+        sentence = tr("{name}: highest mean of what is durable, 95 % interval {low} to {high}")
     return format_tps(mean.mean), sentence.format(
         name=told, low=format_tps(mean.low), high=format_tps(mean.high)
     )

@@ -72,6 +72,9 @@ def _of_few(comparison: RunComparison) -> str:
         verdict = f"{comparison.rows[ranked[1]].verdict}."
         begins_with_name = any(verdict.startswith(each.name) for each in comparison.groups)
         return verdict if begins_with_name else verdict[:1].upper() + verdict[1:]
+    unranked = [each for each in measured if not comparison.ranked[each]]
+    if len(ranked) == 1 and unranked and comparison.rows[unranked[0]].verdict:
+        return f"{comparison.rows[unranked[0]].verdict}."
     told = tr(
         "{name} has the highest mean, {tps} transactions per second; that it is the fastest is not proved."
     )

@@ -58,11 +58,12 @@ def test_its_verdict_cannot_be_quoted_as_a_ranking(tmp_path: Path) -> None:
     ranked, lost = found.verdicts
     assert ranked.startswith("xfs is 10.0 % faster than ext4 (")
     assert "DURABLE" not in ranked
-    assert lost.startswith("not ranked, off is NOT DURABLE: off is 3.0 times as fast as ext4 (")
+    assert lost.startswith("off is 3.0 times as fast as ext4 (")
+    assert "but it is NOT DURABLE, so it is not ranked" in lost
     marks = column_of(COMPARISON_COLUMNS, ComparisonColumn.MARKS)
     assert [marks.cell(row) for row in found.rows] == ["", "", "NOT DURABLE"]
     jitter = compare_figure(found, "jitter_cv").verdicts
-    assert ["not ranked, off is NOT DURABLE: " in each for each in jitter] == [False, True]
+    assert ["; off is NOT DURABLE, so it is not ranked" in each for each in jitter] == [False, True]
 
 
 def test_where_nothing_is_durable_they_are_compared_and_every_sentence_says_so(tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ def test_the_report_puts_it_behind_all_others_and_says_so_wherever_it_stands(tmp
     assert all(each.startswith("NOT DURABLE: ") for each in _texts(report, TextRole.WARNING))
     answers = _texts(report, TextRole.ANSWER)
     assert "NOT DURABLE" not in answers[0]
-    assert answers[1].startswith("Not ranked, off is NOT DURABLE: ")
+    assert "but it is NOT DURABLE, so it is not ranked" in answers[1]
     keys = [block for block in (*report.blocks, *read_picture(paths).blocks) if isinstance(block, Key)]
     assert keys
     assert all([name for _, name in key.entries] == ["xfs", "ext4", "off (NOT DURABLE)"] for key in keys)

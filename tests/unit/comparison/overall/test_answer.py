@@ -10,6 +10,7 @@ from app.comparison.overall.answer import by_speed, find_answer
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
+from ui.compare.headline import headline_words
 
 
 def compared(folder: Path, *trials: Trial) -> RunComparison:
@@ -71,4 +72,34 @@ def test_what_is_not_durable_stands_last_however_fast_it_is(tmp_path: Path) -> N
     assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "nobarrier"]
     assert find_answer(found).sentence.startswith("xfs is 20.0 % faster than ext4 (97.5 % interval")
     (told,) = find_answer(found).verdicts
-    assert told.startswith("not ranked, nobarrier is NOT DURABLE")
+    assert told.startswith("nobarrier is 5.0 times as fast as ext4")
+    assert "but it is NOT DURABLE, so it is not ranked: this is what durability costs" in told
+
+
+LOST = ((NOT_DURABLE, "the data lie in memory"),)
+IN_MEMORY = {"target": {"kind": "memory"}}
+
+
+def test_memory_is_what_the_storage_costs(tmp_path: Path) -> None:
+    memory = several("memory", 1820, marks=LOST, more=IN_MEMORY)
+    found = compared(tmp_path, *several("folder", 1000), *memory)
+    sentence = find_answer(found).sentence
+    assert sentence.startswith("memory is 82.0 % faster than folder (95 % interval")
+    assert sentence.endswith("but it is NOT DURABLE, so it is not ranked: this is what the storage costs.")
+    assert find_answer(found).verdicts == ()
+    assert (headline_words(found) or ("", ""))[1].startswith("folder: highest mean of what is durable")
+
+
+def test_unranked_without_a_verdict_says_why(tmp_path: Path) -> None:
+    memory = several("memory", 1820, 2, marks=LOST, more=IN_MEMORY)
+    sentence = find_answer(compared(tmp_path, *several("folder", 1000, 2), *memory)).sentence
+    assert sentence.startswith(
+        "memory measured 82.0 % faster than folder (2 runs each), but it is NOT DURABLE"
+    )
+    assert sentence.endswith("this is what the storage costs. No verdict: a verdict takes 3 runs of each.")
+
+
+def test_slower_unranked_claims_no_cost(tmp_path: Path) -> None:
+    memory = several("memory", 500, marks=LOST, more=IN_MEMORY)
+    sentence = find_answer(compared(tmp_path, *several("folder", 1000), *memory)).sentence
+    assert sentence.endswith("but it is NOT DURABLE, so it is not ranked.")
