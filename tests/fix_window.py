@@ -125,8 +125,8 @@ def write_campaign(
     return paths
 
 
-def write_matrix(library: Path, folder: str = "matrix") -> list[Path]:
-    """Write single runs of a matrix, two filesystems at four scales, btrfs about a fifth slower."""
+def write_matrix(library: Path, folder: str = "matrix", *, scales: bool = False) -> list[Path]:
+    """Write single runs of two filesystems with four settings, or scales, btrfs about a fifth slower."""
     paths = []
     for number in range(8):
         cell, filesystem = divmod(number, 2)
@@ -137,7 +137,9 @@ def write_matrix(library: Path, folder: str = "matrix") -> list[Path]:
             filesystem=name.split(maxsplit=1)[0],
             tps=(1000 - 200 * filesystem) * (4 - cell / 2) * (1 + 0.01 * (number % 3)),
             started=1.8e9 + 60 * number,
-            more={"scale": 10 * 2**cell},
+            more={"scale": 10 * 2**cell}
+            if scales
+            else {"settings": [{"name": "max_wal_size", "value": f"{10 * 2**cell}GB", "origin": "user"}]},
         )
         paths.append(write_trial(library / folder / f"{number:02}.footing", trial))
     return paths

@@ -12,6 +12,7 @@ from app.runfile.writer import RunState
 TOPICS = {
     "filesystem": TARGET,
     "RAID": TARGET,
+    "chunk size": TARGET,
     "scale": WORKLOAD,
     "transactions": WORKLOAD,
     "clients": WORKLOAD,

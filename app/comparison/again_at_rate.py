@@ -18,6 +18,7 @@ from app.campaign_file.writer import format_campaign
 from app.comparison.comparison import ComparedGroup, RunComparison
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import Campaign, Configuration
+from app.domain.campaign.matrix import LONGEST_NAME
 from app.domain.errors import UsageError
 from app.domain.text import tr
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -34,6 +35,9 @@ _MOST_NAME: Final = 50
 
 def common_rate(comparison: RunComparison) -> float:
     """Return the rate at which all configurations are offered the same: a share of the slowest one's TPS.
+
+    Args:
+        comparison: of one condition (`RunComparison.parts`).
 
     Raises:
         UsageError: they kept a rate already, or nothing was measured.
@@ -55,7 +59,7 @@ def _rounded_down(rate: float) -> float:
 
 
 def campaign_again(comparison: RunComparison) -> CampaignFile:
-    """Return the campaign that runs the compared configurations again, all at `common_rate`.
+    """Return the campaign that runs the compared configurations again, each condition at its `common_rate`.
 
     Everything else is as it was: targets, settings, scripts, repeats.
 
@@ -64,15 +68,16 @@ def campaign_again(comparison: RunComparison) -> CampaignFile:
         CampaignError: the campaign of a run cannot be read any more.
         RunFileError: its file cannot be read any more.
     """
-    rate = common_rate(comparison)
+    measured = [part for part in comparison.parts if any(row.mean.mean for row in part.rows)]
     found = [
-        _stored(comparison, group)
-        for group, row in zip(comparison.groups, comparison.rows, strict=True)
+        (*_stored(part, group), rate)
+        for part, rate in [(part, common_rate(part)) for part in measured or [comparison]]
+        for group, row in zip(part.groups, part.rows, strict=True)
         if row.mean.mean
     ]
     names: set[str] = set()
     configurations = []
-    for _, configuration in found:
+    for _, configuration, rate in found:
         name, number = configuration.name, 1
         while name in names:
             number += 1
@@ -81,14 +86,15 @@ def campaign_again(comparison: RunComparison) -> CampaignFile:
         workload = replace(configuration.workload, rate_tps=rate)
         configurations.append(replace(configuration, name=name, workload=workload))
     first = found[0][0]
+    rates = dict.fromkeys(rate for _, _, rate in found)
     name = tr("{name} at {rate} per second").format(
-        name=first.name[:_MOST_NAME].rstrip(), rate=format_number(rate)
+        name=first.name[:_MOST_NAME].rstrip(), rate=", ".join(map(format_number, rates))
     )
     campaign = replace(
         first,
-        name=name,
+        name=name[:LONGEST_NAME],
         configurations=tuple(configurations),
-        repeats=max(campaign.repeats for campaign, _ in found),
+        repeats=max(campaign.repeats for campaign, _, _ in found),
         order_seed=None,
     )
     return CampaignFile(format_campaign(campaign), campaign)

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import WORKLOAD, Property
+from app.analysis.properties import Property
 from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.disturbed_runs import is_weak
 from app.comparison.wording import NOT_INTERLEAVED, describe_briefly, format_difference, format_interval
@@ -114,7 +114,7 @@ def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
         used = [known[0]]
         for place, group in enumerate(groups):
             if group.campaign == campaign and place not in repeated:
-                fitting = (each for each in known if _can_serve(groups, each, place))
+                fitting = (each for each in known if _is_usable(each, place, [one.tps for one in groups]))
                 if (anchor := next(fitting, None)) is not None:
                     by_group[place] = anchor
                     used.append(anchor)
@@ -205,16 +205,6 @@ def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> An
         ),
         None,
     )
-
-
-def _can_serve(groups: Sequence[AnchoredGroup], anchor: Anchor, place: int) -> bool:
-    """Whether a reference allows a verdict on a group: it does what that one and the first one both do."""
-    if not _is_usable(anchor, place, [group.tps for group in groups]):
-        return False
-    both = groups[_FIRST].runs[:1] + groups[place].runs[:1]
-    known = {(each.topic, each.name) for each in what_differs(both).differences}
-    found = what_differs((*both, *groups[anchor.first].runs[:1])).differences
-    return all(each.topic != WORKLOAD or (each.topic, each.name) in known for each in found)
 
 
 def usable_anchors(anchors: Mapping[int, Anchor], values: Sequence[Collection[float]]) -> dict[int, Anchor]:

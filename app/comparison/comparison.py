@@ -2,14 +2,15 @@
 
 The unit is the run (`app.statistics.verdict`). Runs of one configuration in one campaign are its repeats; the
 same configuration in another campaign is another group, because whatever changed on the machine between the
-two is part of their difference.
+two is part of their difference. Each condition (`app.comparison.overall.conditions`) is a comparison of its
+own, with a baseline and a family of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, safety_warning, with_warning
@@ -29,6 +30,14 @@ from app.comparison.disturbed_runs import (
 )
 from app.comparison.label_shortening import telling_names, unique_names
 from app.comparison.offered_load import common_load
+from app.comparison.overall.conditions import (
+    Condition,
+    PropertyRole,
+    asked_by,
+    condition_of,
+    footing_of,
+    name_conditions,
+)
 from app.comparison.overall.hidden_by_means import describe_lengths, describe_stalls
 from app.comparison.overall.sequential import how_it_competed
 from app.comparison.overall.single_runs import (
@@ -145,16 +154,20 @@ class ComparedGroup:
 class RunComparison:
     """What may be said about several runs.
 
+    Whatever names a first or best configuration, a difference or a verdict is asked of each of `parts`.
+
     Attributes:
-        runs: all of them, in the order given.
-        groups: configurations, see `compare_runs`; the first is the baseline. What is not
+        runs: all of them, in the order given, those of other conditions too.
+        groups: configurations, see `compare_runs`; of each part the first is the baseline. What is not
             durable stands apart, behind all others, and is a baseline only where nothing is durable.
         rows: of the table, one a group; empty without runs.
         cut: what is left out of the beginning of every run.
         effect: smallest difference of interest, as a share.
         with_disturbed: rows of the same table with every disturbed run; empty where that changes nothing.
         without_disturbed: likewise without any of them.
-        anchors: by what runs of other campaigns are compared with those of the first group.
+        anchors: of a part: by what runs of other campaigns are compared with those of the first group.
+        condition: of a part: what tells it from the others; empty where there is one condition only.
+        asked: the condition that is asked about, so that its levels are compared; None for the footing.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -165,6 +178,20 @@ class RunComparison:
     with_disturbed: tuple[ComparisonRow, ...] = ()
     without_disturbed: tuple[ComparisonRow, ...] = ()
     anchors: Anchors = field(default_factory=Anchors)
+    condition: str = ""
+    asked: PropertyRole | None = None
+    _parts: tuple[RunComparison, ...] = field(default=(), repr=False)
+
+    @property
+    def parts(self) -> tuple[RunComparison, ...]:
+        """The comparison of each condition: of the same runs, with its own groups in their order."""
+        return self._parts or (self,)
+
+    @property
+    def own_runs(self) -> tuple[ComparedRun, ...]:
+        """The runs of its groups."""
+        members = {place for group in self.groups for place in group.members}
+        return tuple(run for place, run in enumerate(self.runs) if place in members)
 
     def rests_on(self, place: int) -> tuple[ComparedGroup, ...]:
         """Return the groups whose runs say how one differs from the first: these two, and a reference's."""
@@ -203,7 +230,7 @@ class RunComparison:
     @property
     def ranked(self) -> tuple[bool, ...]:
         """Of each group, whether it may be called the fastest: what is durable, or all where nothing is."""
-        return _ranked(self.groups)
+        return tuple(each for part in self.parts for each in _ranked(part.groups))
 
     @property
     def verdicts(self) -> tuple[str, ...]:
@@ -221,21 +248,24 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     disturbed: DisturbedRuns = DisturbedRuns.WHERE_NEEDED,
     spreads: Mapping[str, KnownSpread] | None = None,
     as_given: bool = False,
+    across: PropertyRole | None = None,
 ) -> RunComparison:
-    """Compare runs, each configuration with the first.
+    """Compare runs, each configuration with the first of its condition.
 
     Args:
         runs: in any order, of any campaigns; the same run twice counts once.
         effect: smallest difference of interest, as a share.
         cut_s: what is left out of the beginning of every run; None: what `common_cut` finds.
-        baseline: name of the group to compare with; the first where it is empty, no group, or not durable
-            while others are.
+        baseline: name of the group to compare with, and in other conditions with what has the same footing;
+            the first where it is empty, no group, or not durable while others are.
         shorten: leave words that all groups have out of their names.
         disturbed: which of the runs that others disturbed take part.
         spreads: of the library's repeats, by kind of target.
         as_given: groups in the order of their first runs; else those of a campaign in that of its file.
+        across: a condition whose levels are compared, each footing by itself; None: what `asked_by` finds.
     """
-    groups = _in_order(_groups(runs, shorten=shorten, as_given=as_given), baseline)
+    asked = asked_by(runs) if across is None else across
+    groups, conditions = _groups(runs, asked, shorten=shorten, as_given=as_given)
     left_out = why_left_out(runs)
     members = [group.members for group in groups]
     repeated = measured_again(runs, members, left_out, disturbed)
@@ -256,20 +286,66 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         replace(group, disturbed=_disturbed(group, compared), in_memory=_in_memory(group, runs))
         for group in groups
     )
-    anchors = find_anchors([_anchored(group, compared) for group in groups])
-    measured = [measured_configuration(group, compared) for group in groups]
-    rows = build_rows(measured, effect=effect, anchors=anchors.by_group)
-    comparison = RunComparison(compared, groups, rows, cut, effect, anchors=anchors)
-    if disturbed is DisturbedRuns.WHERE_NEEDED:
-        again = partial(compare_runs, runs, effect=effect, cut_s=cut_s, baseline=baseline)
-        again = partial(again, shorten=shorten, as_given=as_given)
-        comparison = _both_ways(comparison, lambda use: again(disturbed=use).rows)
-    told = zip(groups, _with_chance(comparison, spreads or {}), strict=True)
-    rows = tuple(
-        replace(row, verdict=_safe_verdict(comparison, row, group, is_ranked=is_ranked))
-        for (group, row), is_ranked in zip(told, _ranked(groups), strict=True)
+    again = partial(compare_runs, runs, effect=effect, cut_s=cut_s, baseline=baseline, across=across)
+    again = partial(again, shorten=shorten, as_given=as_given)
+    other_way = cache(again) if disturbed is DisturbedRuns.WHERE_NEEDED else None
+    alike: dict[Condition, list[ComparedGroup]] = {}
+    for group, condition in zip(groups, conditions, strict=True):
+        alike.setdefault(condition, []).append(group)
+    wanted = [group for group in groups if group.name == baseline] or groups
+    footing = footing_of(runs[wanted[0].members[0]]) if wanted else frozenset()
+    told = name_conditions([runs[each[0].members[0]] for each in alike.values()], asked)
+    whole = RunComparison(compared, (), (), cut, effect, asked=asked)
+    parts = []
+    for name, each in zip(told, alike.values(), strict=True):
+        part = replace(whole, groups=_in_order(each, baseline, footing, runs), condition=name)
+        parts.append(_judged(part, other_way, spreads or {}))
+    if len(parts) < 2:
+        return parts[0] if parts else whole
+    return replace(
+        whole,
+        groups=tuple(group for part in parts for group in part.groups),
+        rows=tuple(row for part in parts for row in part.rows),
+        with_disturbed=tuple(row for part in parts for row in part.with_disturbed),
+        without_disturbed=tuple(row for part in parts for row in part.without_disturbed),
+        _parts=tuple(parts),
     )
-    return replace(comparison, rows=rows)
+
+
+def _judged(
+    part: RunComparison,
+    again: Callable[..., RunComparison] | None,
+    spreads: Mapping[str, KnownSpread],
+) -> RunComparison:
+    """Return the comparison of one condition with its rows.
+
+    Args:
+        part: with its groups.
+        again: compares the same with other runs; None where nothing is told of them.
+        spreads: as for `compare_runs`.
+    """
+    groups = part.groups
+    anchors = find_anchors([_anchored(group, part.runs) for group in groups])
+    measured = [measured_configuration(group, part.runs) for group in groups]
+    rows = build_rows(measured, effect=part.effect, anchors=anchors.by_group)
+    part = replace(part, rows=rows, anchors=anchors)
+    if again is not None:
+        part = _both_ways(part, lambda use: _rows_of(part, again(disturbed=use)))
+    told = zip(groups, _with_chance(part, spreads), part.ranked, strict=True)
+    rows = tuple(
+        replace(
+            row,
+            verdict=_safe_verdict(part, row, group, is_ranked=is_ranked),
+            condition=part.condition,
+        )
+        for group, row, is_ranked in told
+    )
+    return replace(part, rows=rows)
+
+
+def _rows_of(part: RunComparison, other: RunComparison) -> tuple[ComparisonRow, ...]:
+    """Return the rows of the same condition in a comparison of the same runs."""
+    return next(each.rows for each in other.parts if each.condition == part.condition)
 
 
 def _instead(run: RunFacts, counts: RunFacts) -> str:
@@ -303,7 +379,7 @@ def _both_ways(
         comparison,
         rows=tuple(without_what_means_hide(comparison, place) for place in range(len(comparison.rows))),
     )
-    aside = any(run.set_aside for run in comparison.runs)
+    aside = any(run.set_aside for run in comparison.own_runs)
     used = any(group.disturbed for group in comparison.groups)
     if not (aside or used):
         return comparison
@@ -467,22 +543,27 @@ def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> Compar
     return ComparedRun(run, name, shape.mean, "", cut.seconds, figures, shape)
 
 
-def _groups(runs: Sequence[RunFacts], *, shorten: bool, as_given: bool) -> tuple[ComparedGroup, ...]:
-    members = by_configuration(runs, as_given=as_given)
+def _groups(
+    runs: Sequence[RunFacts], asked: PropertyRole | None, *, shorten: bool, as_given: bool
+) -> tuple[tuple[ComparedGroup, ...], list[Condition]]:
+    """Return the configurations, and the condition of each."""
+    conditions = [condition_of(run, asked) for run in runs]
+    members = by_configuration(runs, conditions, as_given=as_given)
     names: Sequence[str] = unique_names(
-        [one_line(name) or tr("(no name)") for _, name in members],
+        [one_line(name) or tr("(no name)") for _, name, _ in members],
         [one_line(runs[places[0]].campaign) for places in members.values()],
     )
     if shorten:
         names = telling_names(names)
     marks = [{kind for at in places for kind, _ in runs[at].marks} for places in members.values()]
-    return tuple(
+    groups = tuple(
         ComparedGroup(
             *(name, key[0], tuple(places), UNSAFE in kinds, NOT_DURABLE in kinds, ()),
             *how_it_competed(runs, places),
         )
         for name, (key, places), kinds in zip(names, members.items(), marks, strict=True)
     )
+    return groups, [condition for _, _, condition in members]
 
 
 def _anchored(group: ComparedGroup, runs: Sequence[ComparedRun]) -> AnchoredGroup:
@@ -496,9 +577,16 @@ def _ranked(groups: Sequence[ComparedGroup]) -> tuple[bool, ...]:
     return tuple(nothing_durable or not group.not_durable for group in groups)
 
 
-def _in_order(groups: tuple[ComparedGroup, ...], baseline: str) -> tuple[ComparedGroup, ...]:
-    """Return what is ranked, the baseline first, and then what is not."""
-    return tuple(sorted(groups, key=lambda group: (group.not_durable, group.name != baseline)))
+def _in_order(
+    groups: Sequence[ComparedGroup], baseline: str, footing: Condition, runs: Sequence[RunFacts]
+) -> tuple[ComparedGroup, ...]:
+    """Return what is ranked, the baseline or what has its footing first, and then what is not."""
+
+    def key(group: ComparedGroup) -> tuple[bool, bool, bool]:
+        is_like = footing_of(runs[group.members[0]]) == footing
+        return group.not_durable, group.name != baseline, not is_like
+
+    return tuple(sorted(groups, key=key))
 
 
 def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:

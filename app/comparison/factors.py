@@ -162,34 +162,35 @@ class HeatMap:
     Attributes:
         columns: levels of the first.
         rows: levels of the second.
-        cells: mean of the runs at [row][column]; None where there is none.
+        cells: mean of the runs at [row][column]; None where there is none, or several configurations.
         not_durable: whether the runs there are of configurations that are not durable.
+        configurations: how many there are at [row][column]; of several no mean says anything.
     """
 
     columns: tuple[str, ...]
     rows: tuple[str, ...]
     cells: tuple[tuple[RunInterval | None, ...], ...]
     not_durable: tuple[tuple[bool, ...], ...]
+    configurations: tuple[tuple[int, ...], ...]
 
 
 def heat_map(comparison: RunComparison, across: Dimension, down: Dimension, figure: str) -> HeatMap:
-    """Return a figure over two dimensions; runs that share a cell count as runs of one configuration.
+    """Return a figure over two dimensions, in each cell that of its only configuration.
 
-    What is not durable is never mixed with what is: it fills the cells in which nothing durable is.
+    What is not durable fills the cells in which nothing durable is.
     """
-    found: dict[tuple[str, str], list[float]] = {}
-    lost: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    lost: dict[tuple[str, str], list[list[float]]] = {}
     for place, group in enumerate(comparison.groups):
-        of_group = figure_values(comparison, group, figure).values()
-        cells_of = lost if group.not_durable else found
-        cells_of.setdefault((down.values[place], across.values[place]), []).extend(of_group)
-    not_durable = {cell for cell, values in lost.items() if values and not found.get(cell)}
-    found |= {cell: lost[cell] for cell in not_durable}
-    cells = tuple(
-        tuple(
-            run_interval(values) if (values := found.get((row, column))) else None for column in across.levels
-        )
-        for row in down.levels
+        if values := list(figure_values(comparison, group, figure).values()):
+            cells_of = lost if group.not_durable else found
+            cells_of.setdefault((down.values[place], across.values[place]), []).append(values)
+    at = [[(row, column) for column in across.levels] for row in down.levels]
+    inside = [[found.get(cell) or lost.get(cell, []) for cell in row] for row in at]
+    return HeatMap(
+        across.levels,
+        down.levels,
+        tuple(tuple(run_interval(each[0]) if len(each) == 1 else None for each in row) for row in inside),
+        tuple(tuple(cell in lost and cell not in found for cell in row) for row in at),
+        tuple(tuple(map(len, row)) for row in inside),
     )
-    marked = tuple(tuple((row, column) in not_durable for column in across.levels) for row in down.levels)
-    return HeatMap(across.levels, down.levels, cells, marked)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.labels import at_least, format_figure
@@ -50,18 +50,17 @@ class FigureComparison:
     Attributes:
         figure: which.
         means: of each group, in their order; its mean is None where no run has the figure.
-        comparisons: of each group but the first with the first; their errors are shared (Holm).
-        verdicts: the same as sentences with the figure's name, without full stops.
+        comparisons: of each group with the first of its condition; their errors are shared (Holm) within
+            it; None for a first one.
+        verdicts: the same as sentences with the figure's name, without full stops; empty for a first one.
         at_least: of each group, whether its mean is at least that; then nothing is compared with it.
-        anchors: what groups of other campaigns are compared by in this figure, by their places.
     """
 
     figure: Figure
     means: tuple[RunInterval, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison | None, ...]
     verdicts: tuple[str, ...]
     at_least: tuple[bool, ...] = ()
-    anchors: Mapping[int, Anchor] = field(default_factory=dict)
 
     @property
     def known(self) -> bool:
@@ -70,7 +69,7 @@ class FigureComparison:
 
     def better(self, place: int) -> bool | None:
         """Return whether group `place` is better than the first; None where that cannot be said."""
-        comparison = self.comparisons[place - 1] if place else None
+        comparison = self.comparisons[place]
         ratio = None if comparison is None or comparison.interval is None else comparison.interval
         if ratio is None or ratio.low <= 1 <= ratio.high or self.figure.better is Direction.NEITHER:
             return None
@@ -94,10 +93,21 @@ def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
     Raises:
         KeyError: there is no figure of this name.
     """
-    groups = comparison.groups
-    values = [_by_repeat(comparison, figure_values(comparison, group, name)) for group in groups]
-    bounds = tuple(_is_bound(comparison, group, name) for group in groups)
-    usable = usable_anchors(comparison.anchors.by_group, [each.values() for each in values])
+    parts = [_in_condition(part, name) for part in comparison.parts]
+    return FigureComparison(
+        figure(name),
+        *(
+            tuple(each for part in parts for each in getattr(part, column))
+            for column in ("means", "comparisons", "verdicts", "at_least")
+        ),
+    )
+
+
+def _in_condition(part: RunComparison, name: str) -> FigureComparison:
+    groups = part.groups
+    values = [_by_repeat(part, figure_values(part, group, name)) for group in groups]
+    bounds = tuple(_is_bound(part, group, name) for group in groups)
+    usable = usable_anchors(part.anchors.by_group, [each.values() for each in values])
     anchors = {
         place: anchor
         for place, anchor in usable.items()
@@ -114,13 +124,14 @@ def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
         )
         for place, group in enumerate(groups[1:], 1)
     ]
-    comparisons = tuple(
-        without_verdict(each) if comparison.why_indicative(group) else each
-        for group, each in zip(groups[1:], compare_family(samples, effect=comparison.effect), strict=True)
-    )
+    comparisons = [
+        without_verdict(each) if part.why_indicative(group) else each
+        for group, each in zip(groups[1:], compare_family(samples, effect=part.effect), strict=True)
+    ]
     means = tuple(run_interval(tuple(each.values())) for each in values)
-    found = FigureComparison(figure(name), means, comparisons, (), bounds, anchors)
-    return replace(found, verdicts=_verdicts(comparison, found))
+    told = _verdicts(part, figure(name), comparisons, bounds, anchors)
+    first = ([None], [""]) if groups else ([], [])
+    return FigureComparison(figure(name), means, (*first[0], *comparisons), (*first[1], *told), bounds)
 
 
 def _is_bound(comparison: RunComparison, group: ComparedGroup, name: str) -> bool:
@@ -140,33 +151,28 @@ def _by_repeat(comparison: RunComparison, values: Mapping[int, float]) -> dict[i
     return {repeats[place]: value for place, value in values.items()}
 
 
-def _verdicts(comparison: RunComparison, found: FigureComparison) -> tuple[str, ...]:
-    judged = sum(each.p_value is not None for each in found.comparisons)
-    first = comparison.groups[0] if comparison.groups else None
-    if first is None:
-        return ()
-    told = []
-    for place, each in enumerate(found.comparisons, 1):
-        group = comparison.groups[place]
-        apart = comparison.describe_apart(place, found.anchors)
-        because = comparison.why_indicative(group)
-        if found.at_least[0] or found.at_least[place]:
+def _verdicts(
+    part: RunComparison,
+    compared: Figure,
+    comparisons: Sequence[Comparison],
+    bounds: Sequence[bool],
+    anchors: Mapping[int, Anchor],
+) -> Iterator[str]:
+    judged = sum(each.p_value is not None for each in comparisons)
+    for place, each in enumerate(comparisons, 1):
+        first, group = part.groups[0], part.groups[place]
+        apart = part.describe_apart(place, anchors)
+        because = part.why_indicative(group)
+        if bounds[0] or bounds[place]:
             sentence = _tell_bounds(first.name, group.name)
         elif because:
             sentence = describe_without_verdict(
                 each, first.name, group.name, because, apart=apart, wording=SIZE
             )
         else:
-            sentence = describe(
-                each,
-                first.name,
-                group.name,
-                comparisons=judged,
-                apart=apart,
-                wording=SIZE,
-            )
-        told.append(sentence if comparison.ranked[place] else unranked(group.name, sentence))
-    return tuple(f"{found.figure.label}: {sentence}" for sentence in told)
+            sentence = describe(each, first.name, group.name, comparisons=judged, apart=apart, wording=SIZE)
+        told = sentence if part.ranked[place] else unranked(group.name, sentence)
+        yield f"{compared.label}: {told}"
 
 
 def _tell_bounds(baseline: str, candidate: str) -> str:

@@ -37,7 +37,7 @@ def _of_runs(runs: list[ComparedRun]) -> Bottleneck:
 def describe_bottlenecks(comparison: RunComparison) -> str:
     """Return in one sentence what limited the configurations; of a single one with its evidence."""
     found = bottlenecks(comparison)
-    if not any(run.shape is not None for run in comparison.runs):
+    if not any(run.shape is not None for run in comparison.own_runs):
         return ""
     if len(found) == 1:
         return found[0].sentence
@@ -62,4 +62,4 @@ def _list(names: list[str]) -> str:
 
 def describe_what_is_unshown(comparison: RunComparison) -> str:
     """Return in one sentence what the compared figures cannot show; empty where there is nothing."""
-    return describe_unshown(run.facts.unshown for run in comparison.runs if run.shape is not None)
+    return describe_unshown(run.facts.unshown for run in comparison.own_runs if run.shape is not None)

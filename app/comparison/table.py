@@ -100,6 +100,7 @@ class ComparisonRow:
         references: names of the configuration by which it is compared with one of another campaign; empty
             where none is needed, or none is there.
         chance: where too few runs for a verdict were compared, what it takes for chance to explain them.
+        condition: under which it was measured; empty where there is one only.
     """
 
     name: str
@@ -113,6 +114,7 @@ class ComparisonRow:
     load: KeptRate = field(default_factory=KeptRate)
     references: tuple[str, ...] = ()
     chance: ChanceOfFewRuns | None = None
+    condition: str = ""
 
     def values(self, figure: str) -> list[float]:
         """Return a figure of the complete runs that have it."""
@@ -189,6 +191,7 @@ def latency_column(column: str, heading: str, figure: str, *, optional: int) -> 
 class ComparisonColumn(StrEnum):
     """Ids of `COMPARISON_COLUMNS`."""
 
+    CONDITION = "condition"
     CONFIGURATION = "configuration"
     RUNS = "runs"
     TPS = "tps"
@@ -206,6 +209,7 @@ class ComparisonColumn(StrEnum):
 
 
 COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
+    Column(ComparisonColumn.CONDITION, tr("Condition"), lambda row: row.condition, CellKind.WORDS),
     Column(ComparisonColumn.CONFIGURATION, tr("Configuration"), lambda row: row.name, CellKind.WORDS),
     Column(ComparisonColumn.RUNS, tr("Runs"), _runs_cell),
     Column(ComparisonColumn.TPS, tr("TPS"), lambda row: format_tps(row.mean.mean)),
@@ -267,9 +271,16 @@ _WHERE_NEEDED: Final = frozenset(
 def columns_for(
     columns: Sequence[Column[ComparisonRow]], rows: Sequence[ComparisonRow]
 ) -> tuple[Column[ComparisonRow], ...]:
-    """Return the columns without those about rates, references and compression where there are none."""
+    """Return the columns without those about rates, references and compression where there are none.
+
+    The condition is one where there are several.
+    """
+    several = len({row.condition for row in rows}) > 1
     return tuple(
-        column for column in columns if column.id not in _WHERE_NEEDED or any(map(column.cell, rows))
+        column
+        for column in columns
+        if (several if column.id == ComparisonColumn.CONDITION else column.id not in _WHERE_NEEDED)
+        or (column.id in _WHERE_NEEDED and any(map(column.cell, rows)))
     )
 
 

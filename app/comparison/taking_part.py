@@ -7,27 +7,31 @@ from collections.abc import Sequence
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, state_words
+from app.comparison.overall.conditions import Condition
 from app.domain.text import tr
 from app.runfile.writer import RunState
 
 
-def by_configuration(runs: Sequence[RunFacts], *, as_given: bool) -> dict[tuple[str, str], list[int]]:
-    """Return the places of the repeats of each configuration of each campaign.
+def by_configuration(
+    runs: Sequence[RunFacts], conditions: Sequence[Condition], *, as_given: bool
+) -> dict[tuple[str, str, Condition], list[int]]:
+    """Return the places of the repeats of each configuration of each campaign, each condition apart.
 
     Args:
         runs: in any order.
+        conditions: of each run.
         as_given: configurations in the order of their first runs; else campaigns are, and the configurations
             of each in the order of its file, where that is told: which run of a campaign comes first is
             chance, and the first configuration is what the others are compared with.
     """
-    found: dict[tuple[str, str], list[int]] = {}
-    for place, run in enumerate(runs):
-        found.setdefault((run.campaign_key, run.configuration or run.name), []).append(place)
+    found: dict[tuple[str, str, Condition], list[int]] = {}
+    for place, (run, condition) in enumerate(zip(runs, conditions, strict=True)):
+        found.setdefault((run.campaign_key, run.configuration or run.name, condition), []).append(place)
     if as_given:
         return found
-    campaigns = list(dict.fromkeys(campaign for campaign, _ in found))
+    campaigns = list(dict.fromkeys(campaign for campaign, _, _ in found))
 
-    def in_file(key: tuple[str, str]) -> tuple[int, int]:
+    def in_file(key: tuple[str, str, Condition]) -> tuple[int, int]:
         return campaigns.index(key[0]), runs[found[key][0]].place
 
     return {key: found[key] for key in sorted(found, key=in_file)}

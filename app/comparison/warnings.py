@@ -9,12 +9,13 @@ from app.analysis.cannot_show import Limit
 from app.analysis.compression import ratio_words
 from app.analysis.facts import is_elsewhere
 from app.analysis.labels import one_line
-from app.analysis.properties import DATA_SET, IDENTIFIER, PGBENCH, TARGET
+from app.analysis.properties import IDENTIFIER, PGBENCH, TARGET
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.anchor import describe_anchors
 from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import how_disturbed, is_disturbed, why_unknown
+from app.comparison.overall.conditions import CONDITION_WORDS
 from app.comparison.overall.sequential import describe_design
 from app.comparison.overall.single_runs import campaign_of
 from app.comparison.warmup_truncation import describe_cut
@@ -33,34 +34,17 @@ _MOST_NEAR: Final = 3
 
 _MACHINE: Final = tr("Machine")
 _POSTGRESQL: Final = tr("PostgreSQL")
-_WORKLOAD: Final = tr("Workload")
 
 _SENTENCES: Final = {
     (TARGET, IDENTIFIER): tr(
         "The servers are different clusters of PostgreSQL, or one that was made anew in between ({values})."
     ),
-    (_MACHINE, tr("processor")): tr("They are of different machines ({values})."),
-    (_MACHINE, tr("CPUs")): tr("They had different numbers of CPUs ({values})."),
-    (_MACHINE, tr("memory")): tr("The machines had different memory ({values})."),
     (_MACHINE, tr("kernel")): tr("The kernels differ ({values})."),
-    (_MACHINE, tr("virtual machine")): tr(
-        "Some ran in a virtual machine, others not or in another ({values})."
-    ),
     (_POSTGRESQL, tr("version")): tr("The versions of PostgreSQL differ ({values})."),
     (_POSTGRESQL, tr("build")): tr("The builds of PostgreSQL differ ({values})."),
     (_POSTGRESQL, PGBENCH): tr("The versions of pgbench differ ({values})."),
-    (_WORKLOAD, tr("transactions")): tr("The transactions differ ({values})."),
-    (_WORKLOAD, tr("rate limit per second")): tr("The rate limits differ ({values})."),
-    (_WORKLOAD, tr("protocol")): tr("The protocols differ ({values})."),
-    (_WORKLOAD, DATA_SET): tr(
-        "Data was loaded on the storage for some and copied there for others: other extents, other WAL files,"
-        " so that a difference may be one of the data set."
-    ),
-    (_WORKLOAD, tr("caches at the start")): tr("Some began with cold caches, others with warm ones."),
 }
 """What has to be said first where it differs, by topic and name of the property."""
-
-_NONE_IS_A_VALUE: Final = frozenset({(_WORKLOAD, tr("rate limit per second"))})
 
 
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
@@ -69,11 +53,25 @@ def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
     remarks = dict.fromkeys(one_line(each) for run in comparison.runs for each in run.facts.remarks)
     return (
         *list(remarks)[:_MOST_REMARKS],
+        *_of_conditions(comparison),
         *describe_design(comparison),
         *((told,) if told else ()),
         *_of_closed_loops(comparison),
         *_of_played_devices(comparison),
     )
+
+
+def _of_conditions(comparison: RunComparison) -> Iterator[str]:
+    """Say what is held fixed, where runs are of several conditions."""
+    if comparison.asked is not None:
+        sentence = tr("Compared are levels of one condition, {name}, with everything else equal.")
+        yield sentence.format(name=CONDITION_WORDS[comparison.asked])
+    if len(comparison.parts) > 1:
+        sentence = tr(
+            "The runs are of {count} conditions, each of which is compared for itself: nothing is divided,"
+            " averaged or ranked across them."
+        )
+        yield sentence.format(count=len(comparison.parts))
 
 
 def _of_closed_loops(comparison: RunComparison) -> Iterator[str]:
@@ -99,15 +97,22 @@ def _of_played_devices(comparison: RunComparison) -> Iterator[str]:
 
 def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
     """Return what weakens a comparison, as sentences, the gravest first; empty for interleaved repeats."""
-    return (
+    found = (
         *_of_disturbances(comparison),
-        *_of_properties(find_differences([run.facts for run in comparison.runs])),
+        *(told for part in comparison.parts for told in _within(part)),
         *_of_compression(comparison),
-        *_of_campaigns(comparison),
         *_of_sources(comparison),
-        *_of_durations(comparison),
         *_of_runs(comparison),
     )
+    return tuple(dict.fromkeys(found))
+
+
+def _within(part: RunComparison) -> Iterator[str]:
+    """Yield what weakens the comparisons of one condition: of what is not compared, no difference does."""
+    if len(part.groups) > 1:
+        yield from _of_properties(find_differences([run.facts for run in part.own_runs]))
+        yield from _of_campaigns(part)
+    yield from _of_durations(part)
 
 
 def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
@@ -153,7 +158,7 @@ def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
     for key, sentence in _SENTENCES.items():
         # What one file does not hold may well be the same: only two known values differ.
         values = [variant.value for variant in variants.get(key, ())]
-        known = values if key in _NONE_IS_A_VALUE else [value for value in values if value != tr("none")]
+        known = [value for value in values if value != tr("none")]
         if len(known) > 1:
             yield sentence.format(values=", ".join(one_line(value)[:_LONGEST] for value in known))
 
@@ -214,7 +219,7 @@ def _way_out(comparison: RunComparison) -> str:
     """Return what would allow a verdict between campaigns."""
     told = tr("A configuration that ran unchanged in both, at least {runs} times in each, allows one.")
     way_out = told.format(runs=RUNS_FOR_A_REFERENCE)
-    if not any(is_elsewhere(run.facts) for run in comparison.runs):
+    if not any(is_elsewhere(run.facts) for run in comparison.own_runs):
         return way_out
     more = tr(
         "Where a server's storage is made anew between campaigns it is a second server on that machine, "
@@ -236,7 +241,7 @@ def _of_sources(comparison: RunComparison) -> Iterator[str]:
 def _of_durations(comparison: RunComparison) -> Iterator[str]:
     lengths = {
         run.name: run.facts.shape.duration_s
-        for run in comparison.runs
+        for run in comparison.own_runs
         if run.tps is not None and run.facts.shape is not None and run.facts.shape.duration_s > 0
     }
     if not lengths:

@@ -16,9 +16,13 @@ this one, ``runs`` of each, ``ratio`` and ``interval`` of the second by the firs
 (``rate_tps``, ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares);
 ``figures`` the same of every other figure; ``storages`` of each configuration whose storage was asked what
 it can do by itself: ``io_baseline`` as in the run file, ``flushes`` (one of `FlushVerdict`), and what the
-first run that tells it ``used`` of it by metric, a share; ``fastest`` the name of the fastest
-configuration, those ``not_distinguishable`` from it and those ``not_judged``; ``factors`` verdicts over the
-cells of a matrix, each with ``factor``, ``transactions``, ``baseline`` and ``candidate`` (levels), ``cells``,
+first run that tells it ``used`` of it by metric, a share; ``conditions`` what is compared for itself,
+each with ``name`` (null for the only one), ``properties`` (what is the same in it and not in all),
+``configurations`` (places; the first is what the others are compared with) and ``fastest``: the name of the
+fastest configuration, those ``not_distinguishable`` from it and those ``not_judged``; ``asked`` the condition
+whose levels are compared, null for none; ``fastest`` that of the only condition, else null; ``factors``
+verdicts over the cells of a matrix, each with ``factor``, ``condition``, ``baseline`` and ``candidate``
+(levels), ``cells``, ``depends`` (the difference is another one in some cells: then none is told over them),
 ``sets`` (of cells that share campaigns; null where each cell is of one), ``verdict``, ``ratio``, ``interval``
 and the like, ``over_cells`` (the same with every cell counted for itself), ``least`` and ``most`` (ratios of
 cells), ``over`` and ``goes_with`` (names of properties), ``unpaired`` (cells of the first and of the second
@@ -34,7 +38,7 @@ with it as above. What does not exist is null.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.comparison.anchor import Anchor
@@ -52,6 +56,7 @@ from app.comparison.figures import (
 )
 from app.comparison.limits import bottlenecks, describe_what_is_unshown
 from app.comparison.offered_load import KeptRate
+from app.comparison.overall.conditions import is_held
 from app.comparison.overall.factor_verdicts import FactorVerdict, judge_factors
 from app.comparison.overall.factor_wording import describe_factor
 from app.comparison.overall.fastest import describe_fastest, find_fastest
@@ -98,18 +103,34 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         },
         "runs": [_run(run) for run in comparison.runs],
         "configurations": [
-            _configuration(comparison, group, row) | {"bottleneck": bottleneck_as_json(bottleneck)}
-            for group, row, bottleneck in zip(
-                comparison.groups, comparison.rows, bottlenecks(comparison), strict=True
-            )
+            _configuration(part, group, row) | {"bottleneck": bottleneck_as_json(bottleneck)}
+            for part in comparison.parts
+            for group, row, bottleneck in zip(part.groups, part.rows, bottlenecks(part), strict=True)
         ],
         "figures": [_figure(comparison.groups, each) for each in figures],
-        "fastest": _fastest(comparison),
+        "conditions": list(_conditions(comparison)),
+        "asked": None if comparison.asked is None else comparison.asked.value,
+        "fastest": _fastest(comparison.parts[0]) if len(comparison.parts) == 1 else None,
         "factors": [_factor(each) for each in factors.verdicts],
         "in_no_cell": dict(factors.not_counted),
         "storages": [_storage(row) for row in storage_rows(comparison)],
         **_phases(comparison),
     }
+
+
+def _conditions(comparison: RunComparison) -> Iterator[Json]:
+    firsts = [part.runs[part.groups[0].members[0]].facts for part in comparison.parts if part.groups]
+    differing = {(each.topic, each.name) for each in what_differs(firsts).differences}
+    place = 0
+    for part, first in zip(comparison.parts, firsts, strict=False):
+        held = [item for item in first.properties if item.key in differing and is_held(item, part.asked)]
+        yield {
+            "name": part.condition or None,
+            "properties": [{"topic": each.topic, "name": each.name, "value": each.value} for each in held],
+            "configurations": list(range(place, place + len(part.groups))),
+            "fastest": _fastest(part),
+        }
+        place += len(part.groups)
 
 
 def _phases(comparison: RunComparison) -> dict[str, Json]:
@@ -168,10 +189,11 @@ def _factor(each: FactorVerdict) -> dict[str, Json]:
     found = each.found
     return {
         "factor": each.factor,
-        "transactions": each.transactions or None,
+        "condition": each.condition or None,
         "baseline": each.baseline,
         "candidate": each.candidate,
         "cells": found.cells,
+        "depends": found.depends,
         "sets": found.sets,
         "verdict": found.comparison.verdict.value,
         **_ratio(found.comparison),
@@ -327,7 +349,7 @@ def _figure(groups: Sequence[ComparedGroup], found: FigureComparison) -> dict[st
     rows: list[Json] = []
     for place, (group, mean) in enumerate(zip(groups, found.means, strict=True)):
         row: dict[str, Json] = {"name": group.name, "mean": mean.mean, "low": mean.low, "high": mean.high}
-        if place:
-            row |= _ratio(found.comparisons[place - 1]) | {"sentence": found.verdicts[place - 1]}
+        if (comparison := found.comparisons[place]) is not None:
+            row |= _ratio(comparison) | {"sentence": found.verdicts[place]}
         rows.append(row)
     return {"name": found.figure.name, "label": found.figure.label, "unit": found.figure.unit, "rows": rows}

@@ -9,9 +9,10 @@ from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
-from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
-from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.fastest import describe_fastest, find_fastest, under
+from app.comparison.table import ComparisonRow
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.text import tr
 from app.report.blocks import letters
@@ -28,28 +29,48 @@ _JOINTS: Final = " ,;:-/"
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedCondition:
+    """What was compared for itself.
+
+    Attributes:
+        name: what tells it from the others; empty for the only one.
+        configurations: the fastest first; behind them what is not durable.
+        fastest: which of them may be the fastest, a sentence; empty where that cannot be said.
+        part: their comparison.
+    """
+
+    name: str
+    configurations: tuple[ReportedConfiguration, ...]
+    fastest: str
+    part: RunComparison
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """What a report has to say.
 
     Attributes:
         title: what it is about.
         comparison: of the runs, under names that fit a sentence.
-        configurations: the fastest first; behind them, as a group of their own, what is not durable.
+        conditions: each with its configurations.
         warnings: what weakens the comparison, as sentences.
         notes: how it was made where that is not as always, as sentences.
         ending: the words with which all configurations' names end, and which are said once.
-        fastest: which configurations may be the fastest, a sentence; empty where that cannot be said.
         factors: verdicts over the cells of a matrix.
     """
 
     title: str
     comparison: RunComparison
-    configurations: tuple[ReportedConfiguration, ...]
+    conditions: tuple[ReportedCondition, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     ending: str
-    fastest: str = ""
     factors: FactorVerdicts = field(default_factory=FactorVerdicts)
+
+    @property
+    def configurations(self) -> tuple[ReportedConfiguration, ...]:
+        """All of them, condition by condition."""
+        return tuple(each for condition in self.conditions for each in condition.configurations)
 
     @property
     def runs(self) -> tuple[ReportedRun, ...]:
@@ -76,16 +97,30 @@ def find(facts: Sequence[RunFacts], data: Sequence[RunData]) -> Findings:
         whole = compare_runs(facts, cut_s=cut_s)
     configurations = group_runs(whole, data)
     told = compare_runs(_with_short_names(whole, configurations), cut_s=cut_s)
-    judged = tuple(replace(each, verdict=_sentence(told.rows[each.group].verdict)) for each in configurations)
+    judged = tuple(
+        replace(
+            each,
+            verdict=under(each.row.condition, _sentence(told.rows[each.group].verdict)),
+            told_name=told.rows[each.group].name,
+        )
+        for each in configurations
+    )
     ending = common_ending([group.name for group in whole.groups]).strip(_JOINTS)
     return Findings(
         title=_title(whole),
         comparison=told,
-        configurations=judged,
+        conditions=tuple(
+            ReportedCondition(
+                part.condition,
+                tuple(each for each in judged if each.row.condition == part.condition),
+                describe_fastest(part, find_fastest(part)),
+                part,
+            )
+            for part in told.parts
+        ),
         warnings=comparison_warnings(told),
         notes=comparison_notes(told),
         ending=ending,
-        fastest=describe_fastest(told, find_fastest(told)),
         factors=judge_factors(told),
     )
 
@@ -145,7 +180,7 @@ def common_ending(names: Sequence[str]) -> str:
 
 
 def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[ReportedConfiguration, ...]:
-    """Return the compared runs by configuration; the fastest first, those without a result last.
+    """Return the runs by condition and configuration; the fastest first, those without a result last.
 
     What is not durable is not ranked: it stands behind all others.
 
@@ -154,7 +189,13 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
         data: their series, in the order of the comparison's runs.
     """
     triples = zip(range(len(comparison.rows)), comparison.groups, comparison.rows, strict=True)
-    ordered = sorted(triples, key=lambda triple: (triple[1].not_durable, -(triple[2].mean.mean or 0.0)))
+    places = {part.condition: place for place, part in enumerate(comparison.parts)}
+
+    def key(triple: tuple[int, ComparedGroup, ComparisonRow]) -> tuple[int, bool, float]:
+        _, group, row = triple
+        return places[row.condition], group.not_durable, -(row.mean.mean or 0.0)
+
+    ordered = sorted(triples, key=key)
     ending = common_ending([group.name for _, group, _ in ordered])
     looks = _looks(comparison)
     found, count = [], 0
@@ -172,7 +213,10 @@ def group_runs(comparison: RunComparison, data: Sequence[RunData]) -> tuple[Repo
             for number, member in enumerate(members)
         )
         count += len(runs)
-        found.append(ReportedConfiguration(look, tag, name, group.name, runs, place, row))
+        is_first = group.name in {part.groups[0].name for part in comparison.parts}
+        found.append(
+            ReportedConfiguration(look, tag, name, group.name, runs, place, row, is_baseline=is_first)
+        )
     return tuple(found)
 
 

@@ -69,6 +69,8 @@ class ReportedConfiguration:
         group: its place in the comparison.
         row: of the table of the comparison.
         verdict: against the baseline, as a sentence that names are short in; empty for the baseline.
+        is_baseline: whether the others of its condition are compared with it.
+        told_name: its name in sentences of the comparison.
     """
 
     look: int
@@ -79,6 +81,8 @@ class ReportedConfiguration:
     group: int
     row: ComparisonRow
     verdict: str = ""
+    is_baseline: bool = False
+    told_name: str = ""
 
     @property
     def shown(self) -> ReportedRun:

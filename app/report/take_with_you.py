@@ -1,5 +1,7 @@
 """The configuration that won, to be taken along: commands, fstab, postgresql.conf, what was measured. Pure.
 
+Taken is what is among the fastest under every condition; where nothing is, each condition has its own.
+
 Said of a line is only what runs showed that differ from the winner in nothing else. What nobody varied is
 named as such: it may be worth something or nothing.
 """
@@ -18,7 +20,9 @@ from app.analysis.properties import KIND, PATH, POSTGRESQL, SETTING, TARGET, Pro
 from app.campaign_file.trust import is_harmless
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, what_differs
+from app.comparison.overall.conditions import Condition, footing_of
 from app.comparison.overall.factor_wording import describe_factor
+from app.comparison.overall.fastest import among_fastest, under
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.quoting.fstab import fstab_field
@@ -26,7 +30,7 @@ from app.domain.quoting.shell import comment
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.postgres.settings import quote_value
-from app.report.findings import Findings, short
+from app.report.findings import Findings, ReportedCondition, short
 from app.report.report_data import ReportedConfiguration, clip
 from app.report.storage_commands import PLACES, storage_commands
 from app.report.words import days
@@ -102,43 +106,100 @@ class TakenConfiguration:
         return "\n".join(lines) + "\n"
 
 
-def winner(found: Findings) -> ReportedConfiguration | None:
-    """Return the fastest configuration that trades no safety for it, else the fastest; None without any."""
-    measured = [each for each in found.configurations if each.row.mean.mean is not None]
+_Won = tuple[ReportedCondition, ReportedConfiguration]
+
+
+def winners(found: Findings) -> tuple[_Won, ...]:
+    """Return what may be taken along: one footing for all conditions, else the fastest of each.
+
+    One footing is taken only where it is among the fastest under every condition; of several the one that is
+    least behind the best where it is farthest behind. What trades safety counts where nothing else is.
+    """
+    fastest = [(condition, each) for condition in found.conditions if (each := _fastest_of(condition))]
+    if not fastest:
+        return ()
+    behind: dict[Condition, list[float]] = {}
+    for _, configurations in fastest:
+        best = max(each.row.mean.mean or 0.0 for each in configurations)
+        for one in configurations:
+            behind.setdefault(_footing(one), []).append(best / (one.row.mean.mean or best or 1.0))
+    common = {footing: max(times) for footing, times in behind.items() if len(times) == len(found.conditions)}
+    footing = min(common, key=common.__getitem__, default=None)
+    return tuple(
+        (condition, next((each for each in configurations if _footing(each) == footing), configurations[0]))
+        for condition, configurations in fastest
+    )
+
+
+def _footing(configuration: ReportedConfiguration) -> Condition:
+    return footing_of(configuration.shown.facts)
+
+
+def _fastest_of(condition: ReportedCondition) -> list[ReportedConfiguration]:
+    """Return what may be the fastest of a condition, each footing once; empty without a result."""
+    measured = [each for each in condition.configurations if each.row.mean.mean is not None]
     safe = [each for each in measured if not each.unsafe and not each.not_durable]
-    return next(iter(safe or measured), None)
+    names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
+    among = [each for each in safe if each.told_name in names]
+    return list({_footing(each): each for each in reversed(among or (safe or measured)[:1])}.values())[::-1]
 
 
-def take_with_you(found: Findings) -> TakenConfiguration | None:
-    """Return the configuration that won; None where no run has a result."""
-    chosen = winner(found)
-    if chosen is None:
-        return None
-    effects = measured_effects(found, chosen)
+def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
+    """Return the configuration that won, or one for each condition; none where no run has a result."""
+    won = winners(found)
+    if len({_footing(chosen) for _, chosen in won}) == 1 and len(won) == len(found.conditions):
+        return (_taken(found, won, ""),)
+    return tuple(_taken(found, [each], each[0].name) for each in won)
+
+
+def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfiguration:
+    """Return one footing as it won under one or several conditions."""
+    chosen = won[0][1]
+    effects = measured_effects(won)
     facts = chosen.shown.facts
     properties = tuple(item for item in facts.properties if item.is_known)
     parts = [*_storage(facts.plan, properties, effects), *_server(properties, effects)]
+    told = [under(condition.name, sentence) for condition, each in won for sentence in _told(condition, each)]
+    if len(found.conditions) > 1 and under_what:
+        told.insert(
+            0,
+            tr("For {condition}: nothing is among the fastest under every condition.").format(
+                condition=under_what
+            ),
+        )
+    told += [
+        f"{describe_factor(each)}."
+        for each in found.factors.verdicts
+        if each.condition in {condition.name for condition, _ in won}
+    ]
+    sentence = tr("The fastest of those measured with this workload on this machine; others may want others.")
+    if not chosen.warning:
+        sentence = tr(
+            "The fastest of those measured that trade no safety for speed, with this workload on this "
+            "machine; others may want others."
+        )
     return TakenConfiguration(
         name=f"{chosen.tag}  {chosen.full_name}",
-        told=tuple(_told(found, chosen)),
+        told=(*told, sentence),
         warnings=tuple(map(one_line, dict.fromkeys((*chosen.not_durable, *chosen.unsafe)))),
         parts=tuple(parts),
     )
 
 
 def taken_text(found: Findings) -> str:
-    """Return the configuration that won as a text.
+    """Return the configuration that won as a text, or that of each condition.
 
     Raises:
         FootingError: no run has a result.
     """
     taken = take_with_you(found)
-    if taken is None:
+    if not taken:
         raise FootingError(tr("No run has a result: there is no configuration to take along."))
-    return taken.as_text()
+    return "\n".join(each.as_text() for each in taken)
 
 
-def _told(found: Findings, chosen: ReportedConfiguration) -> Iterator[str]:
+def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterator[str]:
+    """Yield what was measured of a configuration under a condition."""
     mean = chosen.row.mean
     when = days(run.facts for run in chosen.runs)
     if mean.mean is not None and mean.low is not None and mean.high is not None:
@@ -148,45 +209,36 @@ def _told(found: Findings, chosen: ReportedConfiguration) -> Iterator[str]:
     elif mean.mean is not None:
         sentence = tr("{tps} transactions per second, indicative only: a mean with an interval takes 3 runs.")
         yield sentence.format(tps=format_tps(mean.mean))
-    for faster in found.configurations:
-        if (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):  # a safe one would have been chosen
+    for faster in condition.configurations:
+        if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
             sentence = tr("{name} was faster and is not taken: it trades safety for speed.")
             yield sentence.format(name=f"{faster.tag} {short(faster.name, faster.tag)}")
-    if found.fastest:
-        yield found.fastest
-    yield from (f"{describe_factor(each)}." for each in found.factors.verdicts)
-    sentence = tr("The fastest of those measured with this workload on this machine; others may want others.")
-    if not chosen.warning:
-        sentence = tr(
-            "The fastest of those measured that trade no safety for speed, with this workload on this "
-            "machine; others may want others."
-        )
-    yield sentence
+    if condition.fastest:
+        yield condition.fastest
 
 
 # --- What was measured beside each line: runs that differ from the winner in one thing only.
 
 
-def measured_effects(found: Findings, chosen: ReportedConfiguration) -> Mapping[Key, tuple[str, ...]]:
+def measured_effects(won: Sequence[_Won]) -> Mapping[Key, tuple[str, ...]]:
     """Return, by property of the winner, what configurations showed that differ from it in that alone."""
-    group = found.comparison.groups[chosen.group]
-    compared = found.comparison
-    if chosen.group != 0:
-        facts = [run.facts for run in compared.runs]
-        compared = compare_runs(facts, baseline=group.name, cut_s=compared.cut.seconds)
-    sentences = {each.name: row.verdict for each, row in zip(compared.groups, compared.rows, strict=True)}
     effects: dict[Key, list[str]] = {}
-    for other in found.configurations:
-        verdict = sentences.get(found.comparison.groups[other.group].name, "")
-        if other is chosen or not verdict:
-            continue
-        differences = what_differs([chosen.shown.facts, other.shown.facts]).differences
-        only = _only(differences)
-        if only is not None:
-            here, there = (_value_of(only, index) for index in (0, 1))
-            sentence = tr("{here} here, {there} in {tag}: {verdict}")
-            told = sentence.format(here=here, there=there, tag=other.tag, verdict=verdict)
-            effects.setdefault((only.topic, only.name), []).append(told)
+    for condition, chosen in won:
+        compared = condition.part
+        if not chosen.is_baseline:
+            facts = [run.facts for run in compared.own_runs]
+            compared = compare_runs(facts, baseline=chosen.told_name, cut_s=compared.cut.seconds)
+        sentences = {row.name: row.verdict for row in compared.rows}
+        for other in condition.configurations:
+            verdict = sentences.get(other.told_name, "")
+            if other is chosen or not verdict:
+                continue
+            only = _only(what_differs([chosen.shown.facts, other.shown.facts]).differences)
+            if only is not None:
+                here, there = (_value_of(only, index) for index in (0, 1))
+                sentence = tr("{here} here, {there} in {tag}: {verdict}")
+                told = sentence.format(here=here, there=there, tag=other.tag, verdict=verdict)
+                effects.setdefault((only.topic, only.name), []).append(under(condition.name, told))
     return {key: tuple(told) for key, told in effects.items()}
 
 

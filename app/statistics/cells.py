@@ -1,10 +1,14 @@
 """A factor over the cells of a matrix: what two of its levels differ by where all else is equal.
 
-A cell is a combination of everything else that was measured at both levels; its ratio is one value. The cells
-are the replicates: what the difference is in one cell and not in another (interaction) becomes spread like
-the chance of runs, and the interval holds for the mean over cells like these, never for a single one. This is
-the paired t test of a randomised block design with the cells as blocks (Box, Hunter and Hunter, Statistics
-for Experimenters, 2nd edition, chapters 3 and 4); runs of different cells may differ as they like.
+A cell is a combination of everything else that was measured at both levels. Where every cell was measured
+several times, the runs in the cells tell what chance does (a randomised block design with the cells as fixed
+blocks: Box, Hunter and Hunter, Statistics for Experimenters, 2nd edition, chapters 3 and 4; the spread of
+each cell is its own, degrees of freedom are Satterthwaite's): the interval holds for the mean over these
+cells. Where two cells differ beyond chance, and by more than matters, the factor depends on the cell: then a
+mean says nothing, and there is no verdict over them.
+
+Where a cell was measured once, its ratio is one value and the cells are the replicates: what the difference
+is in one and not in another becomes spread, and the interval holds for the mean over cells like these.
 
 Where the two runs of a cell are of different campaigns, what changed between these is part of its ratio, and
 the same part of every cell measured in them: such cells are no replicates of each other. Cells that share a
@@ -14,12 +18,13 @@ Simulated: tests/bench/bench_factors.py.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from app.statistics.sample_size import DEFAULT_ALPHA, DEFAULT_EFFECT
-from app.statistics.verdict import Comparison, Samples, compare, holm_levels
+from app.statistics.verdict import Comparison, Estimate, Samples, Verdict, compare, holm_levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,13 @@ class CellPair:
         baseline: mean at the first level, above 0.
         candidate: at the second.
         campaigns: those that the two are of where that is more than one; empty where both are of one.
+        differences: of the logarithms, second less first, of each two runs that were neighbours.
     """
 
     baseline: float
     candidate: float
     campaigns: frozenset[Hashable] = frozenset()
+    differences: tuple[float, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -54,6 +61,8 @@ class CellComparison:
         sets: how many sets were averaged; None where every cell is of one campaign and counts for itself.
         least: smallest ratio of a cell; None without cells.
         most: largest.
+        depends: whether the difference is another one in some cells: then there is no verdict over them.
+        repeated: whether the runs in the cells say what chance does.
     """
 
     comparison: Comparison
@@ -62,12 +71,24 @@ class CellComparison:
     sets: int | None
     least: float | None
     most: float | None
+    depends: bool = False
+    repeated: bool = False
 
 
 def compare_over_cells(
-    pairs: Sequence[CellPair], *, effect: float = DEFAULT_EFFECT, alpha: float = DEFAULT_ALPHA
+    pairs: Sequence[CellPair],
+    *,
+    effect: float = DEFAULT_EFFECT,
+    alpha: float = DEFAULT_ALPHA,
+    alpha_of_cells: float = DEFAULT_ALPHA,
 ) -> CellComparison:
     """Return what may be said about two levels of a factor.
+
+    Args:
+        pairs: the cells.
+        effect: smallest difference of interest, as a share.
+        alpha: error allowed.
+        alpha_of_cells: error allowed of saying that it depends on the cell.
 
     Raises:
         ValueError: a mean that is not above 0.
@@ -78,19 +99,66 @@ def compare_over_cells(
     sets = independent_sets([pair.campaigns for pair in pairs])
     means = [math.fsum(logs[place] for place in places) / len(places) for places in sets]
     linked = any(pair.campaigns for pair in pairs)
+    least, most = (math.exp(min(logs)), math.exp(max(logs))) if logs else (None, None)
+    blocked = None if linked else _blocked(pairs)
+    is_wide = bool(least and most and most / least > 1 + effect)
+    depends = blocked is not None and is_wide and _depends(pairs, alpha_of_cells)
+    over_cells = _compare(logs, effect, alpha, blocked)
+    found = over_cells if means == logs else _compare(means, effect, alpha, None)
+    if depends:
+        nothing = Comparison(Verdict.INDICATIVE, found.ratio, found.runs, found.paired, effect)
+        found = over_cells = nothing
     return CellComparison(
-        comparison=_compare(means, effect, alpha),
-        over_cells=_compare(logs, effect, alpha),
+        comparison=found,
+        over_cells=over_cells,
         cells=len(pairs),
         sets=len(sets) if linked else None,
-        least=math.exp(min(logs)) if logs else None,
-        most=math.exp(max(logs)) if logs else None,
+        least=least,
+        most=most,
+        depends=depends,
+        repeated=blocked is not None,
     )
 
 
-def _compare(logs: Sequence[float], effect: float, alpha: float) -> Comparison:
-    samples = Samples((1.0,) * len(logs), tuple(map(math.exp, logs)), paired=True)
+def _compare(logs: Sequence[float], effect: float, alpha: float, estimate: Estimate | None) -> Comparison:
+    samples = Samples((1.0,) * len(logs), tuple(map(math.exp, logs)), paired=True, estimate=estimate)
     return compare(samples, effect=effect, alpha=alpha)
+
+
+def _mean_and_error(pair: CellPair) -> tuple[float, float, int]:
+    """Return the mean difference of a cell, the square of its standard error, and degrees of freedom."""
+    count = len(pair.differences)
+    mean = math.fsum(pair.differences) / count
+    squares = math.fsum((each - mean) ** 2 for each in pair.differences)
+    return mean, squares / (count - 1) / count, count - 1
+
+
+def _sum_of(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
+    """Return the standard error of a sum of means, and its degrees of freedom (Satterthwaite 1946)."""
+    square = math.fsum(error for _, error, _ in parts)
+    below = math.fsum(error**2 / df for _, error, df in parts)
+    return math.sqrt(square), square**2 / below if below else float(sum(df for _, _, df in parts))
+
+
+def _blocked(pairs: Sequence[CellPair]) -> Estimate | None:
+    """Return the mean over cells as the runs in them tell it; None where a cell has fewer than two."""
+    if len(pairs) < 2 or any(len(pair.differences) < 2 for pair in pairs):
+        return None
+    parts = list(map(_mean_and_error, pairs))
+    error, df = _sum_of(parts)
+    mean = math.fsum(each for each, _, _ in parts) / len(parts)
+    return Estimate(mean, error / len(parts), df, error / math.sqrt(len(parts)))
+
+
+def _depends(pairs: Sequence[CellPair], alpha: float) -> bool:
+    """Return whether two of the cells differ beyond chance, of all pairs of them together (Bonferroni)."""
+    found = list(itertools.combinations(map(_mean_and_error, pairs), 2))
+    for one, other in found:
+        error, df = _sum_of((one, other))
+        apart = Estimate(other[0] - one[0], error, df, error)
+        if apart.p_value() < alpha / len(found):
+            return True
+    return False
 
 
 def independent_sets(campaigns: Sequence[Iterable[Hashable]]) -> tuple[tuple[int, ...], ...]:
@@ -129,12 +197,15 @@ def compare_levels(
     Raises:
         ValueError: a mean that is not above 0.
     """
-    found = [compare_over_cells(pairs, effect=effect, alpha=alpha) for pairs in levels]
+    of_cells = DEFAULT_ALPHA / max(1, len(levels))
+    found = [
+        compare_over_cells(pairs, effect=effect, alpha=alpha, alpha_of_cells=of_cells) for pairs in levels
+    ]
     for name in ("comparison", "over_cells"):
         told = [getattr(each, name).p_value for each in found]
         judged = [place for place, p_value in enumerate(told) if p_value is not None]
         allowed = holm_levels([told[place] for place in judged], alpha)
         for place, level in zip(judged, allowed, strict=True):
-            again = compare_over_cells(levels[place], effect=effect, alpha=level)
+            again = compare_over_cells(levels[place], effect=effect, alpha=level, alpha_of_cells=of_cells)
             found[place] = replace(found[place], **{name: getattr(again, name)})
     return tuple(found)

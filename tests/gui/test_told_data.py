@@ -214,7 +214,7 @@ def test_the_latencies_of_a_comparison_tell_their_data(
 def test_a_sweep_and_a_heat_map_tell_their_places(
     qtbot: QtBot, open_window: OpenWindow, tmp_path: Path
 ) -> None:
-    paths = write_matrix(tmp_path / "library")
+    paths = write_matrix(tmp_path / "library", scales=True)
     _, page = open_comparison(qtbot, open_window, tmp_path / "library", paths)
     qtbot.waitUntil(lambda: page.content.comparison is not None)
     said: dict[str, str] = {}

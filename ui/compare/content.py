@@ -10,7 +10,7 @@ from app.analysis.facts import RunFacts
 from app.comparison.comparison import ComparedGroup, RunComparison, compare_runs
 from app.comparison.factors import Dimension, find_dimensions
 from app.comparison.overall.factor_verdicts import FactorVerdicts, judge_factors
-from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.fastest import fastest_sentences
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
@@ -49,7 +49,7 @@ class Content:
         dimensions: in what the configurations differ.
         factors: verdicts over the cells of a matrix.
         phases: each of them compared, where runs measured several.
-        fastest: which configurations may be the fastest, a sentence; empty where that cannot be said.
+        fastest: which configurations may be the fastest under each condition, sentences.
         focus: path of the run in focus, empty for none.
         has_series: what charts over time draw was read; else it is, in the background.
     """
@@ -60,7 +60,7 @@ class Content:
     focus: str = ""
     factors: FactorVerdicts = field(default_factory=FactorVerdicts)
     phases: tuple[ComparedPhase, ...] = ()
-    fastest: str = ""
+    fastest: tuple[str, ...] = ()
     has_series: bool = True
 
     @cached_property
@@ -127,9 +127,9 @@ def compare_content(
         content,
         comparison=comparison,
         dimensions=dimensions,
-        factors=judge_factors(comparison, dimensions),
+        factors=judge_factors(comparison),
         phases=compare_phases(comparison),
-        fastest=describe_fastest(comparison, find_fastest(comparison)),
+        fastest=fastest_sentences(comparison),
     )
 
 

@@ -95,14 +95,18 @@ class ComparisonWriter(PlainWriter):
         if content.comparison is None:
             return
         self._heading(tr("Verdict"))
-        for verdict in filter(None, (content.fastest, *content.comparison.verdicts)):
-            self._line(verdict)
-        if not content.comparison.verdicts:
-            self._line(
-                tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
-            )
-        for told in (describe_bottlenecks(content.comparison), describe_what_is_unshown(content.comparison)):
-            if told:
+        for sentence in content.fastest:
+            self._line(sentence)
+        for part in content.comparison.parts:
+            if part.condition:
+                self._line(part.condition, colour=self._ink.quiet)
+            for verdict in part.verdicts:
+                self._line(verdict)
+            if not part.verdicts:
+                self._line(
+                    tr("One configuration only: there is nothing to compare it with."), colour=self._ink.quiet
+                )
+            for told in filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))):
                 self._line(told)
 
     def _write_factors(self, content: Content) -> None:

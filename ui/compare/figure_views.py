@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QSplitter
 from typing_extensions import override
 
-from app.comparison.factors import Dimension, SweepLine, sweep
+from app.comparison.factors import Dimension, SweepLine, find_dimensions, sweep
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
@@ -36,6 +36,7 @@ from ui.compare.parts import (
 from ui.theme import Theme
 
 _FIGURES: Final = ("tps", "latency_p99_ms")
+_ALL: Final = "all"
 _LOG_FROM: Final = 8.0
 """Levels that lie farther apart than so many times stand on a logarithmic axis."""
 
@@ -232,6 +233,7 @@ class HeatView(View):
     """A cell for each pair of values.
 
     Attributes:
+        under: condition whose configurations are shown; where all are, cells of several show none.
         what: figure.
         across: dimension of the columns.
         down: dimension of the rows.
@@ -241,13 +243,15 @@ class HeatView(View):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self.what, self.across, self.down = Choice(tr("Figure")), Choice(tr("Columns")), Choice(tr("Rows"))
+        self.under = Choice(tr("Condition"))
         self.figure = FigureView(theme)
         row = control_row(self)
+        labelled(row, tr("C&ondition"), self.under)
         labelled(row, tr("&Figure"), self.what)
         labelled(row, tr("&Columns"), self.across)
         labelled(row, tr("Ro&ws"), self.down)
         row.addStretch(1)
-        for choice in (self.what, self.across, self.down):
+        for choice in (self.under, self.what, self.across, self.down):
             choice.chosen.connect(self.refresh)
         self.rows.addWidget(self.figure, 1)
 
@@ -263,15 +267,20 @@ class HeatView(View):
 
     @override
     def refresh(self) -> None:
-        if self.content.comparison is None:
+        whole = self.content.comparison
+        if whole is None:
             return
-        self.what.offer(figure_entries(known_figures(self.content.comparison)), TPS)
-        entries = dimension_entries(self.content.dimensions)
-        swept = [each.name for each in self.content.dimensions if each.is_swept]
+        parts = {part.condition: part for part in whole.parts if len(find_dimensions(part)) > 2}
+        self.under.offer([*((name, name) for name in parts if name), (_ALL, tr("all of them"))])
+        comparison = parts.get(self.under.choice, whole)
+        dimensions = find_dimensions(comparison)
+        self.what.offer(figure_entries(known_figures(comparison)), TPS)
+        entries = dimension_entries(dimensions)
+        swept = [each.name for each in dimensions if each.is_swept]
         others = [name for name, _ in entries if name not in swept[:1]]
         self.across.offer(entries, swept[0] if swept else others[min(1, len(others) - 1)] if others else "")
         self.down.offer(entries, others[0] if others else "")
-        across = find_dimension(self.content, self.across.choice)
-        down = find_dimension(self.content, self.down.choice)
+        named = {each.name: each for each in dimensions}
+        across, down = named.get(self.across.choice), named.get(self.down.choice)
         if across is not None and down is not None:
-            self.figure.show_figure(make_heat(self.content, self.what.choice or TPS, across, down))
+            self.figure.show_figure(make_heat(comparison, self.what.choice or TPS, across, down))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Final
 
 from app.analysis.labels import mark_words
@@ -84,17 +85,18 @@ def make_bars(
     comparison = content.comparison
     if comparison is None:
         return None
-    levels = ("",) if by is None else by.levels
+    levels = dict.fromkeys(("",) if by is None else by.levels)
+    values = {group.name: "" if by is None else by.values[at] for at, group in enumerate(comparison.groups)}
     groups = []
-    for level in levels:
-        members = tuple(
-            group for place, group in enumerate(comparison.groups) if by is None or by.values[place] == level
-        )
+    for part, level in product(comparison.parts, levels):
+        members = tuple(group for group in part.groups if values[group.name] == level)
+        if not members:
+            continue
         if best_first:
             members = _best_first(comparison, members, name)
         bars = [bar_of(content, comparison, group, name) for group in members]
         marks = marks_for(comparison, members, published) if name == TPS else ()
-        heading = "" if by is None else f"{by.name}: {level}"
+        heading = ", ".join(filter(None, (part.condition, "" if by is None else f"{by.name}: {level}")))
         groups.append(BarGroup(heading, (*bars, *marks)))
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
     return BarFigure(figure_label(name), tuple(groups), note.format(better=better_words(name)))
@@ -175,25 +177,22 @@ def make_scatter(content: Content, across: str, up: str) -> ScatterFigure | None
     )
 
 
-def make_heat(content: Content, name: str, across: Dimension, down: Dimension) -> HeatFigure | None:
+def make_heat(comparison: RunComparison, name: str, across: Dimension, down: Dimension) -> HeatFigure:
     """Return a figure over two dimensions."""
-    if content.comparison is None:
-        return None
-    found = heat_map(content.comparison, across, down, name)
-    cells = tuple(
-        tuple(
-            Cell(None) if cell is None else Cell(cell.mean, _cell_note(cell, is_lost), _interval_words(cell))
-            for cell, is_lost in zip(row, lost, strict=True)
-        )
-        for row, lost in zip(found.cells, found.not_durable, strict=True)
-    )
+    found = heat_map(comparison, across, down, name)
+    rows = zip(found.cells, found.not_durable, found.configurations, strict=True)
+    cells = tuple(tuple(_heat_cell(*each) for each in zip(*row, strict=True)) for row in rows)
     return HeatFigure(
         figure_label(name), across.name, down.name, found.columns, found.rows, cells, better_words(name)
     )
 
 
-def _cell_note(mean: RunInterval, is_lost: bool) -> str:  # noqa: FBT001 - private
-    return mark_words(NOT_DURABLE) if is_lost else runs_note(mean.runs)
+def _heat_cell(mean: RunInterval | None, is_lost: bool, configurations: int) -> Cell:  # noqa: FBT001 - private
+    if mean is None:
+        told = tr("{count} configurations: nothing is averaged over them")
+        return Cell(None, tip=told.format(count=configurations) if configurations else "")
+    note = mark_words(NOT_DURABLE) if is_lost else runs_note(mean.runs)
+    return Cell(mean.mean, note, _interval_words(mean))
 
 
 def _interval_words(mean: RunInterval) -> str:

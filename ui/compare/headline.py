@@ -20,7 +20,12 @@ _SCALE: Final = 3.0
 
 
 def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
-    """Return the highest mean TPS of what is ranked, and whose it is with its interval; None without any."""
+    """Return the highest mean TPS of what is ranked, and whose it is with its interval.
+
+    None without any, and where there are several conditions: none of their figures stands for all.
+    """
+    if len(comparison.parts) > 1:
+        return None
     place = next(iter(by_speed(comparison)), None)
     if place is None or comparison.rows[place].mean.mean is None:
         return None

@@ -40,13 +40,16 @@ _ROUGHLY: Final = 600
 
 
 def result_figure(content: Content) -> BarFigure | None:
-    """Return the TPS of every configuration as bars, the fastest first; None without a comparison."""
+    """Return the TPS of every configuration as bars, of each condition the fastest first."""
     comparison = content.comparison
     if comparison is None:
         return None
-    bars = [bar_of(content, comparison, comparison.groups[place], TPS) for place in by_speed(comparison)]
+    groups = tuple(
+        BarGroup(part.condition, tuple(bar_of(content, part, part.groups[at], TPS) for at in by_speed(part)))
+        for part in comparison.parts
+    )
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
-    return BarFigure(figure_label(TPS), (BarGroup("", tuple(bars)),), note.format(better=better_words(TPS)))
+    return BarFigure(figure_label(TPS), groups, note.format(better=better_words(TPS)))
 
 
 class _AnswerWriter(PlainWriter):

@@ -204,9 +204,9 @@ def _columns(comparison: RunComparison, figures: Sequence[FigureComparison]) -> 
 def _figure_cell(found: FigureComparison, place: int) -> str:
     """Return a mean with its difference and interval where there is one."""
     mean = format_mean(found, place)
-    if not place or found.comparisons[place - 1].interval is None:
+    comparison = found.comparisons[place]
+    if comparison is None or comparison.interval is None:
         return mean
-    comparison = found.comparisons[place - 1]
     return f"{mean}  {format_difference(comparison)} ({format_interval(comparison)})"
 
 

@@ -341,6 +341,15 @@ def build_parser() -> Parser:
         help=tr("configuration to compare with (default: the campaign's first; of files, the first file's)"),
     )
     compare.add_argument(
+        "--across",
+        default="",
+        metavar="CONDITION",
+        help=tr(
+            "compare the levels of a condition, all else equal: scale, clients, rate, caches, protocol,"
+            " phases, duration, data or machine (default: the configurations of each condition)"
+        ),
+    )
+    compare.add_argument(
         "--effect", type=percent, default=2.0, metavar="PERCENT", help=tr("least difference of interest (2)")
     )
     compare.add_argument(

@@ -31,6 +31,7 @@ from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.limits import describe_what_is_unshown
+from app.comparison.overall.fastest import describe_fastest, find_fastest
 from app.comparison.table import (
     COMPARISON_COLUMNS,
     MeasuredConfiguration,
@@ -274,16 +275,16 @@ def show_table(result: CampaignResult, console: Console) -> None:
     comparison = judge_files(
         (run.path for run in result.results), baseline=result.campaign.configurations[0].name
     )
-    rows = build_rows(measured_configurations(result)) if comparison is None else comparison.rows
     console.print()
     print_line(console, result.campaign.name, style="bold")
-    print_table(console, columns_for(COMPARISON_COLUMNS, rows), rows)
-    for row in rows:
-        if row.verdict:
-            print_sentence(console, row.verdict)
-    if comparison is not None:
-        for told in filter(None, (*comparison_notes(comparison), describe_what_is_unshown(comparison))):
-            print_sentence(console, told)
+    if comparison is None:  # of what is in memory only nobody knows under which conditions it was
+        rows = [row for each in measured_configurations(result) for row in build_rows([each])]
+        print_table(console, columns_for(COMPARISON_COLUMNS, rows), rows)
+    else:
+        for part in comparison.parts:
+            _show_condition(part, console)
+        for note in comparison_notes(comparison):
+            print_sentence(console, note)
     for reason in sorted({text for run in result.results for text in _mark_sentences(run)}):
         print_line(console, reason, style="yellow")
     console.print()
@@ -292,6 +293,16 @@ def show_table(result: CampaignResult, console: Console) -> None:
             print_line(console, _failure_words(run), style="red")
         if run.path is not None:
             print_line(console, run.path)
+
+
+def _show_condition(part: RunComparison, console: Console) -> None:
+    if part.condition:
+        console.print()
+        print_line(console, part.condition, style="bold")
+    print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
+    told = (describe_fastest(part, find_fastest(part)), *(row.verdict for row in part.rows))
+    for sentence in filter(None, (*told, describe_what_is_unshown(part))):
+        print_sentence(console, sentence)
 
 
 def _tell_failures(result: CampaignResult) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
-from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.fastest import describe_fastest, find_fastest, under
 from app.comparison.warnings import comparison_warnings
 from app.domain.text import tr
 
@@ -34,20 +34,32 @@ def find_answer(comparison: RunComparison) -> Answer:
     """Return the answer of a comparison.
 
     Of three configurations and more: which are the fastest; of two: the verdict; of fewer runs than a
-    verdict takes: the highest mean, and that it proves nothing.
+    verdict takes: the highest mean, and that it proves nothing. Of several conditions that of each.
     """
-    sentence = describe_fastest(comparison, find_fastest(comparison)) or _of_few(comparison)
+    told = [describe_fastest(part, find_fastest(part)) or _of_few(part) for part in comparison.parts]
+    sentence = " ".join(
+        under(part.condition, each) for part, each in zip(comparison.parts, told, strict=True)
+    )
     limits = describe_bottlenecks(comparison), describe_what_is_unshown(comparison)
     return Answer(
         sentence,
         comparison_warnings(comparison),
-        tuple(verdict for verdict in comparison.verdicts if verdict[1:] != sentence[1:]),
+        tuple(
+            under(part.condition, verdict)
+            for part in comparison.parts
+            for verdict in part.verdicts
+            if verdict[1:] not in {each[1:] for each in told}
+        ),
         tuple(filter(None, limits)),
     )
 
 
 def by_speed(comparison: RunComparison) -> Sequence[int]:
-    """Return the places of the groups, the fastest first; what is not ranked or has no TPS stands last."""
+    """Return the places of the groups, the fastest first; what is not ranked or has no TPS stands last.
+
+    Args:
+        comparison: of one condition (`RunComparison.parts`).
+    """
 
     def key(place: int) -> tuple[bool, bool, float]:
         mean = comparison.rows[place].mean.mean

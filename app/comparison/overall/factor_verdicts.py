@@ -2,8 +2,7 @@
 
 A factor is something of the footing in which configurations differ: filesystem, RAID level, an option, the
 settings of the server. Its levels are compared cell by cell (`app.statistics.cells`): a cell is a combination
-of all other properties that both levels were measured in. Workloads are conditions, not factors, and figures
-of different transactions are never averaged: each has its own verdicts.
+of all other factors that both levels were measured in. Each condition has verdicts of its own.
 
 What no cell can hold equal goes with the factor and is named: an option that one filesystem only has, a
 setting that every configuration of one level has and none of the other. Where that is the machine or the
@@ -13,15 +12,18 @@ filesystem, nothing can be said of the factor.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.labels import one_line
-from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD
+from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, Property
 from app.comparison.comparison import RunComparison
 from app.comparison.disturbed_runs import describe_weak, is_disturbed, without_verdict
 from app.comparison.factors import NONE, Dimension, find_dimensions
+from app.comparison.overall.conditions import PropertyRole, role_of
+from app.comparison.overall.fastest import tps_by_repeat
 from app.comparison.overall.single_runs import campaign_of
 from app.domain.options.raid import Level
 from app.domain.text import tr
@@ -30,7 +32,6 @@ from app.statistics.cells import CellComparison, CellPair, compare_levels
 MOST_LEVELS: Final = 12
 """Of a factor: more are names or serial numbers."""
 
-_TRANSACTIONS: Final = (WORKLOAD, tr("transactions"))
 _RAID: Final = tr("RAID")
 _FILESYSTEM: Final = (TARGET, tr("filesystem"))
 _SETTINGS: Final = tr("settings together")
@@ -44,7 +45,7 @@ class FactorVerdict:
 
     Attributes:
         factor: name of what differs.
-        transactions: of the runs; empty where all have the same.
+        condition: of the runs; empty where there is one only.
         baseline: first level.
         candidate: second.
         found: the verdict.
@@ -55,10 +56,11 @@ class FactorVerdict:
         runs: fewest and most runs behind a mean of a cell.
         interleaved: whether all pairs are of a campaign that took its runs in turns.
         weak: of how many runs it is not known whether others disturbed them, a clause; empty for none.
+        ends: what tells the cells of the smallest and of the largest ratio from the others.
     """
 
     factor: str
-    transactions: str
+    condition: str
     baseline: str
     candidate: str
     found: CellComparison
@@ -69,6 +71,7 @@ class FactorVerdict:
     runs: tuple[int, int]
     interleaved: bool
     weak: str = ""
+    ends: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +97,17 @@ class _Factor:
     is_combined: bool = False
 
 
-def judge_factors(comparison: RunComparison, dimensions: Sequence[Dimension] | None = None) -> FactorVerdicts:
-    """Return the factor verdicts of a comparison.
-
-    Args:
-        comparison: of any runs.
-        dimensions: in what its groups differ; found anew where not given.
-    """
-    found = find_dimensions(comparison) if dimensions is None else dimensions
-    known = tuple(_same_levels(each) for each in found if each.topic)
-    counted, reasons = _counted(comparison)
-    transactions = next((each for each in known if (each.topic, each.name) == _TRANSACTIONS), None)
-    verdicts = []
-    for factor in _factors(known, counted):
-        for kind in transactions.levels if transactions is not None else ("",):
-            places = [
-                place for place in counted if transactions is None or transactions.values[place] == kind
-            ]
-            others = [each for each in known if each not in factor.parts and each is not transactions]
-            verdicts += _Judge(comparison, factor, others, kind).judge(places)
+def judge_factors(comparison: RunComparison) -> FactorVerdicts:
+    """Return the factor verdicts of a comparison, those of each condition for themselves."""
+    verdicts: list[FactorVerdict] = []
+    reasons: Counter[str] = Counter()
+    for part in comparison.parts:
+        known = tuple(_same_levels(each) for each in find_dimensions(part) if each.topic)
+        counted, left_out = _counted(part)
+        for factor in _factors(known, counted):
+            others = [each for each in known if each not in factor.parts]
+            verdicts += _Judge(part, factor, others).judge(counted)
+        reasons.update(left_out)
     return FactorVerdicts(tuple(verdicts), tuple(reasons.items()) if verdicts else ())
 
 
@@ -152,7 +147,7 @@ def _factors(dimensions: Sequence[Dimension], counted: Sequence[int]) -> Iterato
     """Yield what can be judged: each property of the footing, those that always go together as one."""
     together: dict[tuple[int, ...], list[Dimension]] = {}
     for each in dimensions:
-        if each.topic == WORKLOAD:
+        if role_of(Property(each.topic, each.name, "")) is not PropertyRole.FACTOR:
             continue
         values = [each.values[place] for place in counted]
         first = {value: number for number, value in reversed(list(enumerate(values)))}
@@ -223,12 +218,11 @@ class _LaidOut:
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """Judges one factor among runs of the same transactions."""
+    """Judges one factor among runs of one condition."""
 
     comparison: RunComparison
     factor: _Factor
     others: Sequence[Dimension]
-    transactions: str
 
     @property
     def is_of_machine(self) -> bool:
@@ -248,7 +242,10 @@ class _Judge:
         pairs = [[self._pair(each.first[key], each.second[key]) for key in each.shared] for each in kept]
         judged = compare_levels(pairs, effect=self.comparison.effect)
         count = sum(each.comparison.p_value is not None for each in judged)
-        return [self._verdict(found, baseline, each, count) for found, each in zip(judged, kept, strict=True)]
+        return [
+            replace(self._verdict(found, baseline, each, count), ends=_ends(each, cells))
+            for found, each, cells in zip(judged, kept, pairs, strict=True)
+        ]
 
     def _is_confounded(self, laid: _LaidOut) -> bool:
         """Return whether machine or filesystem go with the factor, which then is not what can be judged."""
@@ -292,7 +289,17 @@ class _Judge:
             _mean([one[key] for key in both or one]),
             _mean([other[key] for key in both or other]),
             frozenset() if both else frozenset((*one, *other)),
+            self._differences(*first, *second) if both and len(first) == len(second) == 1 else (),
         )
+
+    def _differences(self, first: int, second: int) -> tuple[float, ...]:
+        """Return the differences of the logarithms of runs that were neighbours, of two groups."""
+        groups = [self.comparison.groups[place] for place in (first, second)]
+        if groups[0].campaign != groups[1].campaign:
+            return ()
+        one, other = (tps_by_repeat(self.comparison, group) for group in groups)
+        common = sorted(one.keys() & other.keys())
+        return tuple(math.log(other[at] / one[at]) for at in common if one[at] > 0 and other[at] > 0)
 
     def _by_campaign(self, places: Sequence[int]) -> dict[str, float]:
         """Return the mean of these groups in each campaign."""
@@ -317,7 +324,7 @@ class _Judge:
         )
         return FactorVerdict(
             factor=self.factor.name,
-            transactions=self.transactions,
+            condition=self.comparison.condition,
             baseline=baseline,
             candidate=laid.level,
             found=found,
@@ -333,6 +340,16 @@ class _Judge:
             interleaved=together,
             weak=describe_weak(weak, sum(counts)) if weak else "",
         )
+
+
+def _ends(laid: _LaidOut, pairs: Sequence[CellPair]) -> tuple[str, str]:
+    """Return what tells the cells of the smallest and of the largest ratio from the others."""
+    telling = [place for place in range(len(laid.matched)) if len({key[place] for key in laid.shared}) > 1]
+    by_ratio = sorted(zip(laid.shared, pairs, strict=True), key=lambda each: each[1].ratio)
+    least, most = (
+        ", ".join(one_line(key[place]) for place in telling) for key, _ in (by_ratio[0], by_ratio[-1])
+    )
+    return least, most
 
 
 def _values(dimension: Dimension, places: Sequence[int]) -> set[str]:

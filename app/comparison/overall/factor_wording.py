@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.comparison.overall.factor_verdicts import FactorVerdict, FactorVerdicts
+from app.comparison.overall.fastest import under
 from app.comparison.wording import (
     SPEED,
     about,
@@ -21,9 +22,10 @@ from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
 EXPLANATION: Final = tr(
-    "A cell is a combination of everything else that was measured at both levels. The cells are the repeats:"
-    " how the difference changes from cell to cell counts as spread, the interval holds for the mean over"
-    " cells like these, and nothing is said about a single one."
+    "A cell is a combination of all other factors that was measured at both levels. Where every cell was"
+    " measured several times, the interval holds for the mean over these cells, and there is none where the"
+    " difference depends on the cell. Where cells were measured once, they are the repeats: how the"
+    " difference changes from cell to cell counts as spread."
 )
 """Stands once beside verdicts on factors."""
 
@@ -46,13 +48,9 @@ def describe_not_counted(found: FactorVerdicts) -> str:
 
 def describe_factor(verdict: FactorVerdict) -> str:
     """Return a verdict as a sentence without a full stop."""
-    about_what = verdict.factor
-    if verdict.transactions:
-        about_what = tr("{factor}, {transactions}").format(
-            factor=verdict.factor, transactions=verdict.transactions
-        )
     parts = (_told(verdict), *_more(verdict))
-    return tr("{what}: {told}").format(what=about_what, told="; ".join(parts))
+    told = tr("{what}: {told}").format(what=verdict.factor, told="; ".join(parts))
+    return under(verdict.condition, told)
 
 
 def _told(verdict: FactorVerdict) -> str:
@@ -63,6 +61,10 @@ def _told(verdict: FactorVerdict) -> str:
         "runs": _runs(verdict),
         "range": _range(verdict),
     }
+    if verdict.found.depends:
+        return tr(
+            "what {candidate} makes against {baseline} depends on the cell: {range} over {cells} ({runs})"
+        ).format(**names)
     match verdict.found.comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
             told = tr(
@@ -145,9 +147,17 @@ def _allowing(verdict: FactorVerdict) -> str:
 def _range(verdict: FactorVerdict) -> str:
     """Return the smallest and largest difference of a cell."""
     least, most = verdict.found.least or 1.0, verdict.found.most or 1.0
-    if most >= _TIMES_FROM:
-        return tr("{low:.1f} to {high:.1f} times").format(low=least, high=most)
-    return tr("{low} to {high} %").format(low=signed_percent(least), high=signed_percent(most))
+    words = [
+        tr("{ratio:.1f} times").format(ratio=each)
+        if most >= _TIMES_FROM
+        else tr("{percent} %").format(percent=signed_percent(each))
+        for each in (least, most)
+    ]
+    ends = (
+        tr("{end} ({cell})").format(end=end, cell=cell) for end, cell in zip(words, verdict.ends, strict=True)
+    )
+    low, high = ends if all(verdict.ends) else words
+    return tr("{low} to {high}").format(low=low, high=high)
 
 
 def _runs(verdict: FactorVerdict) -> str:
@@ -200,7 +210,7 @@ def _interval_cell(verdict: FactorVerdict) -> str:
 
 FACTOR_COLUMNS: Final[tuple[Column[FactorVerdict], ...]] = (
     Column("factor", tr("Factor"), lambda each: each.factor, CellKind.WORDS),
-    Column("transactions", tr("Transactions"), lambda each: each.transactions, CellKind.WORDS, optional=2),
+    Column("condition", tr("Condition"), lambda each: each.condition, CellKind.WORDS, optional=2),
     Column("level", tr("Level"), lambda each: each.candidate, CellKind.WORDS),
     Column("against", tr("Against"), lambda each: each.baseline, CellKind.WORDS),
     Column("cells", tr("Cells"), lambda each: str(each.found.cells)),

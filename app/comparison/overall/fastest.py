@@ -38,7 +38,11 @@ class Fastest:
 
 
 def find_fastest(comparison: RunComparison) -> Fastest | None:
-    """Return which configurations may be the fastest; None where fewer than three can be compared."""
+    """Return which configurations may be the fastest; None where fewer than three can be compared.
+
+    Args:
+        comparison: of one condition (`RunComparison.parts`).
+    """
     ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
     verdicts = {
         place: found
@@ -52,7 +56,7 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
         return None
     groups = [comparison.groups[place] for place in places]
 
-    values = [_by_repeat(comparison, group) for group in groups]
+    values = [tps_by_repeat(comparison, group) for group in groups]
     contests = Contests(
         [group.contest for group in groups], values, [bool(group.left_out) for group in groups]
     )
@@ -75,7 +79,21 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
     return Fastest(maybe[0], tuple(maybe[1:]), len(places), left)
 
 
-def _by_repeat(comparison: RunComparison, group: ComparedGroup) -> dict[int, float]:
+def among_fastest(part: RunComparison) -> tuple[int, ...]:
+    """Return the places of what may be recommended under a condition, the highest mean first.
+
+    Where nothing is told of the others that is the highest mean alone: it is not known that they are as fast.
+    """
+    found = find_fastest(part)
+    if found is not None:
+        return (found.best, *found.others)
+    means = {place: row.mean.mean or 0.0 for place, row in enumerate(part.rows) if part.ranked[place]}
+    told = [row.comparison.verdict for row in part.rows if row.comparison is not None]
+    alike = len(means) == 2 and len(told) == 1 and told[0] in {Verdict.EQUAL, Verdict.INCONCLUSIVE}
+    return tuple(sorted(means, key=lambda place: -means[place]))[: 2 if alike else 1]
+
+
+def tps_by_repeat(comparison: RunComparison, group: ComparedGroup) -> dict[int, float]:
     """Return TPS by repeat, as the table pairs them: what stands twice is no pair."""
     values = figure_values(comparison, group, "tps")
     repeats = {comparison.runs[place].facts.repeat: tps for place, tps in values.items()}
@@ -101,3 +119,15 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
     if not found.others:
         sentence = tr("{told} (95 times in 100 it truly is the fastest).")
     return sentence.format(told=told)
+
+
+def fastest_sentences(comparison: RunComparison) -> tuple[str, ...]:
+    """Return which configurations may be the fastest under each condition where that can be said."""
+    told = ((part.condition, describe_fastest(part, find_fastest(part))) for part in comparison.parts)
+    return tuple(under(condition, sentence) for condition, sentence in told if sentence)
+
+
+def under(condition: str, sentence: str) -> str:
+    """Return a sentence with the condition that it holds under; as it is where there is one only."""
+    told = tr("{condition}: {sentence}")
+    return told.format(condition=condition, sentence=sentence) if condition and sentence else sentence

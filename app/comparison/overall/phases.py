@@ -26,6 +26,7 @@ from app.comparison.comparison import (
 )
 from app.comparison.figures import LATENCIES
 from app.comparison.offered_load import common_load
+from app.comparison.overall.fastest import under
 from app.comparison.table import (
     COMPARISON_COLUMNS,
     ComparisonColumn,
@@ -61,8 +62,8 @@ class ComparedPhase:
         name: of the phase.
         time: which time of it, from 1.
         transactions: what was executed; empty where unknown.
-        comparison: the same runs with the figures of this phase in the place of theirs.
-        groups: places of the configurations that have it.
+        comparison: the same runs of one condition with the figures of this phase in the place of theirs.
+        groups: places of the configurations that have it, in that comparison.
     """
 
     label: str
@@ -112,9 +113,13 @@ def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
         comparison: of whole runs.
     """
     phases = [{_key(each): each for each in run.facts.phases if each.told.counts} for run in comparison.runs]
-    members = [place for group in comparison.groups for place in group.members]
-    keys = dict.fromkeys(key for place in members for key in phases[place])
-    return tuple(_compared(comparison, [each.get(key) for each in phases]) for key in keys)
+    return tuple(
+        _compared(part, [each.get(key) for each in phases])
+        for part in comparison.parts
+        for key in dict.fromkeys(
+            key for group in part.groups for place in group.members for key in phases[place]
+        )
+    )
 
 
 def phase_rows(phases: Sequence[ComparedPhase]) -> tuple[PhaseRow, ...]:
@@ -142,7 +147,8 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
     for group in groups:
         for place, run in _runs_of(group, comparison.runs, found).items():
             runs[place] = run
-    told = next(each.told for each in found if each is not None)
+    members = [place for group in groups for place in group.members]
+    told = next(each.told for place in members if (each := found[place]) is not None)
     measured = [measured_configuration(group, runs) for group in groups]
     if not told.is_own:  # who was left out when was settled by the other phase
         measured = [replace(each, contest="") for each in measured]
@@ -157,7 +163,7 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
         _judged(phase, place, is_own=told.is_own, first_has_it=0 in having) for place in range(len(groups))
     )
     return ComparedPhase(
-        one_line(told.label),
+        under(comparison.condition, one_line(told.label)),
         one_line(told.name),
         told.time,
         one_line(executed_words(told)),

@@ -21,7 +21,7 @@ from app.report.figures import (
     sources,
 )
 from app.report.findings import Findings
-from app.report.pages.first_page import MOST_ROWS, configuration_table, told_first, warned_first
+from app.report.pages.first_page import configuration_table, rows_first, told_first, warned_first
 from app.report.report_data import ReportedConfiguration, ReportedRun
 from app.report.run_tables import SharedValue, shared_value_table
 from app.runfile.series import mean_width
@@ -34,7 +34,7 @@ MOST_ON_FIRST_PAGE: Final = 12
 def verdict_pages(found: Findings) -> Iterator[Block]:
     """Yield the verdicts and reservations where the first page had no room for them all."""
     few = len(found.verdicts) <= told_first(found) and len(found.warnings) <= warned_first(found)
-    many = len(found.configurations) > MOST_ROWS
+    many = [each for each in found.conditions if len(rows_first(found, each)) < len(each.configurations)]
     if few and not many and not found.factors.verdicts:
         return
     yield Text(TextRole.HEADING, tr("Verdicts"), bookmark=tr("Verdicts"), new_page=True)
@@ -48,8 +48,10 @@ def verdict_pages(found: Findings) -> Iterator[Block]:
             more,
         )
         yield Text(TextRole.SMALL, sentence.format(count=more))
-    if many:
-        yield configuration_table(found.configurations, len(found.configurations))
+    for condition in many:
+        if condition.name:
+            yield Text(TextRole.SUBHEADING, condition.name)
+        yield configuration_table(condition.configurations, len(condition.configurations))
     if found.factors.verdicts:
         yield Text(TextRole.SUBHEADING, tr("Over all cells"))
         told = (EXPLANATION, *describe_factors(found.factors), describe_not_counted(found.factors))

@@ -25,7 +25,7 @@ from app.report.blocks import (
     Trace,
 )
 from app.report.figures import charts_of, sources
-from app.report.findings import Findings, short
+from app.report.findings import Findings, ReportedCondition, short
 from app.report.report_data import ReportedConfiguration
 from app.report.run_tables import speed_table, table_size
 from app.report.wishes import AS_IT_COMES, ReportWishes, Section
@@ -39,6 +39,8 @@ MOST_ROWS: Final = 24
 """Configurations with a row and a bar: as many as fit with the answer."""
 
 _FEW: Final = 12
+_FEWEST_ROWS: Final = 3
+_MOST_WITH_BARS: Final = 4
 _MUCH_DRIFT: Final = 0.2
 _BRIEF: Final = 24
 _MOST_LETTERS: Final = 600
@@ -57,15 +59,33 @@ def first_page(found: Findings, wishes: ReportWishes = AS_IT_COMES) -> Iterator[
     yield from _answer(found, verdicts=verdicts)
     yield from _unsafe(found.configurations)
     if len(found.configurations) > 1:
-        shown = found.configurations[:MOST_ROWS]
-        yield configuration_table(found.configurations, len(shown))
-        yield bar_figure(shown)
-        if len(shown) < len(found.configurations):
-            yield Text(TextRole.NOTE, _left_out(len(found.configurations) - len(shown), verdicts=verdicts))
+        left = len(found.configurations)
+        for condition in found.conditions:
+            yield from _condition(found, condition)
+            left -= len(rows_first(found, condition))
+        if left:
+            yield Text(TextRole.NOTE, _left_out(left, verdicts=verdicts))
         yield from _seconds(found.configurations)
     else:
         yield from _only_configuration(found.configurations[0])
     yield from _limits(found, verdicts=verdicts)
+
+
+def rows_first(found: Findings, condition: ReportedCondition) -> tuple[ReportedConfiguration, ...]:
+    """Return the configurations of a condition that have a row and a bar on the first page."""
+    return condition.configurations[: max(_FEWEST_ROWS, MOST_ROWS // len(found.conditions))]
+
+
+def _condition(found: Findings, condition: ReportedCondition) -> Iterator[Block]:
+    """Yield table and bars of a condition, of several with its name and what may be its fastest one."""
+    shown = rows_first(found, condition)
+    if condition.name:
+        yield Text(TextRole.SUBHEADING, condition.name)
+        if condition.fastest:
+            yield Text(TextRole.ANSWER, condition.fastest)
+    yield configuration_table(condition.configurations, len(shown))
+    if len(found.conditions) <= _MOST_WITH_BARS:
+        yield bar_figure(shown)
 
 
 def _own_words(wishes: ReportWishes) -> Iterator[Block]:
@@ -153,12 +173,13 @@ def overall_first(found: Findings) -> tuple[str, ...]:
     """
     told = sorted(found.factors.verdicts, key=lambda each: each.found.comparison.verdict in _UNDECIDED)
     sentences = (f"{describe_factor(each)}." for each in told[:_MOST_FACTORS])
-    return tuple(filter(None, (found.fastest, *sentences)))
+    fastest = (each.fastest for each in found.conditions if not each.name)
+    return tuple(filter(None, (*fastest, *sentences)))
 
 
 def told_first(found: Findings) -> int:
     """Return how many verdicts stand on the first page: what is read in half a minute, at least one."""
-    most = MOST_VERDICTS if len(found.configurations) <= _FEW else 1
+    most = MOST_VERDICTS if len(found.configurations) <= _FEW and len(found.conditions) == 1 else 1
     letters = sum(map(len, overall_first(found)))
     for count, verdict in enumerate(found.verdicts):
         letters += len(verdict)
@@ -239,7 +260,7 @@ def _row_of(configuration: ReportedConfiguration) -> ComparisonRow:
 
 def _difference(configuration: ReportedConfiguration) -> str:
     row = configuration.row
-    if not configuration.group:
+    if configuration.is_baseline:
         return tr("baseline")
     return column_of(COMPARISON_COLUMNS, ComparisonColumn.DIFFERENCE).cell(row)
 

@@ -105,12 +105,14 @@ def _comparing(found: Findings) -> Iterator[str]:
     if found.factors.verdicts:
         yield tr(
             "Over the cells of a matrix the ratios of two levels of a factor, each within a cell in which "
-            "all else is equal, are compared like pairs of runs: Student's t on their logarithms, Holm's "
-            "procedure over the levels of one factor. The cells are the repeats, and what the difference is "
-            "in one and not in another is part of their spread. Cells whose runs are of different campaigns "
-            "count as one where they share a campaign. Transactions of different kinds are judged apart, and "
-            "every factor errs in 5 % for itself: of many factors without an effect one in twenty may seem "
-            "to have one."
+            "all else is equal, are compared by Student's t on their logarithms, Holm's procedure over the "
+            "levels of one factor. Where every cell has several runs these tell the spread (blocks by cell, "
+            "Satterthwaite's degrees of freedom); where two cells differ beyond chance (Bonferroni over the "
+            "pairs) and by more than matters, none is told over them. Else the cells are the repeats, and "
+            "what the difference is in one and not in another is part of their spread. Cells whose runs are "
+            "of different campaigns count as one where they share a campaign. Each condition is judged for "
+            "itself, and every factor errs in 5 % for itself: of many factors without an effect one in "
+            "twenty may seem to have one."
         )
     if any(group.contest for group in comparison.groups):
         yield tr(
@@ -133,7 +135,7 @@ def _comparing(found: Findings) -> Iterator[str]:
             unequal=100 * SIMULATED_LOST_UNEQUAL,
             alone=100 * SIMULATED_ALONE,
         )
-    if comparison.anchors.by_group:
+    if any(part.anchors.by_group for part in comparison.parts):
         yield tr(
             "Between campaigns each configuration is taken by the reference that ran in its own, at least "
             "{runs} times, with all that was chosen and all that is known of the machine the same in both: "

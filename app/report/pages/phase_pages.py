@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from app.analysis.labels import format_figure
+from app.comparison.comparison import ComparedGroup
 from app.comparison.figures import figure, figure_values
 from app.comparison.overall.phases import (
     AT_A_RATE,
@@ -44,18 +45,19 @@ _CAPTION: Final = tr(
 )
 
 
-def _chart(phase: ComparedPhase, looks: Mapping[int, ReportedConfiguration]) -> BarFigure:
+def _chart(phase: ComparedPhase, looks: Mapping[str, ReportedConfiguration]) -> BarFigure:
     """Return the configurations of a phase as bars."""
     name = phase.figure
     words = tr("transactions per second, more is better")
     if name == AT_A_RATE:
         words = tr("p99 in ms, less is better")
     unit = ", ".join(part for part in (phase.transactions, words) if part)
-    return BarFigure(phase.label, unit, tuple(_bar(phase, looks[place], name) for place in phase.groups), "")
+    groups = [phase.comparison.groups[place] for place in phase.groups]
+    bars = tuple(_bar(phase, group, looks[group.name], name) for group in groups)
+    return BarFigure(phase.label, unit, bars, "")
 
 
-def _bar(phase: ComparedPhase, configuration: ReportedConfiguration, name: str) -> Bar:
-    group = phase.comparison.groups[configuration.group]
+def _bar(phase: ComparedPhase, group: ComparedGroup, configuration: ReportedConfiguration, name: str) -> Bar:
     values = tuple(figure_values(phase.comparison, group, name).values())
     mean = run_interval(values)
     return Bar(
@@ -78,7 +80,7 @@ def phase_pages(found: Findings) -> Iterator[Block]:
         return
     title = tr("Each phase for itself")
     yield Text(TextRole.HEADING, title, bookmark=title, new_page=True)
-    looks = {each.group: each for each in found.configurations}
+    looks = {found.comparison.groups[each.group].name: each for each in found.configurations}
     for phase in phases:
         yield _chart(phase, looks)
     yield Text(TextRole.NOTE, _CAPTION)
@@ -88,8 +90,8 @@ def phase_pages(found: Findings) -> Iterator[Block]:
         tuple(
             TableRow(
                 texts(columns, row),
-                looks[row.group].look,
-                _WARNED & {column.id for column in columns} if looks[row.group].warning else frozenset(),
+                looks[row.row.name].look,
+                _WARNED & {column.id for column in columns} if looks[row.row.name].warning else frozenset(),
             )
             for row in rows
         ),

@@ -11,17 +11,16 @@ from app.report.take_with_you import TITLE, take_with_you
 
 
 def take_with_you_page(found: Findings) -> Iterator[Block]:
-    """Yield the configuration that won; nothing where no run has a result."""
-    taken = take_with_you(found)
-    if taken is None:
-        return
-    yield Text(TextRole.HEADING, TITLE, bookmark=TITLE, new_page=True)
-    yield Text(TextRole.BODY, taken.name)
-    for warning in taken.warnings:
-        yield Text(TextRole.WARNING, tr("Safety is traded for speed: {reason}").format(reason=warning))
-    for sentence in taken.told:
-        yield Text(TextRole.BODY, sentence)
-    for part in taken.parts:
-        yield Text(TextRole.SUBHEADING, part.heading)
-        for line in part.lines:
-            yield Text(TextRole.CODE, line)
+    """Yield the configuration that won, or that of each condition; nothing where no run has a result."""
+    for place, taken in enumerate(take_with_you(found)):
+        if not place:
+            yield Text(TextRole.HEADING, TITLE, bookmark=TITLE, new_page=True)
+        yield Text(TextRole.BODY, taken.name)
+        for warning in taken.warnings:
+            yield Text(TextRole.WARNING, tr("Safety is traded for speed: {reason}").format(reason=warning))
+        for sentence in taken.told:
+            yield Text(TextRole.BODY, sentence)
+        for part in taken.parts:
+            yield Text(TextRole.SUBHEADING, part.heading)
+            for line in part.lines:
+                yield Text(TextRole.CODE, line)

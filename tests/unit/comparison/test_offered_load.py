@@ -233,7 +233,7 @@ def test_where_no_load_was_at_a_rate_nothing_is_said_of_rates(tmp_path: Path, ca
     found = compared(paths)
     assert {column.id for column in COMPARISON_COLUMNS} - {
         column.id for column in columns_for(COMPARISON_COLUMNS, found.rows)
-    } == {"rate", "shares", "reference", "rows_ratio", "compressed"}
+    } == {"condition", "rate", "shares", "reference", "rows_ratio", "compressed"}
     assert command.main(["compare", *map(str, paths)]) == 0
     assert "Late, skipped" not in capsys.readouterr().out
 

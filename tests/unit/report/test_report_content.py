@@ -114,9 +114,9 @@ def test_single_runs_of_a_matrix_begin_with_the_verdict_on_its_factor(tmp_path: 
     report = read_report(write_matrix(tmp_path))
     answers = texts(report, TextRole.ANSWER)
     assert answers[0].startswith("filesystem: btrfs is 19.")
-    assert "slower than ext4 over 4 cells (scale) (95 % interval" in answers[0]
+    assert "slower than ext4 over 4 cells (max_wal_size) (95 % interval" in answers[0]
     assert answers[0].endswith("; 1 run in each).")
-    assert answers[1].startswith("Indicative only: ")
+    assert any(each.startswith("Indicative only: ") for each in answers)
     told = texts(report, TextRole.SMALL)
     assert answers[0] in told
     assert EXPLANATION in told
@@ -270,7 +270,8 @@ def test_a_run_that_lasts_is_drawn_but_counts_for_nothing(tmp_path: Path) -> Non
         growing.close()
     finally:
         lock.release()
-    assert [bar.value is None for bar in bars(report).bars] == [False, True]
+    drawn = [bar for block in report.blocks if isinstance(block, BarFigure) for bar in block.bars]
+    assert [bar.value is None for bar in drawn] == [False, True]
     assert "growing takes no part: it is running." in " ".join(words(report))
 
 

@@ -14,7 +14,7 @@ from app.domain.storage_plan.plan import Group, Scheduler, StoragePlan
 from app.report.findings import Findings
 from app.report.report import read_findings, read_report
 from app.report.storage_commands import storage_commands
-from app.report.take_with_you import TakenConfiguration, take_with_you, winner
+from app.report.take_with_you import TakenConfiguration, take_with_you, taken_text, winners
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.writer import Json, RunState
 from tests.fix_report import UNSAFE, Case, write_cases
@@ -32,8 +32,7 @@ def three_times(*cases: Case) -> list[Case]:
 
 
 def taken(found: Findings) -> TakenConfiguration:
-    found_one = take_with_you(found)
-    assert found_one is not None
+    [found_one] = take_with_you(found)
     return found_one
 
 
@@ -90,9 +89,42 @@ def test_where_nothing_is_safe_it_says_what_that_costs(tmp_path: Path) -> None:
 def test_without_a_result_there_is_nothing_to_take(tmp_path: Path) -> None:
     paths = write_cases(tmp_path, [Case("a", shape=Shape(12, 5000), state=RunState.FAILED)])
     found = read_findings(paths)
-    assert winner(found) is None
-    assert take_with_you(found) is None
+    assert winners(found) == ()
+    assert take_with_you(found) == ()
     assert "Take it with you" not in list(words(read_report(paths)))
+
+
+READ, WRITE = (("workload", {"label": label, "clients": 4}) for label in ("select-only", "tpcb-like"))
+
+
+def two_scripts(**tps: tuple[int, int]) -> list[Case]:
+    """Return three runs of each filesystem with TPS of reads and of writes."""
+    return three_times(
+        *(
+            Case(f"{filesystem} {kind[1]['label']}", 0, Shape(20, speed), filesystem, values=(kind,))
+            for filesystem, speeds in tps.items()
+            for kind, speed in zip((READ, WRITE), speeds, strict=True)
+        )
+    )
+
+
+def test_nothing_is_taken_for_all_conditions_that_loses_one(tmp_path: Path) -> None:
+    """What reads fastest writes slowest."""
+    found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
+    reading, writing = take_with_you(found)
+    assert (reading.name.split()[1:], writing.name.split()[1:]) == (
+        ["btrfs", "select-only"],
+        ["ext4", "tpcb-like"],
+    )
+    assert reading.told[0].startswith("For select-only: ")
+    assert taken_text(found).count("Take it with you") == 2
+
+
+def test_one_footing_is_taken_for_all_conditions_that_it_wins(tmp_path: Path) -> None:
+    found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600))))
+    [one] = take_with_you(found)
+    assert one.name.split()[1] == "ext4"
+    assert {told.split(":")[0] for told in one.told[:-1]} == {"select-only", "tpcb-like"}
 
 
 def test_a_single_run_is_told_to_be_indicative(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from app.analysis.labels import DISK_MARKS, at_least, format_tps
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
 from app.comparison.label_shortening import short_names
+from app.comparison.overall.fastest import under
 from app.domain.columns import Column
 from app.domain.text import tr
 from app.runfile.figures import FIGURES
@@ -80,8 +81,9 @@ class FactsWriter(PlainWriter):
         if len(comparison.groups) < 2 or not comparison.verdicts:
             return
         self._heading(tr("Verdict"))
-        for verdict in comparison.verdicts:
-            self._line(one_line(verdict))
+        for part in comparison.parts:
+            for verdict in part.verdicts:
+                self._line(one_line(under(part.condition, verdict)))
 
     def _write_differences(self, runs: Sequence[ShownRun]) -> None:
         if len(runs) < 2:

@@ -30,6 +30,7 @@ from app.comparison.figures import (
     format_mean,
 )
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.overall.conditions import ASKABLE, PropertyRole
 from app.comparison.overall.factor_verdicts import judge_factors
 from app.comparison.overall.factor_wording import (
     EXPLANATION as FACTORS_EXPLANATION,
@@ -100,6 +101,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         shorten=True,
         spreads=read_spreads(library),
         as_given=not any(Path(name).is_dir() for name in arguments.runs),
+        across=_asked(arguments.across),
     )
     if arguments.worse_than is not None:
         return print_gate(comparison, sides[0], arguments.worse_than / 100, as_json=arguments.json)
@@ -112,6 +114,21 @@ def compare_command(arguments: argparse.Namespace) -> int:
     else:
         _print(comparison, Console(), all_runs=arguments.details)
     return ExitStatus.FAILED if left_out else ExitStatus.DONE
+
+
+def _asked(condition: str) -> PropertyRole | None:
+    """Return the condition that is asked about; None for none.
+
+    Raises:
+        UsageError: it is none, or one of which no two levels can be compared.
+    """
+    if not condition:
+        return None
+    found = next((each for each in ASKABLE if each == condition), None)
+    if found is None:
+        message = tr("“{name}” is no condition whose levels can be compared.").format(name=condition)
+        raise UsageError(message, hint=tr("There are: {names}.").format(names=", ".join(ASKABLE)))
+    return found
 
 
 def _write_again(comparison: RunComparison, path: Path) -> None:
@@ -131,7 +148,7 @@ def _check_baseline(comparison: RunComparison, baseline: str) -> None:
         guess = did_you_mean(baseline, names)
         hint = guess or tr("There are: {names}.").format(names=", ".join(names))
         raise UsageError(message, hint=hint)
-    if baseline and comparison.groups[0].name != baseline:
+    if baseline and all(part.groups[0].name != baseline for part in comparison.parts):
         message = tr("“{name}” is NOT DURABLE: it is not ranked, and nothing is compared with it.")
         ranked = [name for name, is_ranked in zip(names, comparison.ranked, strict=True) if is_ranked]
         hint = tr("Compare with one of these: {names}.").format(names=", ".join(ranked))
@@ -144,23 +161,28 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
     for note in comparison_notes(comparison):
         print_sentence(console, note)
     _print_differences(comparison, console)
-    _title(console, tr("Verdict"))
-    fastest = describe_fastest(comparison, find_fastest(comparison))
-    for verdict in filter(None, (fastest, *comparison.verdicts)):
-        print_sentence(console, verdict)
-    if not comparison.verdicts:
-        print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
-    for told in filter(None, (describe_bottlenecks(comparison), describe_what_is_unshown(comparison))):
-        print_sentence(console, told)
-    console.print()
-    print_table(console, columns_for(COMPARISON_COLUMNS, comparison.rows), comparison.rows)
+    for part in comparison.parts:
+        _print_condition(part, console)
     _print_phases(comparison, console)
-    _print_factors(comparison, console)
-    _print_figures(console, tr("Latency"), comparison, compare_figures(comparison, LATENCIES))
-    _print_figures(console, tr("Costs per transaction"), comparison, compare_figures(comparison, COSTS))
-    _print_figures(console, tr("Loading"), comparison, compare_figures(comparison, LOADING))
     _print_storages(comparison, console)
     _print_runs(comparison, console, all_runs=all_runs)
+
+
+def _print_condition(part: RunComparison, console: Console) -> None:
+    """Print what is said of the configurations of one condition."""
+    _title(console, part.condition or tr("Verdict"))
+    for verdict in filter(None, (describe_fastest(part, find_fastest(part)), *part.verdicts)):
+        print_sentence(console, verdict)
+    if not part.verdicts:
+        print_sentence(console, tr("One configuration only: there is nothing to compare it with."))
+    for told in filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))):
+        print_sentence(console, told)
+    console.print()
+    print_table(console, columns_for(COMPARISON_COLUMNS, part.rows), part.rows)
+    _print_factors(part, console)
+    _print_figures(console, tr("Latency"), part, compare_figures(part, LATENCIES))
+    _print_figures(console, tr("Costs per transaction"), part, compare_figures(part, COSTS))
+    _print_figures(console, tr("Loading"), part, compare_figures(part, LOADING))
 
 
 def _print_phases(comparison: RunComparison, console: Console) -> None:
@@ -263,9 +285,10 @@ def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureCompariso
 def _with_difference(found: FigureComparison, place: int) -> str:
     """Return a mean, with its difference where that is more than chance."""
     mean = format_mean(found, place)
-    if found.better(place) is None:
+    comparison = found.comparisons[place]
+    if comparison is None or found.better(place) is None:
         return mean
-    return f"{mean} ({format_difference(found.comparisons[place - 1])})"
+    return f"{mean} ({format_difference(comparison)})"
 
 
 def _print_runs(comparison: RunComparison, console: Console, *, all_runs: bool) -> None:

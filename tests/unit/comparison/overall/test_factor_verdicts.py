@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def matrix(
     random = np.random.default_rng(4)
     return [
         made_run(
-            {"filesystem": filesystem, "RAID": level, "scale": str(scale)},
+            {"filesystem": filesystem, "RAID": level, "chunk size": str(scale)},
             100_000 / scale * RATIO**place * math.exp(0.01 * float(random.standard_normal())),
             campaign=campaign,
         )
@@ -56,36 +56,70 @@ def of(found: FactorVerdicts, factor: str) -> list[FactorVerdict]:
 
 def test_single_runs_of_a_matrix_give_a_verdict_on_its_factor() -> None:
     [one] = of(judged(matrix()), "filesystem")
-    assert (one.baseline, one.candidate, one.transactions) == ("ext4", "xfs", "")
+    assert (one.baseline, one.candidate, one.condition) == ("ext4", "xfs", "")
     assert (one.found.cells, one.found.sets, one.runs, one.unpaired) == (6, None, (1, 1), (0, 0))
     assert one.found.comparison.verdict is Verdict.HIGHER
     assert one.found.comparison.ratio == pytest.approx(RATIO, rel=0.02)
-    assert one.over == ("RAID", "scale")
+    assert one.over == ("RAID", "chunk size")
     assert one.interleaved
     told = describe_factor(one)
     assert told.startswith("filesystem: xfs is ")
-    assert "% faster than ext4 over 6 cells (RAID, scale) (95 % interval" in told
+    assert "% faster than ext4 over 6 cells (RAID, chunk size) (95 % interval" in told
     assert told.endswith("; 1 run in each)")
 
 
-def test_the_scale_is_no_factor_and_figures_of_different_transactions_are_never_averaged() -> None:
+def test_conditions_have_verdicts_of_their_own() -> None:
     runs = [
         made_run(
-            {"filesystem": filesystem, "scale": str(scale), "transactions": kind},
-            1000 * (factor if filesystem == "xfs" else 1) + scale / 100,
+            {"filesystem": filesystem, "RAID": level, "scale": scale, "transactions": kind},
+            1000 * (factor if filesystem == "xfs" else 1) + len(level),
         )
         for kind, factor in (("select-only", 1.0), ("tpcb-like", 0.5))
-        for scale in (10, 20, 30)
-        for filesystem in ("ext4", "xfs")
+        for scale, level, filesystem in product(("1", "2"), ("a", "bb", "ccc"), ("ext4", "xfs"))
     ]
-    found = judged(runs)
-    assert {(each.factor, each.transactions) for each in found.verdicts} == {
-        ("filesystem", "select-only"),
-        ("filesystem", "tpcb-like"),
-    }
-    read, written = found.verdicts
-    assert read.found.comparison.verdict is Verdict.EQUAL
-    assert written.found.comparison.verdict is Verdict.LOWER
+    found = of(judged(runs), "filesystem")
+    told = [(each.condition, each.found.comparison.verdict) for each in found]
+    assert told == [
+        ("select-only, scale 1", Verdict.EQUAL),
+        ("select-only, scale 2", Verdict.EQUAL),
+        ("tpcb-like, scale 1", Verdict.LOWER),
+        ("tpcb-like, scale 2", Verdict.LOWER),
+    ]
+    assert describe_factor(found[3]).startswith("tpcb-like, scale 2: filesystem: xfs is 49.")
+
+
+def repeated(levels: Mapping[str, float], repeats: int = 3, noise: float = 0.01) -> list[RunFacts]:
+    """Return runs of xfs and ext4 on levels, xfs so many times as fast."""
+    random = np.random.default_rng(7)
+    return [
+        made_run(
+            {"filesystem": filesystem, "RAID": level},
+            1000 * (ratio if filesystem == "xfs" else 1) * math.exp(noise * float(random.standard_normal())),
+            repeat=repeat,
+        )
+        for repeat, (level, ratio), filesystem in product(range(repeats), levels.items(), ("ext4", "xfs"))
+    ]
+
+
+def test_two_cells_of_repeats_give_a_verdict() -> None:
+    """Half as fast in 6 of 6 pairs is no indication only."""
+    [one] = of(judged(repeated({"single": 0.5, "stripe": 0.5})), "filesystem")
+    assert (one.found.cells, one.found.comparison.verdict, one.found.depends) == (2, Verdict.LOWER, False)
+    assert one.found.repeated
+
+
+def test_interaction_is_told_and_not_averaged() -> None:
+    [one] = of(judged(repeated({"single": 1.0, "stripe": 2.0})), "filesystem")
+    assert (one.found.depends, one.found.comparison.verdict) == (True, Verdict.INDICATIVE)
+    assert one.found.comparison.interval is None
+    told = describe_factor(one)
+    assert "what xfs makes against ext4 depends on the cell: 1.0 times (single) to 2.0 times (stripe)" in told
+
+
+def test_cells_of_single_runs_are_named_at_both_ends() -> None:
+    [one] = of(judged(repeated({"single": 1.0, "stripe": 2.0, "mirror": 2.0}, repeats=1)), "filesystem")
+    assert one.ends[0] == "single"
+    assert (one.found.repeated, one.found.depends) == (False, False)
 
 
 def test_several_levels_share_their_errors_and_say_so() -> None:
@@ -110,12 +144,12 @@ def test_a_single_cell_is_no_matrix_and_two_are_indicative_only() -> None:
     assert judged(matrix(scales=(10,), levels=("single",))) == FactorVerdicts()
     [one] = of(judged(matrix(scales=(10, 100), levels=("single",))), "filesystem")
     assert one.found.comparison.verdict is Verdict.INDICATIVE
-    assert "indicative only: over 2 cells (scale) xfs was" in describe_factor(one)
+    assert "indicative only: over 2 cells (chunk size) xfs was" in describe_factor(one)
     assert "a verdict takes 3 cells" in describe_factor(one)
 
 
 def test_a_level_in_one_cell_only_is_not_judged() -> None:
-    runs = [*matrix(), made_run({"filesystem": "f2fs", "RAID": "single", "scale": "10"}, 9000)]
+    runs = [*matrix(), made_run({"filesystem": "f2fs", "RAID": "single", "chunk size": "10"}, 9000)]
     assert [each.candidate for each in of(judged(runs), "filesystem")] == ["xfs"]
 
 
@@ -138,7 +172,7 @@ def test_nothing_to_compare_says_nothing() -> None:
 def test_what_stands_apart_is_in_no_cell_and_is_told(spoilt: dict[str, object], why: str) -> None:
     runs = matrix()
     place = next(at for at, run in enumerate(runs) if run.configuration == "xfs stripe 100")
-    chosen = {"filesystem": "xfs", "RAID": "stripe", "scale": "100"}
+    chosen = {"filesystem": "xfs", "RAID": "stripe", "chunk size": "100"}
     runs[place] = made_run(chosen, **spoilt)  # type: ignore[arg-type]
     found = judged(runs)
     [one] = of(found, "filesystem")
@@ -151,7 +185,9 @@ def test_what_stands_apart_is_in_no_cell_and_is_told(spoilt: dict[str, object], 
 def test_where_nothing_is_durable_there_is_a_verdict_all_the_same() -> None:
     runs = [
         made_run(
-            {"filesystem": filesystem, "scale": str(scale)}, 1000 * scale, marks=((NOT_DURABLE, "fsync off"),)
+            {"filesystem": filesystem, "chunk size": str(scale)},
+            1000 * scale,
+            marks=((NOT_DURABLE, "fsync off"),),
         )
         for scale in (1, 2, 3)
         for filesystem in ("ext4", "xfs")
@@ -167,7 +203,7 @@ def test_two_campaigns_are_one_set_whatever_their_cells_and_nothing_is_a_verdict
     assert (found.found.cells, found.found.sets) == (6, 1)
     assert found.found.comparison.verdict is Verdict.INDICATIVE
     told = describe_factor(found)
-    assert "6 cells (RAID, scale) in 1 set that shares campaigns xfs was" in told
+    assert "6 cells (RAID, chunk size) in 1 set that shares campaigns xfs was" in told
     assert "what else changed between campaigns is in all cells of a set alike" in told
     assert "not interleaved" in told
 
@@ -202,7 +238,7 @@ def test_imported_runs_of_one_folder_are_of_one_campaign_and_not_interleaved() -
 def test_an_option_that_one_filesystem_has_goes_with_it_and_is_named() -> None:
     runs = [
         made_run(
-            {"filesystem": filesystem, "RAID": level, "scale": scale}
+            {"filesystem": filesystem, "RAID": level, "chunk size": scale}
             | ({"ext4 stride": "16"} if filesystem == "ext4" and level == "stripe" else {}),
             1000 + len(level),
             topics={"ext4 stride": TARGET},
@@ -218,7 +254,7 @@ def test_an_option_that_one_filesystem_has_goes_with_it_and_is_named() -> None:
 def test_an_option_that_is_chosen_freely_has_to_be_equal_in_a_cell() -> None:
     runs = [
         made_run(
-            {"filesystem": filesystem, "scale": scale} | ({"WAL": "own disk"} if wal else {}),
+            {"filesystem": filesystem, "chunk size": scale} | ({"WAL": "own disk"} if wal else {}),
             2000.0 if wal else 1000.0,
             topics={"WAL": TARGET},
         )
@@ -235,16 +271,17 @@ def test_settings_that_go_together_are_one_factor_and_their_combination_another(
     chosen = {"a": ("on", "on"), "b": ("off", "on"), "c": ("off", "off")}
     runs = [
         made_run(
-            {"scale": str(scale), "full_page_writes": fpw, "wal_init_zero": zero, "wal_recycle": zero}, tps
+            {"chunk size": str(scale), "full_page_writes": fpw, "wal_init_zero": zero, "wal_recycle": zero},
+            tps,
         )
         for scale in (1, 2, 3)
         for (fpw, zero), tps in zip(chosen.values(), (1000 + scale, 1200 + scale, 1300 + scale), strict=True)
     ]
-    found = judged(runs)
-    assert [each.factor for each in found.verdicts] == [
+    found = [each for each in judged(runs).verdicts if each.factor != "chunk size"]
+    assert [each.factor for each in found] == [
         *("full_page_writes", "wal_init_zero", "settings together", "settings together")
     ]
-    single, zero, _, together = found.verdicts
+    single, zero, _, together = found
     assert single.found.comparison.ratio == pytest.approx(1.2, rel=1e-3)
     assert zero.goes_with == ("wal_recycle",)
     assert together.candidate == "full_page_writes off, wal_init_zero off, wal_recycle off"
@@ -254,7 +291,7 @@ def test_settings_that_go_together_are_one_factor_and_their_combination_another(
 def test_what_changes_with_the_machine_is_not_judged() -> None:
     runs = [
         made_run(
-            {"filesystem": filesystem, "scale": str(scale), "processor": cpu},
+            {"filesystem": filesystem, "chunk size": str(scale), "processor": cpu},
             1000.0 * scale,
             topics={"processor": MACHINE},
         )
@@ -268,7 +305,7 @@ def test_what_changes_with_the_machine_is_not_judged() -> None:
 def test_an_option_of_one_filesystem_is_not_judged_against_filesystems_that_have_none() -> None:
     runs = [
         made_run(
-            {"filesystem": filesystem, "scale": str(scale)} | ({"dataset": size} if size else {}),
+            {"filesystem": filesystem, "chunk size": str(scale)} | ({"dataset": size} if size else {}),
             1000.0 * scale,
             topics={"dataset": TARGET},
         )
@@ -284,7 +321,7 @@ def test_only_what_differs_within_the_pairs_goes_with_a_factor() -> None:
     """On zfs a setting is also tried off, but what is compared with ext4 has it as ext4 has."""
     runs = [
         made_run(
-            {"filesystem": filesystem, "scale": str(scale)}
+            {"filesystem": filesystem, "chunk size": str(scale)}
             | ({"wal_init_zero": "off", "wal_recycle": "off"} if is_off else {}),
             1000.0 * scale,
         )
@@ -298,7 +335,7 @@ def test_only_what_differs_within_the_pairs_goes_with_a_factor() -> None:
 
 def test_levels_of_raid_are_called_alike_for_zfs() -> None:
     runs = [
-        made_run({"filesystem": filesystem, "RAID": level, "scale": str(scale)}, 1000.0 * scale)
+        made_run({"filesystem": filesystem, "RAID": level, "chunk size": str(scale)}, 1000.0 * scale)
         for scale in (1, 2)
         for filesystem, levels in (("ext4", ("raid5", "raid6")), ("zfs", ("raidz1", "raidz2")))
         for level in levels
@@ -307,8 +344,10 @@ def test_levels_of_raid_are_called_alike_for_zfs() -> None:
 
 
 def test_what_has_as_many_values_as_a_name_is_no_factor() -> None:
-    runs = [made_run({"scale": str(scale), "serial": str(n)}, 1000.0) for n in range(13) for scale in (1, 2)]
-    assert judged(runs) == FactorVerdicts()
+    runs = [
+        made_run({"chunk size": str(scale), "serial": str(n)}, 1000.0) for n in range(13) for scale in (1, 2)
+    ]
+    assert not of(judged(runs), "serial")
 
 
 def test_repeats_of_a_cell_are_one_mean_and_told() -> None:
@@ -319,20 +358,22 @@ def test_repeats_of_a_cell_are_one_mean_and_told() -> None:
     ]
     [one] = of(judged(runs), "filesystem")
     assert (one.found.cells, one.runs) == (6, (2, 2))
-    assert describe_factor(one).endswith("; 2 runs in each)")
+    assert one.found.repeated
+    assert describe_factor(one).endswith("(2 runs in each)")
 
 
 def test_a_cell_that_cannot_be_told_apart_says_how_many_more_would_do() -> None:
     runs = [
-        made_run({"filesystem": filesystem, "scale": str(scale)}, tps)
+        made_run({"filesystem": filesystem, "chunk size": str(scale)}, tps)
         for scale, pair in enumerate(((1000, 1300), (1000, 900), (1000, 1250)))
         for filesystem, tps in zip(("ext4", "xfs"), pair, strict=True)
     ]
-    [sentence] = describe_factors(judged(runs))
+    [sentence] = map(describe_factor, of(judged(runs), "filesystem"))
     assert (
-        "ext4 and xfs cannot be told apart over 3 cells (scale): of xfs against ext4 +13.5 % was" in sentence
+        "ext4 and xfs cannot be told apart over 3 cells (chunk size): of xfs against ext4 +13.5 % was"
+        in sentence
     )
-    assert "more such cells would show a difference as large as the one seen." in sentence
+    assert "more such cells would show a difference as large as the one seen" in sentence
 
 
 def test_a_file_of_the_first_format_stands_beside_those_of_today(tmp_path: Path) -> None:
@@ -353,7 +394,7 @@ def test_the_json_tells_every_factor() -> None:
     assert one["over_cells"]["ratio"] == one["ratio"]
     assert one["least"] <= one["ratio"] <= one["most"]
     assert (one["over"], one["goes_with"], one["unpaired"], one["runs"]) == (
-        ["RAID", "scale"],
+        ["RAID", "chunk size"],
         [],
         [0, 0],
         [1, 1],

@@ -1,0 +1,245 @@
+"""The role of every property of a run: condition, factor or repeat. Pure.
+
+A question holds its conditions fixed: runs of different conditions are never divided by each other, averaged,
+ranked or tested in one family. Factors are what is chosen between. What a repeat may differ in decides
+nothing. Whoever asks about a condition (clients, scale, machine ...) makes it what is chosen between: then
+everything else is held fixed, factors as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Final
+
+from app.analysis.facts import RunFacts
+from app.analysis.labels import one_line
+from app.analysis.properties import (
+    IDENTIFIER,
+    KIND,
+    LABELS,
+    MACHINE,
+    PATH,
+    PGBENCH,
+    PGBENCH_MACHINE,
+    PLAN,
+    POSTGRESQL,
+    RATE_VALUE,
+    ROUND_TRIP,
+    SETTING,
+    TARGET,
+    WORKLOAD,
+    Property,
+)
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.text import tr
+
+
+class PropertyRole(StrEnum):
+    """What a property is for a comparison; all but the first two are conditions, named in this order."""
+
+    FACTOR = "factor"
+    REPEAT = "repeat"
+    TRANSACTIONS = "transactions"
+    SCALE = "scale"
+    MACHINE = "machine"
+    CLIENTS = "clients"
+    RATE = "rate"
+    CACHES = "caches"
+    PROTOCOL = "protocol"
+    PHASES = "phases"
+    DURATION = "duration"
+    DATA = "data"
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is held fixed."""
+        return self not in {PropertyRole.FACTOR, PropertyRole.REPEAT}
+
+
+ASKABLE: Final = tuple(
+    each for each in PropertyRole if each.is_condition and each is not PropertyRole.TRANSACTIONS
+)
+"""Conditions that a reader may ask about. Different transactions are different work: no ratio of them means
+anything."""
+
+CONDITION_WORDS: Final = {
+    PropertyRole.TRANSACTIONS: tr("transactions"),
+    PropertyRole.SCALE: tr("scale"),
+    PropertyRole.CLIENTS: tr("clients"),
+    PropertyRole.RATE: tr("rate"),
+    PropertyRole.CACHES: tr("caches at the start"),
+    PropertyRole.PROTOCOL: tr("protocol"),
+    PropertyRole.PHASES: tr("phases"),
+    PropertyRole.DURATION: tr("measured time"),
+    PropertyRole.DATA: tr("data set"),
+    PropertyRole.MACHINE: tr("machine"),
+}
+"""What people call them."""
+
+_Key = tuple[str, str]
+
+_WORKLOAD: Final = {
+    PropertyRole.TRANSACTIONS: ("label",),
+    PropertyRole.SCALE: (tr("scale"), tr("data"), "size"),
+    PropertyRole.CLIENTS: ("clients", "threads"),
+    PropertyRole.RATE: ("rate_tps", RATE_VALUE, "latency_limit_ms"),
+    PropertyRole.CACHES: ("caches",),
+    PropertyRole.PROTOCOL: ("protocol",),
+    PropertyRole.PHASES: ("phases",),
+    PropertyRole.DURATION: ("duration_s", "transactions", "warmup_s"),
+    PropertyRole.DATA: ("data_set", "compressibility"),
+}
+_TARGET: Final = {
+    PropertyRole.FACTOR: (
+        *(KIND, PATH, PLAN, tr("RAID"), tr("filesystem"), tr("mount options"), tr("dataset")),
+        *(tr("filesystem preset"), tr("filesystem made with"), tr("version of the filesystem's format")),
+        *(tr("filesystem compresses with"), tr("filesystem checks with"), "size_bytes", "zfs_log"),
+        *("disks", "partition_bytes", "chunk_bytes", "bitmap", "initial_sync", "scheduler"),
+        *("read_ahead_bytes", tr("server"), tr("cluster name"), tr("managed service"), tr("TLS")),
+    ),
+    PropertyRole.REPEAT: (IDENTIFIER, ROUND_TRIP, tr("role"), tr("pg_monitor"), tr("room")),
+    PropertyRole.MACHINE: ("memory_limit_bytes",),
+}
+_POSTGRESQL: Final = {
+    PropertyRole.FACTOR: (
+        *("version", "folder", "origin", "configure", "block_size", "sha256", PGBENCH, "preset", "checksums"),
+    ),
+}
+_OF_MACHINE: Final = {
+    PropertyRole.FACTOR: (tr("cache of ZFS at most (zfs_arc_max)"), tr("kernel"), tr("distribution")),
+    PropertyRole.REPEAT: (tr("asked over"),),
+    PropertyRole.MACHINE: (
+        *(tr("name"), tr("storage"), tr("processor"), tr("CPUs"), tr("governor"), tr("memory")),
+        tr("virtual machine"),
+    ),
+}
+
+
+def _named(topic: str, roles: Mapping[PropertyRole, Sequence[str]]) -> dict[_Key, PropertyRole]:
+    return {(topic, LABELS.get(name, name)): role for role, names in roles.items() for name in names}
+
+
+ROLES: Final[Mapping[_Key, PropertyRole]] = {
+    **_named(WORKLOAD, _WORKLOAD),
+    **_named(TARGET, _TARGET),
+    **_named(POSTGRESQL, _POSTGRESQL),
+    **_named(MACHINE, _OF_MACHINE),
+    **_named(PGBENCH_MACHINE, _OF_MACHINE),
+}
+"""Of each property that has a name of its own, by topic and name."""
+
+_PATTERNS: Final[tuple[tuple[str, str, PropertyRole], ...]] = (
+    (SETTING, "", PropertyRole.FACTOR),
+    (WORKLOAD, tr("script {number}").format(number=""), PropertyRole.TRANSACTIONS),
+    (TARGET, tr("device {name}").format(name=""), PropertyRole.FACTOR),
+    *((TARGET, f"{each.label} ", PropertyRole.FACTOR) for each in FILESYSTEMS),
+)
+"""Of those whose names are made of a number, a device, a setting or an option: by how they begin."""
+
+_OTHER_GROUP: Final = re.compile(r"[A-Z]+: ")
+"""Before a property of what else a plan makes: the filesystem of the WAL has what that of the data has."""
+
+
+def role_of(item: Property) -> PropertyRole | None:
+    """Return the role of a property; None for one that nobody gave a role."""
+    name = _OTHER_GROUP.sub("", item.name, count=1) if item.topic == TARGET else item.name
+    found = ROLES.get((item.topic, name))
+    if found is not None:
+        return found
+    return next((r for topic, begin, r in _PATTERNS if topic == item.topic and name.startswith(begin)), None)
+
+
+def _held(run: RunFacts, roles: Collection[PropertyRole]) -> dict[_Key, Property]:
+    """Return the properties of some roles; what is not known is a value of its own."""
+    items = (*run.properties, *run.others)
+    return {item.key: item for item in items if _role(item) in roles}
+
+
+def _role(item: Property) -> PropertyRole:
+    """Return a role also for an option of a filesystem of another version."""
+    return role_of(item) or PropertyRole.FACTOR
+
+
+def is_held(item: Property, asked: PropertyRole | None) -> bool:
+    """Return whether a property is the same in all that is compared, see `held_fixed`."""
+    return _role(item) in held_fixed(asked)
+
+
+def _values(run: RunFacts, roles: Collection[PropertyRole]) -> frozenset[tuple[_Key, str, bool]]:
+    return frozenset((key, item.value, item.is_known) for key, item in _held(run, roles).items())
+
+
+def held_fixed(asked: PropertyRole | None) -> frozenset[PropertyRole]:
+    """Return the roles of what is the same in everything that is compared.
+
+    Args:
+        asked: the condition that somebody asks about; None where the question is about factors.
+    """
+    found = {each for each in PropertyRole if each.is_condition or (asked and each is PropertyRole.FACTOR)}
+    return frozenset(found - {asked})
+
+
+Condition = frozenset[tuple[_Key, str, bool]]
+"""What is the same for runs that may be compared."""
+
+
+def condition_of(run: RunFacts, asked: PropertyRole | None = None) -> Condition:
+    """Return what a question holds fixed, as this run has it."""
+    return _values(run, held_fixed(asked))
+
+
+def footing_of(run: RunFacts) -> Condition:
+    """Return what was chosen between, as this run has it: the same for one footing under every condition."""
+    return _values(run, {PropertyRole.FACTOR})
+
+
+def asked_by(runs: Sequence[RunFacts]) -> PropertyRole | None:
+    """Return the condition that a campaign asks about: it has several levels of it, and varies no factor.
+
+    Of several conditions that with most levels. Runs of several campaigns ask about none.
+    """
+    if len({run.campaign_key for run in runs}) != 1 or len(set(map(footing_of, runs))) != 1:
+        return None
+    levels = {role: len({_values(run, {role}) for run in runs}) for role in ASKABLE}
+    most = max(levels, key=levels.__getitem__)
+    return most if levels[most] > 1 else None
+
+
+def name_conditions(runs: Sequence[RunFacts], asked: PropertyRole | None = None) -> tuple[str, ...]:
+    """Return a name for each condition: of what is held fixed, what it takes to tell it from the others.
+
+    Args:
+        runs: one of each condition.
+        asked: as in `held_fixed`.
+
+    Returns:
+        Unique ones; an empty one for a single condition.
+    """
+    told: list[tuple[str, ...]] = [() for _ in runs]
+    for role in sorted(held_fixed(asked), key=list(PropertyRole).index):
+        held = [_held(run, {role}) for run in runs]
+        for key in dict.fromkeys(key for each in held for key in each):
+            more = [
+                (*names, _words(role, key, each.get(key))) for names, each in zip(told, held, strict=True)
+            ]
+            if len(set(more)) > len(set(told)):
+                told = more
+    if len(runs) < 2:
+        return ("",) * len(runs)
+    names = [", ".join(filter(None, each)) or tr("none of these") for each in told]
+    return tuple(
+        name if names.count(name) == 1 else f"{name} [{1 + names[:place].count(name)}]".strip()
+        for place, name in enumerate(names)
+    )
+
+
+def _words(role: PropertyRole, key: _Key, item: Property | None) -> str:
+    if item is None:
+        return ""
+    name = one_line(key[1])
+    value = one_line(item.value) if item.is_known else tr("not known")
+    if role in {PropertyRole.TRANSACTIONS, PropertyRole.FACTOR} or key[1] == tr("name"):
+        return value
+    return tr("{name} {value}").format(name=name, value=value)
