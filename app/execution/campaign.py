@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Final
 
 from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.trust import (
@@ -35,7 +36,7 @@ from app.execution.data_set import begin_data_sets
 from app.execution.design import follow, tell_round, to_measure
 from app.execution.disks.release import end_disks
 from app.execution.disks.session import DiskConsent, open_disks
-from app.execution.preflight import PreflightFinding, find_disturbances
+from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, resolve_campaign
 from app.execution.resume.begun import (
@@ -55,7 +56,7 @@ from app.execution.run import RunContext, execute_run
 from app.execution.servers import LoadConsent, open_servers
 from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.folders.account import account_reason, server_account
-from app.hosts.machine_lock import acquire_machine_lock
+from app.hosts.machine_lock import MachineLock, acquire_machine_lock
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.library.annotations import mark_ended_run
 from app.library.campaign_end import CampaignEnd, clear_end, write_end
@@ -66,6 +67,9 @@ from app.recording.events import CampaignListener, RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
 from app.runfile.writer import RunState
 
+_AGAIN_S: Final = 1.0
+"""How often another campaign is asked whether it has ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class CampaignRequest:
@@ -75,6 +79,7 @@ class CampaignRequest:
         source: campaign file; with `resume` also the folder of a campaign that was begun.
         given: what counts instead of the file's text, such as a recipe with its disks put in.
         library: folder that gets the campaign's folder.
+        wait: wait for another campaign on this machine instead of being refused.
         resume: go on in that folder, or with the newest unfinished campaign of the same content.
         consent: how a person is asked before spare disks are erased.
         load: how a person is asked before a server that already runs is loaded.
@@ -84,6 +89,7 @@ class CampaignRequest:
 
     source: Path
     library: Path
+    wait: bool = False
     resume: bool = False
     consent: DiskConsent = field(default_factory=DiskConsent)
     load: LoadConsent = field(default_factory=LoadConsent)
@@ -157,7 +163,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
     account = server_account(commands.append)
     with ExitStack() as stack:
         # Before anything is asked of a person: who comes second is told so at once.
-        machine_lock = stack.enter_context(acquire_machine_lock(str(request.library), file.campaign.name))
+        machine_lock = stack.enter_context(_machine_lock(request, file, listener))
         resolved = resolve_campaign(file.campaign, account, commands.append)
         if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
             check_trust(file, request.trust, is_trusted=is_trusted)
@@ -188,7 +194,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         _tell(filter(None, [deaf]), listener)
         _tell((account_reason(account), *filter(None, [machine_lock.scope_note])), listener)
         _tell_baselines(resolved, listener)
-        findings = _prepare_machine(stack, resolved, folder, listener)
+        findings = _prepare_machine(stack, resolved, folder, _beside(machine_lock), listener)
         execution = RunContext(
             campaign=campaign,
             folder=folder,
@@ -209,6 +215,32 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         result = _run_all(execution, resolved, CampaignResult(campaign, folder), there)
         _keep_end(result, switch)
         return result
+
+
+def _machine_lock(request: CampaignRequest, file: CampaignFile, listener: CampaignListener) -> MachineLock:
+    """Take the right to measure here; where that is asked for, once other campaigns have ended.
+
+    Raises:
+        BusyError: another campaign is running.
+        FootingError: the state folder cannot be used.
+    """
+    told: list[str] = []
+
+    def wait(reason: str) -> None:
+        if reason not in told:
+            told.append(reason)
+            listener.told("note", tr("{reason} This campaign waits for its end.").format(reason=reason))
+        time.sleep(_AGAIN_S)
+
+    name = file.campaign.name
+    return acquire_machine_lock(str(request.library), name, wait=wait if request.wait else None)
+
+
+def _beside(machine_lock: MachineLock) -> tuple[PreflightFinding, ...]:
+    """Return that somebody else may be measuring, for every run."""
+    if not machine_lock.held_by:
+        return ()
+    return (PreflightFinding("measured-beside", Severity.WARNING, machine_lock.held_by),)
 
 
 def _tell(sentences: Iterable[str], listener: CampaignListener) -> None:
@@ -280,16 +312,20 @@ def _tell_baselines(resolved: ResolvedCampaign, listener: CampaignListener) -> N
 
 
 def _prepare_machine(
-    stack: ExitStack, resolved: ResolvedCampaign, folder: Path, listener: CampaignListener
+    stack: ExitStack,
+    resolved: ResolvedCampaign,
+    folder: Path,
+    known: Sequence[PreflightFinding],
+    listener: CampaignListener,
 ) -> tuple[PreflightFinding, ...]:
-    """Keep the machine awake and look for what would spoil the measurement."""
+    """Keep the machine awake and look for what would spoil the measurement, beside what is known."""
     sleep_reason = ""
     try:
         why = tr("measuring {name}").format(name=resolved.campaign.name)
         stack.enter_context(inhibit_sleep(why))
     except InhibitorUnavailable as err:
         sleep_reason = err.reason
-    findings = find_disturbances(resolved, str(folder), sleep_reason)
+    findings = (*known, *find_disturbances(resolved, str(folder), sleep_reason))
     for finding in findings:
         listener.told(
             finding.severity.value, " ".join(part for part in (finding.message, finding.hint) if part)

@@ -3,8 +3,9 @@
 Two locks, both flock, so that they vanish with their holder: one in this user's state folder, which names the
 campaign that holds it; and one for all users in /run/lock, which says nothing but that somebody measures. The
 second is best effort: where /run/lock is missing or the file there cannot be opened, only this user's
-campaigns exclude each other, and `MachineLock.scope_note` says so. Another user could hold it for ever; then
-nothing is measured until that is settled, and nothing else is harmed.
+campaigns exclude each other, and `MachineLock.scope_note` says so. Every user can lock the file there, so a
+holder that is no campaign stops nobody, and root is stopped by none: `MachineLock.held_by` says who holds it,
+for the runs that are measured beside it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import errno
 import fcntl
 import json
 import os
+import pwd
 import stat
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -25,6 +29,10 @@ from app.hosts.folders.own_folders import check_private, create_state_folder
 
 SHARED_LOCK: Final = Path("/run/lock/pgfooting.lock")
 _FACTS_BYTES: Final = 65536
+_NAME: Final = "pgfooting-run"
+"""Of a process that measures, for other users (proc(5), comm: 15 bytes at most)."""
+
+Wait = Callable[[str], None]
 
 
 class MachineLock:
@@ -32,11 +40,16 @@ class MachineLock:
 
     Attributes:
         scope_note: empty, or why campaigns of other users are not excluded.
+        held_by: empty, or who holds the lock of all users meanwhile, a sentence.
     """
 
-    def __init__(self, descriptors: list[int], scope_note: str) -> None:
+    def __init__(self, descriptors: list[int], scope_note: str = "", held_by: str = "") -> None:
+        """Hold descriptors; other users can tell by its name that this process measures."""
         self._descriptors = descriptors
         self.scope_note = scope_note
+        self.held_by = held_by
+        self._name = _read_name("self")
+        _write_name(_NAME)
 
     def __enter__(self) -> Self:
         return self
@@ -52,6 +65,8 @@ class MachineLock:
 
     def close(self) -> None:
         """Let the next campaign begin."""
+        if self._descriptors:
+            _write_name(self._name)
         while self._descriptors:
             os.close(self._descriptors.pop())
 
@@ -60,6 +75,7 @@ def acquire_machine_lock(
     campaign_folder: str,
     campaign_name: str,
     *,
+    wait: Wait | None = None,
     state_folder: Path | None = None,
     shared: Path = SHARED_LOCK,
 ) -> MachineLock:
@@ -68,6 +84,8 @@ def acquire_machine_lock(
     Args:
         campaign_folder: told to whoever comes second.
         campaign_name: likewise.
+        wait: waits a while for another campaign, each time before the locks are tried again, and raises what
+            ends that; told the reason. None to be refused at once.
         state_folder: for tests; None for the user's own.
         shared: for tests; the lock of all users.
 
@@ -75,13 +93,25 @@ def acquire_machine_lock(
         BusyError: another campaign is running; names its folder where it is this user's.
         FootingError: the state folder cannot be used.
     """
+    while True:
+        try:
+            return _acquire(campaign_folder, campaign_name, state_folder, shared, waits=wait is not None)
+        except BusyError as err:
+            if wait is None:
+                raise
+            wait(err.message)
+
+
+def _acquire(
+    campaign_folder: str, campaign_name: str, state_folder: Path | None, shared: Path, *, waits: bool
+) -> MachineLock:
     own = _lock_own(campaign_folder, campaign_name, state_folder)
     try:
-        others, note = _lock_shared(shared)
+        others, note, held_by = _lock_shared(shared, waits=waits)
     except BaseException:
         os.close(own)
         raise
-    return MachineLock([own] if others is None else [own, others], note)
+    return MachineLock([own] if others is None else [own, others], note, held_by)
 
 
 def _lock_own(campaign_folder: str, campaign_name: str, state_folder: Path | None) -> int:
@@ -125,24 +155,102 @@ def _busy(facts: bytes) -> BusyError:
     return BusyError(sentence.format(name=name, folder=folder), hint=hint)
 
 
-def _lock_shared(path: Path) -> tuple[int | None, str]:
-    """Take the lock of all users; return its descriptor, or None and why not."""
+def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
+    """Take the lock of all users; return its descriptor, or None, why not, and who holds it instead.
+
+    Raises:
+        BusyError: a campaign of another user holds it.
+    """
     try:
         descriptor = _open_shared(path)
     except OSError as err:
         note = tr("Campaigns of other users are not excluded ({path}: {reason}).")
-        return None, note.format(path=path, reason=err.strerror)
+        return None, note.format(path=path, reason=err.strerror), ""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as err:
+        holder = _holder_of(descriptor)
         os.close(descriptor)
+        # SECURITY: every user may hold it, for ever, under whatever name.
+        if holder.name != _NAME or (_is_root() and not waits):
+            return None, "", holder.sentence(path)
         raise BusyError(
-            tr("Another user's campaign is running on this machine."),
-            hint=tr(
-                "Two at once would bend each other's numbers. It holds {path}; root sees who: fuser -v {path}"
-            ).format(path=path),
+            tr("A campaign of user {user} is running on this machine (process {pid}).").format(
+                user=holder.user, pid=holder.pid
+            ),
+            hint=tr("Two at once would bend each other's numbers: --wait waits for its end."),
         ) from err
-    return descriptor, ""
+    return descriptor, "", ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """Who holds the lock of all users.
+
+    Attributes:
+        pid: of the process; 0 where the kernel shows none, such as one of a container.
+        name: of the process; empty where it is not known.
+        user: name or uid of its user.
+    """
+
+    pid: int = 0
+    name: str = ""
+    user: str = ""
+
+    def sentence(self, path: Path) -> str:
+        """Return who it is, and what that means."""
+        if not self.pid:
+            return tr("{path} is locked by a process that cannot be seen; runs may be disturbed.").format(
+                path=path
+            )
+        if self.name == _NAME:
+            sentence = tr(
+                "A campaign of user {user} is running on this machine (process {pid}); runs may be disturbed."
+            )
+        else:
+            sentence = tr(
+                "{path} is locked by process {pid} ({name}) of user {user}, which is no campaign; runs may be"
+                " disturbed."
+            )
+        return sentence.format(path=path, pid=self.pid, name=self.name, user=self.user)
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _holder_of(descriptor: int) -> _Holder:
+    """Return who holds the lock of an open file, as /proc/locks (proc(5)) tells everybody."""
+    found = os.fstat(descriptor)
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()
+            if len(words) > 5 and words[1] == "FLOCK" and words[5] == place:
+                return _holder(int(words[4]))
+    return _Holder()
+
+
+def _holder(pid: int) -> _Holder:
+    user = ""
+    with suppress(OSError):
+        uid = os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116 - procfs
+        user = str(uid)
+        with suppress(KeyError):
+            user = pwd.getpwuid(uid).pw_name
+    return _Holder(max(pid, 0), _read_name(str(pid)), user)
+
+
+def _read_name(process: str) -> str:
+    with suppress(OSError):
+        name = Path("/proc", process, "comm").read_bytes().rstrip(b"\n").decode(errors="replace")
+        return "".join(letter if letter.isprintable() else "?" for letter in name)
+    return ""
+
+
+def _write_name(name: str) -> None:
+    with suppress(OSError):
+        Path("/proc/self/comm").write_text(name, encoding="utf-8")
 
 
 def _open_shared(path: Path) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from app.domain.units import GIB
 from tests.bus.client import RemoteError
 from tests.disks.helper_owner import NOBODY, Owner, client, plan_of
-from tests.fix_helper import PROJECT, Running, capabilities, journaled, wait_until
+from tests.fix_helper import Running, capabilities, journaled, wait_until
 
 pytestmark = [
     pytest.mark.disks,
@@ -48,12 +47,9 @@ def uses_and_gives_back(disk: str) -> bool:
             storage = owner.make()
         except (RemoteError, AssertionError):
             return False
-        command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)"]
-        user = subprocess.Popen(
-            ["setpriv", f"--reuid={NOBODY}", "--clear-groups", "env", f"--chdir={storage}", *command],
-            stdout=subprocess.PIPE,
-            cwd=PROJECT,
-        )
+        works = ["sh", "-c", 'cd "$1" && echo && exec sleep 1000', "sh", storage]
+        as_user = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", *works]
+        user = subprocess.Popen(as_user, stdout=subprocess.PIPE)
         try:
             assert user.stdout is not None
             assert user.stdout.readline() == b"\n"

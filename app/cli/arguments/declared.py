@@ -225,6 +225,11 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         action="store_true",
         help=tr("go on with the newest unfinished campaign of this file, or with the one in this folder"),
     )
+    run.add_argument(
+        "--wait",
+        action="store_true",
+        help=tr("wait for the end of another campaign on this machine instead of being refused"),
+    )
     add_consents(run)
     run.set_defaults(command=_run)
 

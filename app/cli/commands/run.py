@@ -186,6 +186,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
         source=source.path,
         given=source.given,
         library=arguments.library if arguments.library is not None else default_library(),
+        wait=arguments.wait,
         resume=arguments.resume,
         trust=trust,
         describe=plan_sentences,

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -46,12 +49,95 @@ def test_the_campaign_of_another_user_is_told_without_its_name(
 ) -> None:
     other = tmp_path / "state of another user"
     other.mkdir(mode=0o700)
-    with acquire(other, shared), pytest.raises(BusyError) as caught:
+    with acquire(other, shared), as_user(), pytest.raises(BusyError) as caught:
         acquire(state_folder, shared)
-    assert "Another user's campaign" in caught.value.message
+    assert f"(process {os.getpid()})" in caught.value.message
+    assert "--wait" in caught.value.hint
     assert "/runs/1" not in str(caught.value)
     with acquire(state_folder, shared):  # the refusal kept nothing
         pass
+
+
+def as_user() -> AbstractContextManager[object]:
+    return patch("app.hosts.machine_lock._is_root", return_value=False)
+
+
+def hold(shared: Path, name: str) -> subprocess.Popen[bytes]:
+    """Start a process of this name that holds the lock of all users."""
+    shared.touch(0o444)
+    code = (
+        "import fcntl, sys, pathlib; pathlib.Path('/proc/self/comm').write_text(sys.argv[2]); "
+        "file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print('held', flush=True); "
+        "sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        (sys.executable, "-c", code, str(shared), name), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    return holder
+
+
+@pytest.mark.parametrize("name", ["sleep", "flock", "pgfooting"])
+def test_what_is_no_campaign_stops_nobody(state_folder: Path, shared: Path, name: str) -> None:
+    with ended(hold(shared, name)) as holder, as_user(), acquire(state_folder, shared) as lock:
+        assert f"process {holder.pid} ({name})" in lock.held_by
+        assert "may be disturbed" in lock.held_by
+
+
+def test_root_can_always_measure(state_folder: Path, shared: Path) -> None:
+    with ended(hold(shared, "pgfooting-run")) as holder:
+        with (
+            patch("app.hosts.machine_lock._is_root", return_value=True),
+            acquire(state_folder, shared) as lock,
+        ):
+            assert f"process {holder.pid}" in lock.held_by
+        with as_user(), pytest.raises(BusyError):
+            acquire(state_folder, shared)
+
+
+@pytest.mark.parametrize("is_root", [True, False])
+def test_a_campaign_is_waited_for(state_folder: Path, shared: Path, *, is_root: bool) -> None:
+    reasons: list[str] = []
+
+    def wait(reason: str) -> None:
+        reasons.append(reason)
+        if len(reasons) == 2:
+            holder.kill()
+            holder.wait()
+
+    with (
+        ended(hold(shared, "pgfooting-run")) as holder,
+        patch("app.hosts.machine_lock._is_root", return_value=is_root),
+        acquire_machine_lock("/runs/2", "x", wait=wait, state_folder=state_folder, shared=shared) as lock,
+    ):
+        assert lock.held_by == ""
+    assert len(reasons) >= 2
+    assert f"(process {holder.pid})" in reasons[0]
+
+
+def test_own_campaign_is_waited_for(state_folder: Path, shared: Path) -> None:
+    first = acquire(state_folder, shared)
+    acquire_machine_lock(
+        "/runs/2", "x", wait=lambda _reason: first.close(), state_folder=state_folder, shared=shared
+    ).close()
+
+
+def test_name_of_the_process_is_put_back(state_folder: Path, shared: Path) -> None:
+    comm = Path("/proc/self/comm")
+    before = comm.read_text()
+    with acquire(state_folder, shared):
+        assert comm.read_text() == "pgfooting-run\n"
+    assert comm.read_text() == before
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_holder_that_has_not_told_its_name_yet_is_still_a_holder(state_folder: Path, shared: Path) -> None:
