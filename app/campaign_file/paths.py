@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -191,8 +192,10 @@ def _read_file(value: object, folder: Path) -> dict[str, Any]:
     if not isinstance(value, str) or not _is_path(value):
         raise unfit(value, allowed)
     path = (folder / expand_home(value)).absolute()
+    real = os.path.realpath(path)  # what is read is what is asked about
+    is_outside = not Path(real).is_relative_to(os.path.realpath(folder))
     try:
-        text = read_text_file(path, SCRIPT_LIMIT_BYTES)
+        text = read_text_file(Path(real), SCRIPT_LIMIT_BYTES)
     except UnreadableFileError as err:
         raise InvalidValueError(
             Problem("", tr("{path} {reason}.").format(path=printable_path(path), reason=err))
@@ -201,7 +204,7 @@ def _read_file(value: object, folder: Path) -> dict[str, Any]:
         raise InvalidValueError(
             Problem("", tr("{path} is empty; pgbench needs a command.").format(path=printable_path(path)))
         )
-    return {"builtin": None, "path": str(path), "text": text}
+    return {"builtin": None, "path": str(path), "text": text, "is_outside": is_outside}
 
 
 def _read_builtin(value: object, folder: Path) -> dict[str, Any]:

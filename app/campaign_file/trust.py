@@ -238,7 +238,24 @@ def _on_server(
             yield sentence.format(name=name), f"{name} = {quote_value(value)}"
 
 
+def has_own_scripts(campaign: Campaign) -> bool:
+    """Return whether a campaign names script files."""
+    return any(True for each in campaign.configurations for _ in _files(all_scripts(each.workload)))
+
+
+def outside_scripts(campaign: Campaign) -> tuple[str, ...]:
+    """Return the scripts of a campaign that do not lie below its file's folder: any file that can be read."""
+    scripts = (script for each in campaign.configurations for script in _files(all_scripts(each.workload)))
+    return tuple(dict.fromkeys(script.path or "" for script in scripts if script.is_outside))
+
+
 def _of_script(script: Script) -> Iterator[tuple[str, str]]:
+    if script.is_outside:
+        sentence = tr(
+            "The script {path} lies outside of the campaign's folder. Its text goes into the run files, "
+            "which are passed on."
+        )
+        yield sentence.format(path=script.path), os.path.realpath(script.path or "")
     programs, superuser = find_programs(script.text), find_superuser(script.text)
     if programs:
         sentence = tr("The script {path} runs programs (\\shell, \\setshell), in {lines}.")

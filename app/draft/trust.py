@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from app.analysis.labels import one_line
 from app.campaign_file.reader import CampaignFile
-from app.campaign_file.trust import Concern, campaign_digest, find_concerns, foreign_programs
+from app.campaign_file.trust import Concern, campaign_digest, find_concerns, foreign_programs, outside_scripts
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import RefusedError
@@ -54,15 +55,22 @@ def keep_agreement(digest: str) -> None:
 
 
 def refuse_programs(file: CampaignFile) -> None:
-    """Refuse to open a file in the wizard whose PostgreSQL others than root could have put where it names it.
+    """Refuse to open a file in the wizard that names programs or scripts which are not its own.
 
-    The wizard asks PostgreSQL's programs about settings before anything is shown.
+    The wizard asks PostgreSQL's programs about settings before anything is shown, and what is a script there
+    was chosen by the person who sits at it.
 
     Raises:
         RefusedError: nobody agreed to this file.
     """
-    folders = foreign_programs(file.campaign)
-    if folders and not is_trusted(campaign_digest(file.text, file.campaign)):
+    folders, scripts = foreign_programs(file.campaign), outside_scripts(file.campaign)
+    if not (folders or scripts) or is_trusted(campaign_digest(file.text, file.campaign)):
+        return
+    if scripts:
+        message = tr("This file names scripts outside of its folder: {scripts}. Nothing of it was opened.")
+        hint = tr("Copy them beside the file, and name the copies in it, if they are meant to be passed on.")
+        raise RefusedError(message.format(scripts=", ".join(map(one_line, scripts))), hint=hint)
+    if folders:
         message = tr(
             "This file names programs of PostgreSQL that others than root could have put there: {folders}."
         )

@@ -18,6 +18,7 @@ from app.campaign_file.trust import (
     check_trust,
     find_concerns,
     foreign_programs,
+    has_own_scripts,
     refuse_concerns,
 )
 from app.dbus.login import InhibitorUnavailable, inhibit_sleep
@@ -264,10 +265,14 @@ def _begun_folder(request: CampaignRequest, file: CampaignFile) -> Path:
 def _keep_trust(file: CampaignFile, folder: Path, campaign: Campaign) -> None:
     """Let the campaign go on from its folder without a question where a person agreed to just this campaign.
 
-    What the folder states is the same with the order that was drawn. An agreement on the command line is for
-    that one command and is not kept.
+    What the folder states is the same with the order that was drawn, and its scripts lie outside of that
+    folder. An agreement on the command line is for that one command and is not kept.
     """
-    if find_concerns(campaign) and is_trusted(campaign_digest(file.text, file.campaign)):
+    if find_concerns(campaign):
+        is_kept = is_trusted(campaign_digest(file.text, file.campaign))
+    else:
+        is_kept = has_own_scripts(campaign)
+    if is_kept:
         with suppress(OSError, UsageError):  # then it is asked again
             trust(campaign_digest((folder / CAMPAIGN_NAME).read_text(encoding="utf-8"), campaign))
 

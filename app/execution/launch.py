@@ -26,6 +26,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import COMMAND, TOP
+from app.campaign_file.reader import parse_campaign
+from app.campaign_file.trust import campaign_digest, find_concerns, has_own_scripts
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError, UsageError
@@ -33,6 +35,7 @@ from app.domain.text import tr
 from app.hosts.folders.own_folders import create_state_folder
 from app.hosts.recovery.resource_journal import list_live
 from app.library.entries import is_live, is_locked
+from app.library.trusted_campaigns import trust
 
 LAUNCHES: Final = "launches"
 KEPT_LAUNCHES: Final = 3
@@ -184,7 +187,19 @@ def start_campaign(
         UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
     """
     text = campaign if isinstance(campaign, str) else format_campaign(campaign)
+    with suppress(FootingError):  # then the runner says what is wrong, or asks
+        _keep_choice(text)
     return _launch(("--library", str(library.absolute())), _consents(erase, load), text)
+
+
+def _keep_choice(text: str) -> None:
+    """Let the runner read the scripts that were chosen here: they lie outside of its folder.
+
+    What else a campaign may do was agreed to where it was chosen, or the runner asks.
+    """
+    campaign = parse_campaign(text, base_directory="/", source_name="")
+    if has_own_scripts(campaign) and not find_concerns(campaign):
+        trust(campaign_digest(text, campaign))
 
 
 def resume_campaign(folder: Path, erase: Sequence[str] = (), load: Sequence[str] = ()) -> LaunchedCampaign:

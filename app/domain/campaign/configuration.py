@@ -199,12 +199,14 @@ class Script:
         path: absolute path of the user's file; None for a built-in one.
         text: the file's text as read when the campaign was loaded; empty for a built-in one.
         weight: relative frequency among the scripts of the workload.
+        is_outside: the file lies elsewhere than below the campaign file's folder, also by a link.
     """
 
     builtin: BuiltinScript | None = BuiltinScript.TPCB_LIKE
     path: str | None = None
     text: str = ""
     weight: int = 1
+    is_outside: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:

@@ -40,6 +40,43 @@ def test_a_campaign_that_only_measures_is_of_no_concern(tmp_path: Path) -> None:
     assert concerns(tmp_path, HARMLESS + own, one="SELECT 1; -- CHECKPOINT") == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "is_outside"),
+    [
+        ("one.sql", False),
+        ("inner/one.sql", False),
+        ("../campaign/one.sql", False),
+        ("link-inside.sql", False),
+        ("../secret/pgpass", True),
+        ("link.sql", True),
+        ("folder-link/pgpass", True),
+        ("{secret}/pgpass", True),
+        ("~/pgpass", True),
+    ],
+)
+def test_a_script_outside_of_the_folder_is_of_concern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, is_outside: bool
+) -> None:
+    folder, secret = tmp_path / "campaign", tmp_path / "secret"
+    for each in (folder / "inner", secret):
+        each.mkdir(parents=True)
+    for each in (folder / "one.sql", folder / "inner" / "one.sql", secret / "pgpass"):
+        each.write_text("db.example:5432:prod:dba:S3CRET\n")
+    (folder / "link.sql").symlink_to(secret / "pgpass")
+    (folder / "link-inside.sql").symlink_to(folder / "one.sql")
+    (folder / "folder-link").symlink_to(secret)
+    monkeypatch.setenv("HOME", str(secret))
+    text = f'{HARMLESS}[workload]\nscript = {{file = "{name.format(secret=secret)}"}}\n'
+    file = read(folder, text)
+    found = find_concerns(file.campaign)
+    assert [concern.text for concern in found] == ([str(secret / "pgpass")] if is_outside else [])
+    if is_outside:
+        assert "outside of the campaign's folder" in found[0].what
+        with pytest.raises(RefusedError) as caught:
+            check_trust(file, refuse_concerns, is_trusted=lambda _: False)
+        assert "S3CRET" not in f"{found}{caught.value}"
+
+
 def test_settings_are_shown_as_they_would_be_written(tmp_path: Path) -> None:
     (found,) = concerns(tmp_path, COMMAND)
     assert found.text == "archive_command = 'touch /tmp/x'"

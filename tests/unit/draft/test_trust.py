@@ -158,3 +158,14 @@ def test_a_file_with_foreign_programs_is_not_opened_before_it_was_agreed_to(tmp_
         refuse_programs(read_campaign_file(path))
     path.write_text(path.read_text().replace(str(tmp_path), "newest"))
     refuse_programs(read_campaign_file(path))
+
+
+def test_a_file_with_scripts_of_elsewhere_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("S3CRET\n")
+    (tmp_path / "theirs").mkdir()
+    path = tmp_path / "theirs" / "theirs.toml"
+    path.write_text('name = "x"\ntarget.memory = {}\n[workload]\nscript = {file = "../secret"}\n')
+    with pytest.raises(RefusedError, match="scripts outside of its folder") as caught:
+        refuse_programs(read_campaign_file(path))
+    assert "S3CRET" not in str(caught.value)
+    refuse_programs(read_campaign_file(_file(tmp_path)))
