@@ -45,6 +45,7 @@ NEEDS=(
   "mkfs.exfat|makes foreign exFAT|exfatprogs|exfatprogs|exfatprogs|exfatprogs"
   "mkfs.ntfs|makes foreign NTFS|ntfs-3g|ntfsprogs|ntfs-3g|ntfsprogs"
   "mkudffs|makes foreign UDF|udftools|udftools|udftools|udftools"
+  "sgdisk|changes partition tables as others do|gdisk|gdisk|gptfdisk|gptfdisk"
   "mksquashfs|makes foreign squashfs|squashfs-tools|squashfs-tools|squashfs-tools|squashfs"
 )
 QT_LIBRARIES=(libEGL.so.1 libGL.so.1 libxkbcommon.so.0 libfontconfig.so.1 libdbus-1.so.3)
@@ -62,7 +63,7 @@ needs_of() {
     window) printf '%s' "$engine qt screen" ;;
     packages) printf '%s' "python venv gi qt" ;; # with PyGObject comes GLib, which Qt needs
     test) printf '%s' "$engine qt dbus-daemon shellcheck" ;;
-    disks) printf '%s' "dbus-daemon udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk" ;;
+    disks) printf '%s' "dbus-daemon udevd udisksd polkitd mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat sfdisk sgdisk" ;;
     matrix) printf '%s' "cryptsetup pvcreate mkfs.f2fs mkfs.exfat mkfs.ntfs mkudffs mksquashfs" ;;
     machine) printf '%s' "python venv qemu nspawn qemu-img mmdebstrap depmod mkfs.ext4 util-linux" ;;
   esac

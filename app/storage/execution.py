@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,7 +26,7 @@ from app.storage.checks.queue_settings import QueueSettings, read_back_queue, se
 from app.storage.checks.readback import read_back
 from app.storage.checks.readback_array import read_back_array
 from app.storage.checks.readback_pool import read_back_pool
-from app.storage.layout.conditions import Condition, OwnMember, OwnPartition
+from app.storage.layout.conditions import Condition, MountIs, OwnMember, OwnPartition, SignedPlace
 from app.storage.layout.steps import (
     QUICK_S,
     AwaitNode,
@@ -50,13 +50,18 @@ from app.storage.layout.steps import (
     Wipe,
     WipeTable,
     describe,
+    look_fact,
     mark_fact,
     mark_of,
+    mount_fact,
     operation_of,
     pool_fact,
+    table_fact,
     undo_of,
 )
 from app.storage.system import state, waiting
+from app.storage.system.device import reading
+from app.storage.system.digests import content_digest, table_digest
 from app.storage.system.kernel_log import kernel_log
 from app.storage.system.programs import CompletedProgram, InterruptedProgramError, run_program
 from app.storage.wiping.wipe import KeptError, Wiper
@@ -80,6 +85,9 @@ class Execution:
         patience_s: for how long unmaking is repeated where some of it fails: a program that a killed process
             had started may still be at work.
         kept: why disks could not be given back, by node: something is not ours, in use, or cannot be wiped.
+        agreed: what a person saw on disks and agreed to release (`Wiper.agreed`), by node.
+        ours: places of which this execution may undo what lies there (`Wiper.ours`). It is in no journal: of
+            what another process has made or unmounted nobody knows who has used it since.
     """
 
     disks: Mapping[str, DiskIdentity]
@@ -87,6 +95,8 @@ class Execution:
     facts: dict[str, str] = field(default_factory=dict)
     patience_s: float = 0.0
     kept: dict[str, KeptError] = field(default_factory=dict)
+    agreed: Mapping[str, str] = field(default_factory=dict)
+    ours: set[str] = field(default_factory=set)
     _done: list[StepResult] = field(default_factory=list)
     _begun: list[Step] = field(default_factory=list)
     _undoing: bool = False
@@ -197,11 +207,8 @@ class Execution:
                 check_spare(disks, self.disks, self.hooks)
             case MakeFolder(path):
                 self._make_folder(step, path)
-            case RemoveFolder(path):
-                try:
-                    Path(path).rmdir()
-                except FileNotFoundError:
-                    return say("skipped-not-there")
+            case RemoveFolder():
+                return self._remove_folder(step)
             case Settle(nodes):
                 self._ended = waiting.await_udevd(nodes, self._probe)
                 return "" if self._ended else say("skipped-no-udevd")
@@ -239,6 +246,17 @@ class Execution:
         Path(path).mkdir(mode=0o755)
         Path(path).chmod(0o755)  # whatever the umask is: the user has to reach the mount point
 
+    def _remove_folder(self, step: RemoveFolder) -> str:
+        if not os.path.lexists(step.path):
+            return say("skipped-not-there")
+        deadline_s = time.monotonic() + LOOKING_S
+        for disk in step.disks:
+            while state.size_bytes(disk) and state.is_claimed(disk):
+                if time.monotonic() >= deadline_s or not self.hooks.patience.pause(_AGAIN_S):
+                    raise StorageError(say("folder-stays", path=step.path, disk=disk))
+        Path(step.path).rmdir()
+        return ""
+
     def _command(self, command: Command) -> str:
         renamed: dict[str, str] = {}
         for condition in command.when:
@@ -247,9 +265,8 @@ class Execution:
                 return seen.evidence
             if seen.renamed:
                 renamed[getattr(condition, "node", "")] = seen.renamed
-        for place in command.wiped:
-            if mark_of(self.facts, place) is not Mark.WIPED:
-                return say("skipped-not-wiped")
+        if why := self._not_undone(command):
+            return why
         gone = self._gone(command)
         with ExitStack() as locks:
             for node in sorted({*command.claims, *(each.disk for each in command.writes)} - gone):
@@ -259,15 +276,24 @@ class Execution:
             self._require([each for each in command.writes if each.disk not in gone], command)
             self._require(command.before, command)
             self._begin(command)
-            self._mark(command.signs, Mark.BEGUN)
-            argv = tuple(renamed.get(word, word) for word in command.argv)
-            with kernel_log() as messages:
-                try:
-                    ended = self._ended = self._run_until_not_busy(argv, command)
-                except InterruptedProgramError as err:
-                    self._ended = err.ended
-                    raise
-                said = messages.lines() if ended.exit_code else ()
+            self._sign(command.signs)
+            try:
+                self._run_command(command, renamed)
+            except BaseException:
+                self._see_what_is_left(command.signs)
+                raise
+        return ""
+
+    def _run_command(self, command: Command, renamed: Mapping[str, str]) -> None:
+        argv = tuple(renamed.get(word, word) for word in command.argv)
+        freed = self._freed_by(command)
+        with kernel_log() as messages:
+            try:
+                ended = self._ended = self._run_until_not_busy(argv, command)
+            except InterruptedProgramError as err:
+                self._ended = err.ended
+                raise
+            said = messages.lines() if ended.exit_code else ()
         if ended.exit_code != 0 and not any(text in ended.stderr for text in command.forgives):
             raise StorageError(
                 say(
@@ -275,9 +301,62 @@ class Execution:
                 ),
                 hint=say("kernel-says", lines=" / ".join(said)) if said else "",
             )
+        made = self._seen(command.signs)  # before it is looked at whose it is
         self._hold(command.after, describe(command))
-        self._mark(command.signs, Mark.MADE)
+        made |= {mark_fact(place.name): Mark.MADE.value for place in command.signs}
+        if command.mounts:
+            made[mount_fact(command.mounts)] = state.mount_of(command.mounts)
+        self.ours |= freed
+        made |= self._seen([place for place in command.looks if place.name in self.ours])
+        if made:
+            self.know(made)
+
+    def _sign(self, places: Sequence[SignedPlace]) -> None:
+        """Begin to make something in places, which from now on are this execution's."""
+        if places:
+            self.know({mark_fact(place.name): Mark.BEGUN.value for place in places})
+            self.ours.update(place.name for place in places)
+
+    def _seen(self, places: Sequence[SignedPlace]) -> dict[str, str]:
+        """Return digests of what lies in places now, under the names that they have in the journal."""
+        found = {}
+        for place in places:
+            with reading(os.path.realpath(place.node)) as device:  # an array's is a link
+                if place.is_table:
+                    found[table_fact(place.name)] = table_digest(device)
+                else:
+                    found[look_fact(place.name)] = content_digest(device)
+        return found
+
+    def _see_what_is_left(self, places: Sequence[SignedPlace]) -> None:
+        """Look at what a program left that failed; what cannot be seen is not undone."""
+        for place in places:
+            with suppress(OSError):
+                self.know(self._seen((place,)))
+
+    def _not_undone(self, command: Command) -> str:
+        """Return why a command that undoes is left out, empty where it is not."""
+        if not self._undoing:
+            return ""
+        if not all(place.name in self.ours for place in command.owned):
+            return say("skipped-not-ours")
+        apart = {each.disk for each in command.writes} & self.hooks.since.keys() - self.agreed.keys()
+        for disk in sorted(apart):
+            return say("skipped-since", disk=disk, why=self.hooks.since[disk])
         return ""
+
+    def _freed_by(self, command: Command) -> frozenset[str]:
+        """Return the places that are this execution's once a command has unmounted what is mounted now.
+
+        SECURITY: the mount has to be the journal's own, over disks that have been here ever since.
+        """
+        folders = [each.folder for each in command.when if isinstance(each, MountIs)]
+        is_own = [self.facts.get(mount_fact(folder)) == state.mount_of(folder) for folder in folders]
+        if not command.frees or not is_own or not all(is_own):
+            return frozenset()
+        if self.hooks.since.keys() & {each.node for each in command.frees if each.is_table}:
+            return frozenset()
+        return frozenset(each.name for each in command.frees)
 
     def _gone(self, command: Command) -> frozenset[str]:
         """Return the disks of a command that undoes which have nothing of it any more, if others of it have.
@@ -299,14 +378,11 @@ class Execution:
         return gone if gone < {each.disk for each in command.writes} else frozenset()
 
     def _wiper(self) -> Wiper:
-        return Wiper(self.disks, self.hooks, self.facts, self.know, self._begin, self._probe, self._check)
+        functions = self.know, self._begin, self._probe, self._check
+        return Wiper(self.disks, self.hooks, self.facts, *functions, self.ours, self.agreed)
 
     def _queue(self) -> QueueSettings:
         return QueueSettings(self.disks, self.hooks, self.facts, self.know, self._begin)
-
-    def _mark(self, places: Sequence[str], mark: Mark) -> None:
-        if places:
-            self.know({mark_fact(place): mark.value for place in places})
 
     def know(self, facts: Mapping[str, str]) -> None:
         """Have the journal hold what became known; returns when that is on disk."""

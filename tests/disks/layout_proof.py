@@ -12,12 +12,14 @@ from pathlib import Path
 
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.storage_plan.plan import StoragePlan
+from app.storage.checks.conditions import probe_with_program
 from app.storage.execution import Execution, ExecutionReport, Hooks
 from app.storage.layout.commands import MOUNT_NAMES, build_steps
 from app.storage.layout.names import Names, PlannedDevice
-from app.storage.layout.steps import Step, undo_of
+from app.storage.layout.steps import Step, WipeTable, undo_of
 from app.storage.spare.spare import SpareDisks
 from app.storage.system.state import sysfs_folder
+from app.storage.wiping.offered import look_at
 
 WRITTEN = os.urandom(1 << 20)
 
@@ -44,6 +46,17 @@ class Journal:
     def _refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         self.asked += chosen
         return self.spare.refusals(chosen)
+
+
+def release_offered(disks: Mapping[str, DiskIdentity], journal: Journal, undo: Sequence[Step]) -> None:
+    """Release what is offered of a session, as a person does who has seen what lies on its disks."""
+    run = probe_with_program
+    agreed = {
+        step.partition.disk: look_at(step.partition, step.signature, journal.facts, run).digest
+        for step in undo
+        if isinstance(step, WipeTable)
+    }
+    Execution(disks, journal.hooks(), dict(journal.facts), agreed=agreed).unmake(undo)
 
 
 def output(*argv: str) -> str:

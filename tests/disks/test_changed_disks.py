@@ -185,9 +185,7 @@ def test_after_a_crash_it_survives(scene: Scene, happen: Callable[[Scene], None]
     is_kept(Running(), scene.disk, before, word)
 
 
-def test_after_a_crash_the_encrypted_partition_of_a_stripe_survives_and_the_other_disk_is_freed(
-    scene: Scene, tmp_path: Path
-) -> None:
+def test_after_a_crash_the_encrypted_partition_of_a_stripe_survives(scene: Scene, tmp_path: Path) -> None:
     if shutil.which("cryptsetup") is None:
         pytest.skip("cryptsetup is not installed")
     killed_while_ready(*scene.disks, filesystem="btrfs", level=Level.STRIPE)
@@ -198,13 +196,11 @@ def test_after_a_crash_the_encrypted_partition_of_a_stripe_survives_and_the_othe
     settle()
     before = digest(scene.disk)
     is_kept(Running(), scene.disk, before, "crypto_LUKS")
-    assert scene.has_nothing(scene.disks[1])
+    assert "D18" in inspected(scene.disks[1])  # somebody unmounted it: offered
 
 
 @pytest.mark.parametrize("role", FURTHER_ROLES)
-def test_after_a_crash_a_filesystem_on_the_disk_of_a_group_survives_and_the_data_s_disk_is_freed(
-    scene: Scene, role: Role
-) -> None:
+def test_after_a_crash_a_filesystem_on_the_disk_of_a_group_survives(scene: Scene, role: Role) -> None:
     theirs, data = (plan_of(disk).data for disk in scene.disks)
     further: dict[str, Any] = {role.value: theirs}
     killed_with(StoragePlan(data, **further))
@@ -212,7 +208,7 @@ def test_after_a_crash_a_filesystem_on_the_disk_of_a_group_survives_and_the_data
     settle()
     before = digest(scene.disk)
     is_kept(Running(), scene.disk, before, "xfs")
-    assert scene.has_nothing(scene.disks[1])
+    assert "D18" in inspected(scene.disks[1])  # somebody unmounted it: offered
 
 
 _GUEST = """

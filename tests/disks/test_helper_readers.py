@@ -13,11 +13,13 @@ import pytest
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, MIB
+from app.helper.storage.journal import Journal
+from app.helper.storage.leftovers import Leftovers
 from app.storage.execution import Hooks
 from app.storage.layout.conditions import SessionPartition
 from app.storage.system import state
+from app.storage.system.device import exclusive
 from app.storage.system.time_limits import Patience
-from app.storage.wiping.device import exclusive
 from app.storage.wiping.wipe import InUseError, Wiper
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import leftovers
@@ -57,16 +59,15 @@ def test_a_partition_that_somebody_reads_is_named_and_given_back_when_it_is_clos
     assert leftovers([disk], RUN) == NOTHING_LEFT
 
 
-def test_a_reader_keeps_no_start_of_the_helper_for_long_and_the_next_gives_the_disk_back(
+def test_reader_keeps_no_start_for_long(
     installed_helper: None, disk: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     running = Running()
     with client() as connection:
         owner = Owner(connection)
         owner.execute(plan_of(disk))
-        storage = owner.make()
+        owner.make()
         running.kill()
-    subprocess.run(["umount", storage], check=True)
     reader, seconds = os.open(f"{disk}p1", os.O_RDONLY), []
     try:
         for _ in range(2):
@@ -81,6 +82,12 @@ def test_a_reader_keeps_no_start_of_the_helper_for_long_and_the_next_gives_the_d
     started_s = time.monotonic()
     Running().end()
     seconds.append(time.monotonic() - started_s)
+    assert journaled(), "it was found unmounted: a person is asked"
+    left, identity = Leftovers(Journal(), SPARE), SPARE.identify(disk)
+    seen = left.offered(identity)
+    assert seen is not None
+    assert (seen.is_ours, seen.is_as_left) == (True, True)
+    left.release({identity: seen.digest})
     assert journaled() == []
     assert not Path(f"{disk}p1").exists()
     assert leftovers([disk], RUN) == NOTHING_LEFT

@@ -3,6 +3,10 @@
 A change never moves a line and evaluates whatever was evaluated before, but ignores what came of it: so it is
 told by its line, has the same free variables, and stands for "nobody looks at this" and for nothing else.
 
+Beside checks three more things are changed: the *value* of a constant that is a number is halved where it is
+used (how long something is kept, how much of a disk is looked at; not how long somebody is waited for), the
+*bound* of a comparison is moved by one, the *order* of two steps that follow each other is turned round.
+
 What only words for a person depend on is no check: whatever is put into a sentence of tr() or say(), which
 sentence of several is said, what an f-string says where a value is missing, what a line of the log says. Nor
 is the empty text, list or the like that a missing value counts as: ignored, it is what it was.
@@ -11,9 +15,11 @@ is the empty text, list or the like that a missing value counts as: ignored, it 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from typing_extensions import override
@@ -21,6 +27,10 @@ from typing_extensions import override
 NEVER: Final = "never"
 ALWAYS: Final = "always"
 _VALUE_OF: Final = {NEVER: "({} and False)", ALWAYS: "({} or True)"}
+_STRICTNESS: Final[dict[type[ast.cmpop], str]] = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
+_CONSTANT: Final = re.compile(r"_?[A-Z][A-Z0-9_]*")
+_PATIENCE: Final = re.compile(r"(?!_?KEPT).*_S|_?AGAIN.*")
+"""Constants that say how long somebody is waited for: half of it is as right."""
 _HARMLESS_FLAGS: Final = {"O_RDONLY", "O_CLOEXEC"}
 """The one is 0; the other Python sets by itself."""
 _SENTENCES: Final = {"tr", "say", "joined", "unstopped"}
@@ -101,6 +111,7 @@ class _Finder(ast.NodeVisitor):
         self.found: list[Change] = []
         self._file, self._source, self._refusing = file, source, refusing
         self._names: list[str] = []
+        self._numbers = _numeric_constants(ast.parse(source))
         self._functions = self._texts = 0
         self._done: set[ast.stmt] = set()
         lengths = [len(line) for line in source.splitlines(keepends=True)]
@@ -120,16 +131,54 @@ class _Finder(ast.NodeVisitor):
             return
         self._names.append(node.name)
         self._functions += 1
+        self._turned_round(node.body)
         for statement in node.body:
             self.visit(statement)
         self._functions -= 1
         self._names.pop()
+
+    # --- values, bounds and order
+
+    @override
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load) and node.id in self._numbers:
+            self._replace(node, f"half of: {node.id}", "({} // 2)")
+
+    @override
+    def visit_Compare(self, node: ast.Compare) -> None:
+        if len(node.ops) == 1 and (other := _STRICTNESS.get(type(node.ops[0]))) and not _is_about_time(node):
+            left, right = self._text(node.left), self._text(node.comparators[0])
+            lost = self._text(node).count("\n") - f"{left}{right}".count("\n")
+            text = f"(({left}) {other} ({right})" + "\n" * lost + ")"
+            self._add(node, f"bound: {_text(node)}", text)
+        self.generic_visit(node)
+
+    def _turned_round(self, body: list[ast.stmt]) -> None:
+        for first, second in pairwise(body):
+            if _is_effect(first) and _is_effect(second):
+                between = self._source[self._place(first)[1] : self._place(second)[0]].decode()
+                whole = ast.copy_location(ast.Pass(), first)
+                whole.end_lineno, whole.end_col_offset = second.end_lineno, second.end_col_offset
+                what = f"order: {_text(second)} before: {_text(first)}"
+                self._add(whole, what, f"{self._text(second)}{between}{self._text(first)}")
+
+    @override
+    def visit_For(self, node: ast.For) -> None:
+        self._turned_round(node.body)
+        self.generic_visit(node)
+
+    @override
+    def visit_With(self, node: ast.With) -> None:
+        self._turned_round(node.body)
+        self.generic_visit(node)
 
     # --- what decides
 
     @override
     def visit_If(self, node: ast.If) -> None:
         self._decided(node.test, "if")
+        self._turned_round(node.body)
+        self._turned_round(node.orelse)
         if not node.orelse:  # the condition that never holds is the same as the error that is not raised
             self._done |= {statement for statement in node.body[:1] if isinstance(statement, ast.Raise)}
         self.generic_visit(node)
@@ -241,6 +290,36 @@ class _Finder(ast.NodeVisitor):
         return start, self._starts[node.end_lineno - 1] + node.end_col_offset
 
 
+def _numeric_constants(module: ast.Module) -> frozenset[str]:
+    """Return the constants of a module that are numbers, those that only say how long is waited left out."""
+    found = set()
+    for node in module.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            parts = [part for part in ast.walk(node.value) if isinstance(part, ast.expr)]
+            is_number = all(
+                isinstance(part, ast.BinOp | ast.Name)
+                or (isinstance(part, ast.Constant) and type(part.value) in {int, float})
+                for part in parts
+            )
+            name = node.target.id
+            if is_number and _CONSTANT.fullmatch(name) and not _PATIENCE.fullmatch(name):
+                found.add(name)
+    return frozenset(found)
+
+
+def _is_about_time(node: ast.Compare) -> bool:
+    """Whether it asks for how long something lasts."""
+    names = {_name_of(part) for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)}
+    return any(name == "monotonic" or name.endswith("_s") or _PATIENCE.fullmatch(name) for name in names)
+
+
+def _is_effect(node: ast.stmt) -> bool:
+    """Whether a statement does something and gives nothing a name: a call, or a loop of such."""
+    if isinstance(node, ast.For):
+        return all(_is_effect(each) for each in node.body) and not node.orelse
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _is_logging(node.value)
+
+
 def _is_empty(node: ast.expr) -> bool:
     """Whether it is a constant that is false in a condition, but no False."""
     if isinstance(node, ast.Constant):
@@ -281,5 +360,5 @@ def _name_of(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _text(node: ast.expr) -> str:
+def _text(node: ast.expr | ast.stmt) -> str:
     return " ".join(ast.unparse(node).split())

@@ -9,10 +9,8 @@ from app.domain.text import tr
 
 STORAGE: Final[Mapping[str, str]] = {
     # storage/checks/disk_checks.py
-    "disk-not-identified": tr("{node} cannot be identified any more: {reason}. Nothing was written to it."),
-    "disk-other-than-chosen": tr(
-        "{node} is not the disk that was chosen ({fields} differ). Nothing was written to it."
-    ),
+    "disk-not-identified": tr("{node} cannot be identified any more: {reason}."),
+    "disk-other-than-chosen": tr("{node} is not the disk that was chosen ({fields} differ)."),
     "choose-disks-again": tr("Choose the disks again."),
     "disk-not-spare": tr("{node} is not spare ({rule}): {message} {evidence}"),
     "disk-not-exclusive": tr("{node} is in use: the kernel refuses to open it exclusively."),
@@ -68,9 +66,9 @@ STORAGE: Final[Mapping[str, str]] = {
     "seen-btrfs": tr("btrfs {uuid} is mounted"),
     "seen-no-btrfs": tr("btrfs {uuid} is not mounted"),
     "seen-fact": tr("{name} is “{text}”"),
-    "seen-no-gpt": tr("{disk} has no GPT"),
+    "seen-own-table": tr("{disk} has the partition table that was made"),
+    "seen-other-table": tr("{disk} has another partition table than the one that was made"),
     "seen-gpt": tr("{disk} has GPT {uuid}"),
-    "seen-partitions": tr("{disk} has {count} partition(s), the first {first}"),
     "seen-no-journal-guid": tr("the journal holds no GUID of the pool"),
     "seen-part": tr("{node} is part of {holders}"),
     "seen-claimed": tr("{node} is claimed"),
@@ -81,10 +79,14 @@ STORAGE: Final[Mapping[str, str]] = {
     "was-undone": tr("What had been made was undone."),
     "cancelled-before": tr("Cancelled before: {step}."),
     "step-failed": tr("{step}: {reason}."),
+    "skipped-not-ours": tr("this helper has not unmounted what lies there"),
+    "folder-stays": tr(
+        "{path} stays: {disk} is still in use, and what others have mounted there would go with it."
+    ),
+    "skipped-since": tr("{disk}: {why}"),
     "skipped-not-there": tr("it is not there"),
     "skipped-no-udevd": tr("no udevd runs here"),
     "path-exists": tr("{path} exists already."),
-    "skipped-not-wiped": tr("what lies there was not wiped"),
     "kernel-says": tr("The kernel says: {lines}"),
     "step-refused": tr("Refused: {command}: {evidence}."),
     "step-without-effect": tr("{step} had not the effect that it should have: {evidence}."),
@@ -119,14 +121,8 @@ STORAGE: Final[Mapping[str, str]] = {
     "holds-part": tr("holds only a part of {what}: somebody changed it"),
     "holds-again": tr("holds {what} again, after it was wiped"),
     "own-signature": tr("signature of ours"),
-    "holds-foreign-table": tr("holds {table}, not made by this session"),
     "holds-no-table": tr("holds no partition table of ours any more: somebody changed it"),
-    "holds-no-partition": tr("holds no partition of ours any more: somebody changed it"),
-    "holds-boot-loader": tr("holds a boot loader in its first sector, not made by this session"),
-    "holds-foreign-partition": tr("holds partition {number} ({name}, UUID {uuid}), not made by this session"),
-    "holds-moved-partition": tr("holds our partition at another place: {size} bytes from byte {start}"),
-    "partition-table": tr("a partition table (GPT) {uuid} with {count} partitions"),
-    # storage/wiping/device.py
+    # storage/system/device.py
     "node-not-exclusive": tr("{node} is in use{by}: the kernel does not give it exclusively."),
     # storage/wiping/found.py
     "labelled": tr("label {label}"),
@@ -135,13 +131,11 @@ STORAGE: Final[Mapping[str, str]] = {
     # storage/wiping/wipe.py
     "skipped-no-partition": tr("there is no partition of ours"),
     "skipped-disk-away": tr("{disk} is not here"),
-    "skipped-node-away": tr("{node} is not there"),
     "skipped-no-table": tr("{disk} has no partition table of ours"),
-    "skipped-removed": tr("our partition is removed already"),
-    "unknown-to-kernel": tr("is not known to the kernel, although the table has it"),
     "array-does-not-run": tr("does not run, a disk of it is missing or failed: nobody can see what it holds"),
     "moved-for-kernel": tr("is known to the kernel at another place than ours"),
     "wipe-refused": tr("Refused: {what}: {evidence}."),
+    "skipped-not-unmounted": tr("what lies there was not unmounted by this helper: it is left to a person"),
     "skipped-nothing-ours": tr("nothing of ours is there"),
     "signature-stays": tr("{node} still has {what}."),
     "skipped-blank": tr("it is blank, and nothing of ours is there"),
@@ -152,14 +146,33 @@ STORAGE: Final[Mapping[str, str]] = {
     "released-when-here": tr("When it is here again, it is looked at and released: pgfooting doctor."),
     "holds-unwiped": tr("holds a partition whose content is not wiped"),
     "open-unseen": tr("is open, by somebody who cannot be seen"),
-    "kept-in-use": tr("{node} is in use: {who}. Nothing was written to it."),
+    "open-hidden": tr(
+        "is open, by somebody who cannot be seen; these processes hold files that nothing names: {who}"
+    ),
+    "kept-in-use": tr("{node} is in use: {who}."),
     "end-use": tr("End that; pgFooting then releases the disk."),
-    "since-other-boot": tr(" (the machine was started anew since)"),
-    "kept": tr("{node} {reason}{when}. Nothing was written to it."),
+    "kept": tr("{node} {reason}."),
+    "nothing-written": tr("Nothing was written to it."),
+    "more-not-written": tr("Nothing more is written to it."),
+    "kept-offered": tr("{node} is kept, because {why}. On it: {what}. Nothing more is written to it."),
+    "found-unmounted": tr("pgFooting did not unmount it itself, so that anybody may have used it since"),
+    "since-boot": tr("the machine was started anew since pgFooting used it"),
+    "since-anew": tr("the disk has come anew, or is another one, since pgFooting used it"),
+    "table-not-ours": tr("a partition table or ends that are not, byte for byte, what pgFooting made"),
+    "release-offered": tr(
+        "If nothing of that is needed: “Release it” in the wizard, or “pgfooting disks --release”."
+    ),
+    "changed-since-seen": tr("was changed since pgFooting saw it last"),
+    "changed-since-shown": tr("was changed since it was shown"),
+    "holds-changed-table": tr(
+        "holds a partition table that is not, byte for byte, the one that pgFooting made"
+    ),
+    "holds-others": tr("holds something that pgFooting has not made"),
     "left-alone": tr("pgFooting leaves {disk} alone as long as that is there."),
     # helper/session/lifetime.py
     "session-expired": tr("Nobody made use of the session for {hours} hours."),
     # helper/storage/leftovers.py
+    "nothing-left": tr("No session has left anything on it."),
     "journal-session": tr("session {id}"),
     "journal-being-recovered": tr("session {id}, for {seconds:.0f} s: {step}"),
     "journal-not-understood": tr("{path} cannot be understood, and may name it"),

@@ -32,7 +32,7 @@ from app.helper.storage import operations
 from app.helper.storage.disk_locks import DiskLocks
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.maintenance import root_maintenance
-from app.helper.storage.ownership import Process
+from app.helper.storage.ownership import Process, who_hides
 from app.helper.storage.pending_plans import DescribedPlans, PlannedLayout
 from app.helper.storage.provisioned import ProvisionedStorage
 from app.helper.storage.signals import SessionListener
@@ -313,6 +313,7 @@ class Session:
             refusals=self._leftovers.refusals,
             users=self._disks.users,
             save=SavedSignatures().save,
+            hiding=who_hides,
             release=partial(self._disks.release, written_ends=layout.written_ends()),
             progress=self._listener.progressed,
             is_cancelled=self._cancelled.is_set,

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -51,10 +51,23 @@ def find_device(disks: SpareDisks, chosen: DiskIdentity) -> PlannedDevice:
     return PlannedDevice(node, _block_bytes(node))
 
 
-def find_again(
-    entry: JournalEntry, disks: SpareDisks
-) -> tuple[Mapping[str, PlannedDevice], Mapping[str, DiskIdentity]]:
-    """Return devices by key and identities by node of the disks of an entry, whatever they are called now.
+@dataclass(frozen=True, slots=True)
+class FoundAgain:
+    """The disks of an entry of the journal as this machine has them now.
+
+    Attributes:
+        devices: by `DiskIdentity.key`.
+        chosen: identity by node.
+        since: nodes of those that have come anew, or are larger or smaller, since they were chosen.
+    """
+
+    devices: Mapping[str, PlannedDevice]
+    chosen: Mapping[str, DiskIdentity]
+    since: frozenset[str]
+
+
+def find_again(entry: JournalEntry, disks: SpareDisks) -> FoundAgain:
+    """Return the disks of an entry, whatever they are called now.
 
     A disk that is not here any more, or of which there are two, gets a node that nothing has, so that every
     step which would write to it fails, and all others are done. One whose size has changed is found, and is
@@ -67,13 +80,16 @@ def find_again(
             now[identity.serial, identity.wwn, identity.model].append((node, identity))
     devices: dict[str, PlannedDevice] = {}
     chosen: dict[str, DiskIdentity] = {}
+    since: set[str] = set()
     for number, (_, disk) in enumerate(entry.plan.members()):
         known = entry.devices[disk.key()]
         found = now[disk.serial, disk.wwn, disk.model]
         node, identity = found[0] if len(found) == 1 else (f"/dev/gone{number}", disk)
         devices[disk.key()] = PlannedDevice(node, known.logical_block_bytes)
         chosen[node] = replace(identity, size_bytes=disk.size_bytes)
-    return devices, chosen
+        if disk.differs_from(identity):
+            since.add(node)
+    return FoundAgain(devices, chosen, frozenset(since))
 
 
 def _nodes() -> Iterable[str]:

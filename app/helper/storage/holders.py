@@ -3,7 +3,7 @@
 SECURITY: read from procfs alone, as text (device numbers, mount ids, links): a file of another process may
 lie on a filesystem that answers nobody. Every thread is looked at: it may have working folder, root and
 descriptors of its own (clone(2), CLONE_FS and CLONE_FILES). What nothing shows: a descriptor on its way
-through a socket, and the files that an io_uring was given; `WatchedFilesystems.may_hide` tells who holds
+through a socket, and the files that an io_uring was given; `may_hide` tells who holds
 such. Source: proc(5).
 """
 
@@ -28,6 +28,11 @@ _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 def processes() -> list[int]:
     """Return the number of every process that can be seen."""
     return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal()]
+
+
+def may_hide(pid: int) -> bool:
+    """Whether a process holds descriptors of which nothing tells what they are."""
+    return any(_HIDDEN.search(_read(entry)) for thread in _threads(pid) for entry in _descriptors(thread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +91,6 @@ class WatchedFilesystems:
                 if any(number in ids for entry in _descriptors(thread) for number in _mount_of(entry)):
                     return True
         return False
-
-    def may_hide(self, pid: int) -> bool:
-        """Whether a process holds descriptors of which nothing tells what they are."""
-        return bool(self.devices) and any(
-            _HIDDEN.search(_read(entry)) for thread in _threads(pid) for entry in _descriptors(thread)
-        )
 
     def _works_in(self, thread: Path) -> bool:
         folders = self._view_of(thread).folders

@@ -29,8 +29,9 @@ from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.queue_record import check_queue_facts
 from app.storage.layout.steps import Mark, mark_fact, mark_of
 
-SCHEMA: Final = 2
-"""1 had neither boot nor marks of signatures; it is read, and everything of it counts as begun."""
+SCHEMA: Final = 3
+"""1 had neither boot nor marks of signatures, 2 no digests and no mounts: they are read, and their disks are
+left to a person; nothing of them is wiped."""
 _MOST_BYTES: Final = 16 * 1024**2
 """Of one file: what is read, and therefore what is written. The largest plan with its marks has a few MB."""
 _MOST_STEPS: Final = 100_000
@@ -58,6 +59,7 @@ class JournalEntry:
             (`app.storage.layout.steps.Mark`).
         boot: identifier of the boot of the machine in which it was made; empty where it is not known.
         kept: why a disk could not be given back, by `DiskIdentity.key`, as of the last attempt.
+        schema: of the helper that made it; an older one counted its steps otherwise.
     """
 
     session: uuid.UUID
@@ -68,6 +70,7 @@ class JournalEntry:
     facts: Mapping[str, str] = field(default_factory=dict)
     boot: str = ""
     kept: Mapping[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
 
     def holds(self, disk: DiskIdentity) -> bool:
         """Return whether something was begun on a disk that was not yet given back."""
@@ -182,7 +185,7 @@ class Writer:
 
 def _as_mapping(entry: JournalEntry) -> Mapping[str, object]:
     return {
-        "schema": SCHEMA,
+        "schema": entry.schema,
         "session": entry.session.hex,
         "user": entry.user,
         "plan": plan_as_mapping(entry.plan),
@@ -234,6 +237,7 @@ def _entry_of(values: Mapping[str, Any]) -> JournalEntry:
         facts,
         _text(values["boot"]) if schema > 1 else "",
         {_text(key): message_from_json(each) for key, each in values["kept"].items()} if schema > 1 else {},
+        schema,
     )
 
 

@@ -19,23 +19,27 @@ from functools import partial
 from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal
-from app.domain.errors import FootingError
+from app.domain.errors import FootingError, StorageError
 from app.domain.messages.message import say
 from app.domain.step_progress import StepProgress
-from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.helper.base import audit
 from app.helper.storage.control_groups import ControlGroup
 from app.helper.storage.devices import find_again
-from app.helper.storage.journal import Journal, JournalEntry, Writer
+from app.helper.storage.journal import SCHEMA, Journal, JournalEntry, Writer
+from app.helper.storage.ownership import who_hides
 from app.helper.storage.pending_plans import PlannedLayout
 from app.helper.storage.provisioned import unmake
 from app.helper.storage.signals import note_step
+from app.storage.checks.conditions import probe, probe_with_program
 from app.storage.execution import Execution, Hooks
+from app.storage.layout.names import Names
+from app.storage.layout.partitions import members_of
 from app.storage.layout.steps import Mark, Wipe, WipeTable, mark_fact, undo_of
 from app.storage.spare.spare import SpareDisks
 from app.storage.system import state
 from app.storage.system.answers import NoAnswerError, check_answers
 from app.storage.system.time_limits import Patience
+from app.storage.wiping.offered import OfferedDisk, look_at
 from app.storage.wiping.saved import SavedSignatures
 
 RULE: Final = "D18"
@@ -144,6 +148,64 @@ class Leftovers:
         """Whether something is being unmade, or hangs."""
         return any(each.is_at_work for each in self._under_way.values())
 
+    def offered(self, disk: DiskIdentity) -> OfferedDisk | None:
+        """Return what lies on a disk that a session left, for a person; None where the journal names it not.
+
+        Raises:
+            StorageError: libblkid cannot be asked.
+            OSError: it is not here, or cannot be read.
+        """
+        entry = self._left_on(disk)
+        if entry is None:
+            return None
+        devices = find_again(entry, self.disks).devices
+        member = next(
+            each
+            for each in members_of(entry.plan, devices, Names(entry.session))
+            if each.disk == devices[disk.key()].node
+        )
+        return look_at(member.partition, member.signature, entry.facts, probe_with_program)
+
+    def release(self, agreed: Mapping[DiskIdentity, str]) -> None:
+        """Release disks of one session as a person has agreed who saw what lies on them.
+
+        What is ours is wiped, saved before, and recorded as released. Anything else stays, and so does the
+        entry of the journal: whoever made it blanks the disk.
+
+        Args:
+            agreed: `OfferedDisk.digest` of what was seen, by disk. All disks of an array or pool together.
+
+        Raises:
+            StorageError: a disk is not released, with the reason; nothing was written to one that was in use,
+                gone, or changed since it was seen.
+            OSError: the journal cannot be written.
+        """
+        entry = next(filter(None, map(self._left_on, agreed)), None)
+        with ExitStack() as held:
+            for key in sorted(disk.key() for _, disk in entry.plan.members()) if entry else ():
+                lock = self._lock_of(key)
+                if not lock.acquire(timeout=ASKED_S):
+                    raise StorageError(say("journal-session", id=entry.session if entry else ""))
+                held.callback(lock.release)
+            # SECURITY: as it is now: somebody else may have released it since.
+            entry = next(filter(None, map(self._left_on, agreed)), None)
+            if entry is None or not all(entry.holds(disk) for disk in agreed):
+                raise StorageError(say("nothing-left"))
+            audit.note("releasing disks of %s as a person agreed", entry.session)
+            by_key = {disk.key(): digest for disk, digest in agreed.items()}
+            try:
+                recovery = _Recovery(entry.session)
+                _unmake(entry, self.journal, self.disks, Patience(ASKED_S), recovery, by_key)
+            except FootingError:
+                # Other disks of the session may be left: what counts are those that were agreed to.
+                now = self.journal.entry(entry.session)
+                if now is None or any(now.holds(disk) for disk in agreed):
+                    raise
+
+    def _left_on(self, disk: DiskIdentity) -> JournalEntry | None:
+        entries, _ = self.journal.entries()
+        return next((each for each in entries if each.session not in self.live and each.holds(disk)), None)
+
     def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         """Return why disks are not spare, by node: the rules', and that the journal names them.
 
@@ -158,15 +220,14 @@ class Leftovers:
 
     def refusal(self, node: str, disk: DiskIdentity) -> DiskRefusal | None:
         """Return that the journal names a disk, with the reason why it could not be given back; None else."""
-        entries, bad = self.journal.entries()
-        for entry in entries:
-            if entry.session not in self.live and entry.holds(disk):
-                running = self._under_way.get(entry.session)
-                if running is not None and running.is_at_work:
-                    return _refusal(running.words())
-                reason = entry.kept.get(disk.key(), "")
-                return _refusal(reason or say("journal-session", id=entry.session))
-        if bad and _has_partition_of_ours(node):
+        _, bad = self.journal.entries()
+        if (entry := self._left_on(disk)) is not None:
+            running = self._under_way.get(entry.session)
+            if running is not None and running.is_at_work:
+                return _refusal(running.words())
+            reason = entry.kept.get(disk.key(), "")
+            return _refusal(reason or say("journal-session", id=entry.session))
+        if bad and _has_table(node):
             return _refusal(say("journal-not-understood", path=bad[0]))
         return None
 
@@ -229,15 +290,28 @@ def _refusal(evidence: str) -> DiskRefusal:
     )
 
 
-def _has_partition_of_ours(node: str) -> bool:
-    table = state.read_table(node)
-    return table is not None and any(each.type == PARTITION_TYPE for each in table.partitions)
+def _has_table(node: str) -> bool:
+    """Return whether libblkid finds a partition table on a disk, or cannot tell: it may be ours."""
+    return not {"PTTYPE", "TYPE"}.isdisjoint(probe(node, probe_with_program))
 
 
 def _unmake(
-    entry: JournalEntry, journal: Journal, disks: SpareDisks, patience: Patience, recovery: _Recovery
+    entry: JournalEntry,
+    journal: Journal,
+    disks: SpareDisks,
+    patience: Patience,
+    recovery: _Recovery,
+    agreed: Mapping[str, str] | None = None,
 ) -> None:
     """Unmake what is left of one layout.
+
+    Args:
+        entry: of it.
+        journal: root's.
+        disks: of this machine.
+        patience: what may be waited for others.
+        recovery: told what it does.
+        agreed: digest of what a person saw on disks and agreed to release, by `DiskIdentity.key`.
 
     Raises:
         FootingError, OSError: some of it is still there; the journal keeps it, with the reasons.
@@ -246,12 +320,18 @@ def _unmake(
     def at(progress: StepProgress) -> None:
         recovery.step = progress.text
 
-    devices, chosen = find_again(entry, disks)
-    layout = PlannedLayout(entry.session, entry.plan, devices)
-    undo = undo_of(layout.steps()[: entry.begun])
+    found = find_again(entry, disks)
+    layout = PlannedLayout(entry.session, entry.plan, found.devices)
+    other_boot = not entry.boot or entry.boot != state.boot_id()
+    since = dict.fromkeys(found.since, say("since-anew"))
+    if other_boot:
+        since = dict.fromkeys(found.chosen, say("since-boot"))
+    steps = layout.steps()
+    undo = undo_of(steps[: entry.begun] if entry.schema == SCHEMA else steps)
     if not entry.boot:
         entry = replace(entry, facts={**_as_begun(undo), **entry.facts})
     writer = Writer(journal, entry)
+    nodes = {key: device.node for key, device in found.devices.items()}
     hooks = Hooks(
         disks.identify,
         disks.refusals,
@@ -262,15 +342,18 @@ def _unmake(
         progress=at,
         done=note_step,
         patience=patience,
-        other_boot=entry.boot != state.boot_id(),
+        hiding=who_hides,
+        other_boot=other_boot,
+        since=since,
     )
-    _check_answers(chosen, writer)
-    execution = Execution(chosen, hooks, dict(entry.facts), patience_s=_AT_WORK_S)
+    _check_answers(found.chosen, writer)
+    execution = Execution(found.chosen, hooks, dict(entry.facts), patience_s=_AT_WORK_S)
+    execution.agreed = {nodes[key]: digest for key, digest in (agreed or {}).items()}
     group = ControlGroup(entry.session.hex[:16], entry.user)
     try:
         unmake(execution, undo, layout.folder, group)
     except FootingError:
-        writer.keep({chosen[node].key(): err.message for node, err in execution.kept.items()})
+        writer.keep({found.chosen[node].key(): err.message for node, err in execution.kept.items()})
         raise
     journal.remove(entry.session)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.messages.message import joined, say
-from app.helper.storage.holders import WatchedFilesystems, processes
+from app.helper.storage.holders import WatchedFilesystems, may_hide, processes
 
 PATIENCE_S: Final = 3.0
 _LOOK_S: Final = 0.05
@@ -104,9 +104,12 @@ def who_holds(folders: Iterable[str], uid: int, said: str) -> str:
     if not watched.devices or _BUSY not in said:
         return ""
     told = say("user-unseen", user=_user_name(uid))
-    if hiding := [pid for pid in numbers if watched.may_hide(pid)]:
-        return joined(" ", (told, say("processes-hide", who=_names(hiding))))
-    return told
+    return joined(" ", (told, say("processes-hide", who=hiding))) if (hiding := who_hides()) else told
+
+
+def who_hides() -> str:
+    """Return the processes that hold descriptors of which nothing tells what they are; empty for nobody."""
+    return _names(pid for pid in processes() if may_hide(pid))
 
 
 def _names(pids: Iterable[int]) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.messages.message import joined, say
-from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.layout.conditions import (
     POOL_GUID,
     ArrayRuns,
@@ -32,8 +31,10 @@ from app.storage.layout.conditions import (
     PoolNotMounted,
     SignatureIs,
 )
-from app.storage.layout.steps import pool_fact
+from app.storage.layout.steps import mount_fact, pool_fact, table_fact
 from app.storage.system import state
+from app.storage.system.device import reading
+from app.storage.system.digests import table_digest
 from app.storage.system.programs import CompletedProgram, run_program
 
 PROBE_S: Final = 120.0
@@ -95,8 +96,13 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
         ProgramError: blkid is missing.
     """
     match condition:
-        case OwnTable() | OwnPartition():
-            return _owned(condition)
+        case OwnTable(disk, table_uuid):
+            found = probe(disk, run) if state.size_bytes(disk) else {}
+            seen = say("seen-gpt", disk=disk, uuid=found.get("PTUUID", ""))
+            is_made = (found.get("PTTYPE"), found.get("PTUUID")) == ("gpt", table_uuid)
+            return ConditionResult(is_made, seen)
+        case OwnPartition():
+            return _owned(condition, facts)
         case OwnMember():
             return _owned_member(condition, facts, run)
         case SignatureIs():
@@ -110,7 +116,8 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
         case MountIs(folder, sources):
             entries = state.mounts_on(folder)
             known = bool(entries) and any(state.same_device(entries[-1].source, name) for name in sources)
-            return ConditionResult(known, _mounted(folder, entries))
+            ours = known and facts.get(mount_fact(folder)) in {None, state.mount_of(folder)}
+            return ConditionResult(ours, _mounted(folder, entries))
         case NotMounted(folder):
             entries = state.mounts_on(folder)
             return ConditionResult(not entries, _mounted(folder, entries))
@@ -158,27 +165,19 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
             return ConditionResult(found_text == text, say("seen-fact", name=name, text=found_text))
 
 
-def _owned(condition: OwnTable | OwnPartition) -> ConditionResult:
-    table = state.read_table(condition.disk) if state.size_bytes(condition.disk) else None
-    if table is None:
-        return ConditionResult(holds=False, evidence=say("seen-no-gpt", disk=condition.disk))
-    if isinstance(condition, OwnTable):
-        seen = say("seen-gpt", disk=condition.disk, uuid=table.uuid)
-        return ConditionResult(table.uuid == condition.table_uuid, seen)
-    first = table.partitions[0] if table.partitions else None
-    ours = first is not None and (first.number, first.type, first.uuid) == (
-        1,
-        PARTITION_TYPE,
-        condition.partition_uuid,
-    )
-    shown = first.uuid if first else say("none")
-    seen = say("seen-partitions", disk=condition.disk, count=len(table.partitions), first=shown)
-    return ConditionResult(ours, seen)
+def _owned(condition: OwnPartition, facts: Mapping[str, str]) -> ConditionResult:
+    if not state.size_bytes(condition.disk):
+        return ConditionResult(holds=False, evidence=say("seen-gone", node=condition.disk))
+    with reading(condition.disk) as disk:
+        now = table_digest(disk)
+    is_same = now == facts.get(table_fact(condition.table_place))
+    told = "seen-own-table" if is_same else "seen-other-table"
+    return ConditionResult(is_same, say(told, disk=condition.disk))
 
 
 def _owned_member(condition: OwnMember, facts: Mapping[str, str], run: Run) -> ConditionResult:
     partition = condition.partition
-    by_table = _owned(OwnPartition(partition.disk, partition.partition_uuid))
+    by_table = _owned(partition.own, facts)
     if by_table.holds or not state.size_bytes(partition.node):
         return by_table
     if state.partition_place(partition.node) != (partition.start_bytes, partition.size_bytes):

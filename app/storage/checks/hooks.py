@@ -80,6 +80,7 @@ class Hooks:
         release: called with disks (identity by node) that are blank again; returns when that is on disk.
         facts: called with what only became known on the way, by name; returns when that is on disk.
         users: returns who uses a disk (its node and identity), or an array that holds it.
+        hiding: returns the processes that hold descriptors of which nothing tells what they are, in words.
         save: called with a name, an offset and the bytes that are about to be zeroed there; returns when a
             copy is on disk.
         progress: called when a step begins, and while long ones run.
@@ -88,6 +89,8 @@ class Hooks:
         is_cancelled: asked often; ignored while undoing.
         patience: what may be waited for others in all.
         other_boot: whether the machine was started anew since what is unmade was made.
+        since: why disks, by node, are not as they were when that was made, though they are here: the machine
+            was started anew, they came anew, or are larger or smaller. Nothing of them is undone unasked.
         held: descriptors of disks, by node, on which a shared lock is held for longer than one step.
     """
 
@@ -97,10 +100,12 @@ class Hooks:
     release: Callable[[Mapping[str, DiskIdentity]], None] = lambda _disks: None
     facts: Callable[[Mapping[str, str]], None] = lambda _facts: None
     users: Callable[[str, DiskIdentity], Sequence[User]] = lambda _node, _disk: ()
+    hiding: Callable[[], str] = lambda: ""
     save: Callable[[str, int, bytes], None] = lambda _name, _offset, _content: None
     progress: Callable[[StepProgress], None] = lambda _progress: None
     done: Callable[[StepResult], None] = lambda _done: None
     is_cancelled: Callable[[], bool] = lambda: False
     patience: Patience = field(default_factory=Patience)
     other_boot: bool = False
+    since: Mapping[str, str] = field(default_factory=dict)
     held: Mapping[str, int] = field(default_factory=dict)

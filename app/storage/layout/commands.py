@@ -38,9 +38,11 @@ from app.storage.layout.steps import (
     AwaitSync,
     ClaimDisks,
     Command,
+    MakeFolder,
     ReadBackArray,
     ReadBackPool,
     RecordPool,
+    RemoveFolder,
     Settle,
     Step,
 )
@@ -84,6 +86,8 @@ def _steps(
     ]
     for group, lying in parts:
         yield from scheduler_checks(group, lying)
+    for (role, _), (_, lying) in zip(plan.by_role.items(), parts, strict=True):
+        yield _folder_step(f"{folder}/{MOUNT_NAMES[role]}", lying)
     yield from partition_steps(members)
     for role, group in plan.by_role.items():
         of_pool = logs if role is Role.DATA else ()
@@ -95,6 +99,14 @@ def _of(members: tuple[PlanMember, ...], role: Role) -> tuple[PlanMember, ...]:
     return tuple(member for member in members if member.role is role)
 
 
+def _folder_step(place: str, members: Sequence[PlanMember]) -> MakeFolder:
+    """Return the step that makes a mount point: before all else, so that it is removed after all else."""
+    disks = tuple(member.disk for member in members)
+    return MakeFolder(
+        place, "the mount point", undo=(RemoveFolder(place, "the mount point is removed", disks),)
+    )
+
+
 def _group_steps(
     group: Group, members: tuple[PlanMember, ...], logs: tuple[PlanMember, ...], names: Names, folder: str
 ) -> Iterator[Step]:
@@ -104,14 +116,14 @@ def _group_steps(
     place = f"{folder}/{MOUNT_NAMES[role]}"
     if assembler is Assembler.ZFS:
         yield from pool_steps(group, spec, members, logs, names.pool(role))
-        yield from mount_steps(group, spec, (names.pool(role),), place)
+        yield from mount_steps(group, spec, (*members, *logs), (names.pool(role),), place)
         return
     nodes = tuple(member.node for member in members)
     if assembler is Assembler.MD:
         yield from array_steps(group, members, names)
         nodes = (names.array_node(role),)
     yield from filesystem_steps(group, spec, members, nodes, names)
-    yield from mount_steps(group, spec, nodes, place, names.filesystem(role))
+    yield from mount_steps(group, spec, members, nodes, place, names.filesystem(role))
 
 
 # --- An md array over our partitions, its initial synchronisation, and its end.
@@ -137,7 +149,7 @@ def array_steps(group: Group, members: Sequence[PlanMember], names: Names) -> It
         timeout_s=LONG_S,
         writes=tuple(member.own for member in members),
         before=tuple(condition for each in nodes for condition in (NoSignature(each), DeviceFree(each))),
-        signs=tuple(member.partition.place for member in members),
+        signs=tuple(member.content for member in members),
         after=(runs, *(MemberOf(each, uuid) for each in nodes)),
         undo=(
             Command(
@@ -146,6 +158,7 @@ def array_steps(group: Group, members: Sequence[PlanMember], names: Names) -> It
                 when=(runs,),
                 writes=tuple(member.own_member for member in members),
                 after=(NoArray(nodes),),
+                looks=tuple(member.content for member in members),
             ),
             *(wipe_member(member, NoArray(nodes)) for member in members),
         ),
@@ -199,6 +212,7 @@ def pool_steps(
     """Yield the steps that make the pool of a group, with its log devices."""
     everyone = (*members, *logs)
     nodes = tuple(member.node for member in everyone)
+    contents = tuple(member.content for member in everyone)
     yield Command(
         (
             *("zpool", "create"),
@@ -212,13 +226,24 @@ def pool_steps(
         timeout_s=LONG_S,
         writes=tuple(member.own for member in everyone),
         before=(NoPool(pool), *(each for node in nodes for each in (NoSignature(node), DeviceFree(node)))),
-        signs=tuple(member.partition.place for member in everyone),
+        signs=contents,
         after=(PoolImported(pool),),
         undo=(
             RecordPool(pool, nodes, "the pool's GUID, to know its labels again", required=False),
             Command(
                 ("zpool", "destroy", pool),
                 "the pool is taken apart",
+                timeout_s=LONG_S,
+                when=(OwnPool(pool),),
+                before=(PoolNotMounted(pool),),
+                writes=tuple(member.own_member for member in everyone),
+                owned=contents,
+                after=(NoPool(pool),),
+                looks=contents,
+            ),
+            Command(
+                ("zpool", "export", pool),
+                "a pool that this helper has not unmounted is kept as it is",
                 timeout_s=LONG_S,
                 when=(OwnPool(pool),),
                 before=(PoolNotMounted(pool),),

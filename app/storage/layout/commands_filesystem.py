@@ -26,10 +26,12 @@ from app.storage.layout.conditions import (
     NoSignature,
     NotMounted,
     SignatureIs,
+    SignedPlace,
+    array_place,
 )
 from app.storage.layout.names import Names
 from app.storage.layout.partitions import PlanMember
-from app.storage.layout.steps import LONG_S, Command, MakeFolder, ReadBack, RemoveFolder, Settle, Step, Wipe
+from app.storage.layout.steps import LONG_S, Command, ReadBack, Settle, Step, Wipe
 from app.storage.layout.stripe_geometry import alignment_of
 
 
@@ -55,15 +57,15 @@ def filesystem_steps(
     own = tuple(member.own for member in members)
     array: tuple[Condition, ...] = ()
     undo: tuple[Step, ...] = ()
-    signs = tuple(member.partition.place for member in members)
+    signs = tuple(member.content for member in members)
     partitions = tuple(member.node for member in members)
     if spec.assembler(group.level) is Assembler.MD:
         array = (ArrayRuns(nodes[0], names.array_uuid(role), partitions),)
         wipe = _wipe_array(nodes[0], members, group, names)
-        undo, signs = (wipe,), (wipe.place,)
+        undo, signs = (wipe,), (SignedPlace(wipe.place, nodes[0]),)
     elif spec.several is Assembler.BTRFS:
-        undo = tuple(wipe_member(member, NoBtrfs(uuid)) for member in members)
-        undo += tuple(_forget(member, uuid) for member in members)
+        undo = tuple(_forget(member, uuid) for member in members)
+        undo += tuple(wipe_member(member, NoBtrfs(uuid)) for member in members)
     yield Command(
         (spec.mkfs, *joined(spec.mkfs_arguments(_creation(group, spec, uuid))), *nodes),
         f"{spec.label} is made",
@@ -81,13 +83,19 @@ def filesystem_steps(
 
 
 def mount_steps(
-    group: Group, spec: FilesystemSpec, sources: Sequence[str], place: str, uuid: str = ""
+    group: Group,
+    spec: FilesystemSpec,
+    members: Sequence[PlanMember],
+    sources: Sequence[str],
+    place: str,
+    uuid: str = "",
 ) -> Iterator[Step]:
     """Yield the steps that mount the filesystem of a group and read it back.
 
     Args:
         group: of the plan.
         spec: its filesystem.
+        members: its partitions.
         sources: devices of it, or the name of the pool.
         place: mount point.
         uuid: of the filesystem; empty for pools.
@@ -97,7 +105,12 @@ def mount_steps(
     gone: tuple[Condition, ...] = (NotMounted(place),)
     if spec.several is Assembler.BTRFS:
         gone += (NoBtrfs(uuid),)
-    yield MakeFolder(place, "the mount point", undo=(RemoveFolder(place, "the mount point is removed"),))
+    partitions = tuple(each for member in members for each in member.partition.places)
+    contents = tuple(member.content for member in members)
+    if spec.assembler(group.level) is Assembler.MD:
+        contents = (SignedPlace(array_place(members[0].signature.uuid), sources[0]),)
+    elif spec.assembler(group.level) is Assembler.ZFS:
+        contents = ()  # the pool holds them
     yield Command(
         (
             *("mount", "--internal-only", "--types", spec.id, "--options", ",".join(dict.fromkeys(items))),
@@ -107,6 +120,7 @@ def mount_steps(
         timeout_s=LONG_S,
         before=(NotMounted(place),),
         after=(MountIs(place, tuple(sources)),),
+        mounts=place,
         undo=(
             *ending_steps(spec.id, MountIs(place, tuple(sources))),
             Command(
@@ -115,6 +129,8 @@ def mount_steps(
                 timeout_s=LONG_S,
                 when=(MountIs(place, tuple(sources)),),
                 after=gone,
+                frees=(*partitions, *contents),
+                looks=contents,
                 busy=(
                     "target is busy",
                 ),  # UDisks2 asks a mounted XFS for its size (xfs_info), as long as that takes
@@ -150,7 +166,7 @@ def _wipe_array(node: str, members: Sequence[PlanMember], group: Group, names: N
     spec = filesystem(group.filesystem)
     return Wipe(
         node,
-        f"array {names.array_uuid(role)}",
+        array_place(names.array_uuid(role)),
         SignatureIs(node, spec.id, names.filesystem(role)),
         tuple(member.partition for member in members),
         f"our signature ({spec.id}) is wiped from our array",
@@ -163,7 +179,7 @@ def _forget(member: PlanMember, uuid: str) -> Command:
         ("btrfs", "device", "scan", "--forget", member.node),
         "the kernel forgets the device",
         when=(NodeThere(member.node),),
-        wiped=(member.partition.place,),
+        owned=member.partition.places[1:],
         before=(NoBtrfs(uuid),),
         forgives=("No such file or directory",),
     )

@@ -46,11 +46,11 @@ def _partition(member: PlanMember) -> Command:
         "one partition of our own type",
         input=script,
         claims=(member.disk,),
-        signs=(member.partition.table_place,),
-        after=(OwnTable(member.disk, member.table_uuid), member.own),
+        signs=member.partition.places[1:],
+        after=(OwnTable(member.disk, member.table_uuid),),
         undo=(
             wipe_member(member),
-            WipeTable(member.partition, "our partition table is removed, last of all"),
+            WipeTable(member.partition, member.signature, "our partition table is removed, last of all"),
         ),
     )
 

@@ -22,9 +22,29 @@ def partition_place(partition_uuid: str) -> str:
     return f"partition {partition_uuid}"
 
 
+def array_place(array_uuid: str) -> str:
+    """Return the place of what lies in an array, for its mark."""
+    return f"array {array_uuid}"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedPlace:
+    """Where something of a session's lies, with its marks and digests in the journal.
+
+    Attributes:
+        name: of it, `table_place`, `partition_place` or that of an array.
+        node: of the disk, partition or array.
+        is_table: whether it is a partition table; else the content of a partition or array.
+    """
+
+    name: str
+    node: str
+    is_table: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class OwnTable:
-    """The disk's GPT has the identifier that this plan gave it."""
+    """libblkid finds a GPT with the identifier that this plan gave it: asked once, of what was just made."""
 
     disk: str
     table_uuid: str
@@ -32,19 +52,21 @@ class OwnTable:
 
 @dataclass(frozen=True, slots=True)
 class OwnPartition:
-    """The first partition of the disk's GPT is of our type and has the identifier that this plan gave it.
-
-    There may be others beside it: what writes only into ours does them no harm. What wipes asks for more
-    (`SessionPartition`).
-    """
+    """The partition table of the disk and its copy are, byte for byte, as they were made."""
 
     disk: str
     partition_uuid: str
+    table_uuid: str
 
     @property
     def place(self) -> str:
         """Return the place of what lies in the partition, for its mark."""
         return partition_place(self.partition_uuid)
+
+    @property
+    def table_place(self) -> str:
+        """Return the place of the partition table, for its digest."""
+        return table_place(self.table_uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +118,16 @@ class SessionPartition:
         """Return the place of what lies in the partition, for its mark."""
         return partition_place(self.partition_uuid)
 
+    @property
+    def own(self) -> OwnPartition:
+        """Return the condition that it is ours."""
+        return OwnPartition(self.disk, self.partition_uuid, self.table_uuid)
+
+    @property
+    def places(self) -> tuple[SignedPlace, SignedPlace]:
+        """Return the places of its content and of the partition table."""
+        return SignedPlace(self.place, self.node), SignedPlace(self.table_place, self.disk, is_table=True)
+
 
 @dataclass(frozen=True, slots=True)
 class OwnMember:
@@ -133,7 +165,10 @@ class NoSignature:
 
 @dataclass(frozen=True, slots=True)
 class MountIs:
-    """One of these sources is what is mounted, last, on the folder."""
+    """One of these sources is what is mounted, last, on the folder, by the mount that the journal holds.
+
+    Where it holds none yet, the mount has just been made, or a helper died meanwhile.
+    """
 
     folder: str
     sources: tuple[str, ...]

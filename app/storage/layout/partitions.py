@@ -10,7 +10,14 @@ from app.domain.filesystems import filesystem
 from app.domain.options.raid import Assembler
 from app.domain.storage_plan.plan import PARTITION_TYPE, Role, StoragePlan
 from app.domain.units import MIB
-from app.storage.layout.conditions import POOL_GUID, OwnMember, OwnPartition, SessionPartition, SignatureIs
+from app.storage.layout.conditions import (
+    POOL_GUID,
+    OwnMember,
+    OwnPartition,
+    SessionPartition,
+    SignatureIs,
+    SignedPlace,
+)
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.partition_size import planned_bytes, whole_disk_bytes
 
@@ -58,7 +65,12 @@ class PlanMember:
     @property
     def own(self) -> OwnPartition:
         """Return the condition that the partition is ours."""
-        return OwnPartition(self.disk, self.partition_uuid)
+        return self.partition.own
+
+    @property
+    def content(self) -> SignedPlace:
+        """Return the place of what lies in the partition."""
+        return self.partition.places[0]
 
     @property
     def own_member(self) -> OwnMember:

@@ -24,6 +24,7 @@ from app.storage.layout.conditions import (
     OwnTable,
     SessionPartition,
     SignatureIs,
+    SignedPlace,
 )
 from app.storage.layout.queue_record import QueueSetting
 
@@ -107,8 +108,11 @@ class Command:
         when: else the step is left out: nothing to undo.
         before: else it is refused.
         after: what has to be true once it ended, else the step failed.
-        signs: places in which it makes a signature of ours; marked before and afterwards.
-        wiped: places whose signature this session has wiped, else the step is left out.
+        signs: places in which it makes a signature of ours; marked before, looked at and marked afterwards.
+        looks: places that are looked at again once it has ended, if this process may undo what lies there.
+        frees: places of what it unmounts: who has unmounted the journal's own mount may undo what lies there.
+        owned: places, else the step is left out where this process may not undo what lies in all of them.
+        mounts: folder on which it mounts something; which mount that is becomes a fact.
         forgives: texts in the error output that make a failure none: it was already so.
         busy: texts in the error output by which it is run again, for some seconds: somebody only looks at it.
         hides_disks: whether it is kept from finding other disks than those that it is given.
@@ -124,8 +128,11 @@ class Command:
     when: tuple[Condition, ...] = ()
     before: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()
-    signs: tuple[str, ...] = ()
-    wiped: tuple[str, ...] = ()
+    signs: tuple[SignedPlace, ...] = ()
+    looks: tuple[SignedPlace, ...] = ()
+    frees: tuple[SignedPlace, ...] = ()
+    owned: tuple[SignedPlace, ...] = ()
+    mounts: str = ""
     forgives: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
     hides_disks: bool = False
@@ -163,11 +170,13 @@ class WipeTable:
 
     Attributes:
         partition: ours.
+        signature: what we made in it.
         why: for people.
         undo: nothing.
     """
 
     partition: SessionPartition
+    signature: SignatureIs
     why: str
     undo: tuple[Step, ...] = ()
 
@@ -183,10 +192,21 @@ class MakeFolder:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFolder:
-    """Remove the empty folder of a mount point; one that is gone is none to remove."""
+    """Remove the empty folder of a mount point; one that is gone is none to remove.
+
+    The kernel takes what others have mounted on it, in other mount namespaces, away with it (namei.c,
+    vfs_rmdir): so the disks of what was mounted there have to be nobody's any more.
+
+    Attributes:
+        path: of it.
+        why: for people.
+        disks: nodes of the whole disks.
+        undo: nothing.
+    """
 
     path: str
     why: str
+    disks: tuple[str, ...] = ()
     undo: tuple[Step, ...] = ()
 
 

@@ -1,11 +1,12 @@
 """What is true of disks, partitions, arrays, pools and mounts now: read from the kernel and from the disks.
 
-Every function reads afresh; nothing is remembered. Sources: UEFI specification 2.10, 5.3 (GPT); Linux md,
-drivers/md/md_p.h (superblock 1.2); proc(5) mountinfo; sysfs ABI.
+Every function reads afresh; nothing is remembered. Sources: Linux md, drivers/md/md_p.h (superblock 1.2);
+proc(5) mountinfo; statx(2) and include/uapi/linux/stat.h; sysfs ABI.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import re
@@ -21,51 +22,22 @@ from app.domain.errors import RefusedError
 from app.domain.messages.message import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 SYSFS: Final = Path("/sys")
 PROC: Final = Path("/proc")
 
-_GPT_SIGNATURE: Final = b"EFI PART"
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_STATX_BYTES: Final = 256
+_MNT_ID_AT: Final = 144
+_STATX_MNT_ID_UNIQUE: Final = 0x4000
+_AT_FDCWD: Final = -100
+_AT_SYMLINK_NOFOLLOW: Final = 0x100
+_AT_NO_AUTOMOUNT: Final = 0x800
+_AT_STATX_DONT_SYNC: Final = 0x4000
 _MD_MAGIC: Final = 0xA92B4EFC
 _MD_OFFSET_BYTES: Final = 4096
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
-
-
-@dataclass(frozen=True, slots=True)
-class GptPartition:
-    """One partition of a GPT.
-
-    Attributes:
-        number: of its entry, from 1.
-        type: identifier of its type.
-        uuid: of it.
-        name: of it; may be empty.
-        start_bytes: where it begins.
-        size_bytes: of it.
-    """
-
-    number: int
-    type: str
-    uuid: str
-    name: str
-    start_bytes: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionTable:
-    """What a GPT says.
-
-    Attributes:
-        uuid: of the table.
-        partitions: of it, in the order of their entries.
-        has_code: whether the first sector holds a boot loader, or more than the protective partition.
-    """
-
-    uuid: str
-    partitions: tuple[GptPartition, ...]
-    has_code: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,64 +80,6 @@ def size_bytes(node: str) -> int:
         return int((sysfs_folder(node) / "size").read_text(encoding="ascii")) * 512
     except OSError:
         return 0
-
-
-def read_table(node: str) -> PartitionTable | None:
-    """Return the GPT of a disk, or None where there is none.
-
-    Raises:
-        OSError: the disk cannot be read.
-    """
-    folder = sysfs_folder(node)
-    block = int((folder / "queue/logical_block_size").read_text(encoding="ascii"))
-    with _reading(node) as fd:
-        return table_of(fd, block)
-
-
-def table_of(fd: int, block: int) -> PartitionTable | None:
-    """Return the GPT of an open disk, or of an image of one, with this logical block size.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    return parse_table(lambda offset, length: os.pread(fd, length, offset), block)
-
-
-def parse_table(
-    read: Callable[[int, int], bytes], block: int, header_offset: int = 0
-) -> PartitionTable | None:
-    """Return the GPT of a disk, or None where there is none.
-
-    Args:
-        read: returns so many bytes from an offset, fewer where the disk ends.
-        block: logical block.
-        header_offset: of the header; 0 for the first one, in block 1.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    header = read(header_offset or block, 92)
-    if len(header) < 92 or not header.startswith(_GPT_SIGNATURE):
-        return None
-    start, count, entry_bytes = struct.unpack_from("<QII", header, 72)
-    if not 128 <= entry_bytes <= 4096 or count > 4096 or start * block >= 1 << 63:
-        return None
-    entries = read(start * block, min(count, 128) * entry_bytes)
-    parts = [entries[at : at + entry_bytes] for at in range(0, len(entries), entry_bytes)]
-    used = tuple(_partition(number, part, block) for number, part in enumerate(parts, 1) if any(part[:16]))
-    return PartitionTable(str(uuid.UUID(bytes_le=header[56:72])), used, _has_code(read(0, 512)))
-
-
-def _has_code(sector: bytes) -> bool:
-    """Return whether a first sector is more than a protective one (UEFI specification, 5.2.3)."""
-    return any(sector[:446]) or any(sector[462:510]) or (sector[450:451] not in {b"\xee", b"\0"})
-
-
-def _partition(number: int, entry: bytes, block: int) -> GptPartition:
-    kind, own = (str(uuid.UUID(bytes_le=entry[at : at + 16])) for at in (0, 16))
-    first, last = struct.unpack_from("<QQ", entry, 32)
-    name = entry[56:128].decode("utf-16-le", errors="replace").partition("\0")[0]
-    return GptPartition(number, kind, own, name, first * block, (last + 1 - first) * block)
 
 
 def array_uuid(node: str) -> str | None:
@@ -217,6 +131,28 @@ def mounts_on(folder: str) -> tuple[MountEntry, ...]:
     """
     text = (PROC / "self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     return tuple(entry for entry in parse_mountinfo(text) if entry.folder == folder)
+
+
+def mount_of(folder: str) -> str:
+    """Return which mount is on top of a folder; empty where nothing is mounted there.
+
+    Since Linux 6.8 the kernel gives each mount a number that no other one ever gets in the same boot; older
+    ones give the numbers of mountinfo, which later mounts may get again.
+
+    Raises:
+        OSError: mountinfo cannot be read.
+    """
+    entries = mounts_on(folder)
+    if not entries:
+        return ""
+    # The buffer is struct statx: its mask begins it, stx_mnt_id stands at byte 144.
+    found = ctypes.create_string_buffer(_STATX_BYTES)
+    flags = _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT | _AT_STATX_DONT_SYNC
+    failed = _LIBC.statx(_AT_FDCWD, os.fsencode(folder), flags, _STATX_MNT_ID_UNIQUE, found)
+    (mask,), (number,) = struct.unpack_from("=I", found), struct.unpack_from("=Q", found, _MNT_ID_AT)
+    if failed or not mask & _STATX_MNT_ID_UNIQUE:
+        return f"mountinfo {entries[-1].mount_id}"
+    return f"unique {number}"
 
 
 def pool_mounts(pool: str) -> tuple[MountEntry, ...]:

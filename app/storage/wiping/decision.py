@@ -1,7 +1,8 @@
 """Whether what lies somewhere may be wiped: pure, from the journal's mark and what was found.
 
 The journal proves what is ours: a signature of the type and with the identifier that it holds, which this
-session began, or made, to make or to wipe. Everything else was put there by somebody, and is kept.
+session began, or made, to make or to wipe. Everything else was put there by somebody, and is kept. Whether
+the bytes are those that the session saw last is asked besides (`app.storage.system.digests`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from app.domain.messages.message import joined, say
-from app.storage.layout.conditions import SessionPartition, SignatureIs
+from app.storage.layout.conditions import SignatureIs
 from app.storage.layout.steps import Mark
-from app.storage.system.state import GptPartition, PartitionTable
 from app.storage.wiping.found import FoundSignature, is_ours
 
 
@@ -71,54 +71,3 @@ def judge_content(
 
 def _wanted(ours: SignatureIs | None) -> str:
     return FoundSignature(ours.type, 0, ours.uuid, ours.label).words() if ours else say("own-signature")
-
-
-def judge_table(
-    mark: Mark | None, ours: SessionPartition, table: PartitionTable | None, others: Sequence[FoundSignature]
-) -> WipeDecision:
-    """Decide about the partition table of a disk.
-
-    Args:
-        mark: of the table; None where making it was never begun.
-        ours: what it is to hold, and nothing else.
-        table: what the disk has.
-        others: signatures on the disk that are no part of a GPT.
-    """
-    if others:
-        listed = joined("; ", [each.words() for each in others])
-        return _keep(say("holds-foreign", what=listed))
-    if mark in {None, Mark.WIPED, Mark.RELEASED} or (table is None and mark in {Mark.BEGUN, Mark.WIPING}):
-        if table is None:
-            return WipeDecision(WipeVerdict.NOTHING)
-        return _keep(say("holds-foreign-table", table=_words(table)))
-    if table is None:
-        return _keep(say("holds-no-table"))
-    if why := differs(table, ours, may_be_empty=mark is Mark.WIPING):
-        return _keep(why)
-    return WipeDecision(WipeVerdict.WIPE)
-
-
-def differs(table: PartitionTable, ours: SessionPartition, *, may_be_empty: bool = False) -> str:
-    """Return how a table differs from ours, a clause; empty where it is exactly ours."""
-    if table.uuid != ours.table_uuid:
-        return say("holds-foreign-table", table=_words(table))
-    if not table.partitions:
-        return "" if may_be_empty else say("holds-no-partition")
-    reasons = [_of_partition(each, ours) for each in table.partitions]
-    if table.has_code:
-        reasons.append(say("holds-boot-loader"))
-    return next(filter(None, reasons), "")
-
-
-def _of_partition(found: GptPartition, ours: SessionPartition) -> str:
-    if (found.number, found.uuid, found.type) != (1, ours.partition_uuid, ours.partition_type):
-        return say(
-            "holds-foreign-partition", number=found.number, name=found.name or found.type, uuid=found.uuid
-        )
-    if (found.start_bytes, found.size_bytes) != (ours.start_bytes, ours.size_bytes):
-        return say("holds-moved-partition", size=found.size_bytes, start=found.start_bytes)
-    return ""
-
-
-def _words(table: PartitionTable) -> str:
-    return say("partition-table", uuid=table.uuid, count=len(table.partitions))

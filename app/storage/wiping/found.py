@@ -26,8 +26,8 @@ from app.storage.inspect.signatures import recognise
 from app.storage.layout.conditions import POOL_GUID, SignatureIs
 from app.storage.layout.steps import pool_fact
 from app.storage.system import state
+from app.storage.system.device import OpenDevice
 from app.storage.system.programs import CompletedProgram
-from app.storage.wiping.device import OpenDevice
 
 HEAD_BYTES: Final = 4 * MIB
 TAIL_BYTES: Final = MIB
@@ -220,8 +220,10 @@ def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
     ended = run(("blkid", "--probe", *place, "--output", "export", part.whole))
     if ended.exit_code == 2:
         return ()
+    if ended.exit_code == 8:  # ambivalent: something is there that is not ours alone
+        return (FoundSignature("unknown", part.start),)
     if ended.exit_code != 0:
-        # SECURITY: ambivalent or unreadable, so it is not ours.
+        # SECURITY: nobody knows what is there, so it is not ours.
         raise StorageError(say("signatures-not-told", node=part.node, said=ended.complaint()))
     told = dict(line.partition("=")[::2] for line in ended.stdout.splitlines())
     kind = told.get("TYPE") or told.get("PTTYPE", "unknown")

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from app.domain.units import KIB
 from app.storage.layout.conditions import SessionPartition, SignatureIs
-from app.storage.layout.steps import look_fact, table_fact
-from app.storage.wiping.device import OpenDevice, reading
-from app.storage.wiping.digests import content_digest, table_digest
+from app.storage.layout.steps import ends_fact, look_fact, table_fact
+from app.storage.system.device import OpenDevice, reading
+from app.storage.system.digests import content_digest, ends_digest, table_digest
 from app.storage.wiping.found import FoundSignature, Run, is_of_session, look, resolved
 
 
@@ -41,7 +41,8 @@ class OfferedDisk:
     """What lies on a disk that a session left.
 
     Attributes:
-        is_our_table: whether partition table and copy are, byte for byte, what root made.
+        is_our_table: whether partition table and copy are, byte for byte, what root made; or are wiped,
+            and both ends of the disk are what root left.
         is_our_content: whether nothing but what this session made lies in the partition, used or not; also
             where nothing lies there. It may have got a label.
         is_as_left: whether the content is, byte for byte where it was looked at, what the session saw last.
@@ -100,7 +101,8 @@ def look_through(
         part = disk.part(partition.node, partition.start_bytes, partition.size_bytes)
         inside = look(part, signature, run, may_be_partial=True)
         content, use = content_digest(part), use_of(part)
-    is_our_table = table == facts.get(table_fact(partition.table_place))
+    ends = facts.get(ends_fact(partition.table_place))
+    is_our_table = table == facts.get(table_fact(partition.table_place)) or ends == ends_digest(disk)
     return OfferedDisk(
         is_our_table,
         is_our_table and all(is_of_session(each, signature) for each in inside),

@@ -7,10 +7,9 @@ uses the disk and every other partition leaves it as it is, with what was found 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -18,29 +17,37 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.messages.message import joined, say, unstopped
 from app.domain.options.on_disk import Area
-from app.domain.units import KIB, MIB
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
 from app.storage.checks.hooks import Hooks, User
-from app.storage.layout.conditions import Condition, SessionPartition
-from app.storage.layout.steps import Mark, Step, Wipe, WipeTable, ends_fact, mark_fact, mark_of
+from app.storage.layout.conditions import Condition, OwnTable, SessionPartition, array_place
+from app.storage.layout.steps import (
+    Mark,
+    Step,
+    Wipe,
+    WipeTable,
+    ends_fact,
+    look_fact,
+    mark_fact,
+    mark_of,
+    table_fact,
+)
 from app.storage.spare.rules_content import blanking
 from app.storage.system import state
+from app.storage.system.device import OpenDevice, exclusive
+from app.storage.system.digests import content_digest, ends_digest, table_areas, table_digest
 from app.storage.system.programs import CompletedProgram
 from app.storage.wiping import decision
-from app.storage.wiping.decision import WipeDecision, WipeVerdict
-from app.storage.wiping.device import OpenDevice, exclusive
+from app.storage.wiping.decision import WipeVerdict
 from app.storage.wiping.found import areas, is_whole, look, resolved
+from app.storage.wiping.offered import look_at, look_through
 
-EDGE_BYTES: Final = 16 * MIB
-"""How much of both ends is compared after a crash between wiping a table and giving the disk back."""
 READERS_S: Final = 10.0
 """How long it is waited for those who only read a disk before they are named, and for an array to run."""
 MOST_TOLD: Final = 16
 """Of those who use a disk, that are named: the reason is kept in the journal, and anybody can be many."""
 _AGAIN_S: Final = 0.2
-_ENTRIES_BYTES: Final = 16 * KIB
-"""Entries of a GPT as sfdisk makes it: 128 of 128 bytes."""
+_MARK_OF_ARRAY: Final = mark_fact(array_place(""))
 _OF_A_GPT: Final = frozenset({"gpt", "PMBR"})
 
 
@@ -73,6 +80,9 @@ class Wiper:
         begin: told of a step before it changes anything.
         run: runs a program that only reads.
         check: whether a condition holds now.
+        ours: places of which this process may undo what lies there: it has made that, or has unmounted it, by
+            the mount that the journal holds.
+        agreed: digest of what a person saw on a disk and agreed to release (`OfferedDisk.digest`), by node.
     """
 
     disks: Mapping[str, DiskIdentity]
@@ -82,13 +92,15 @@ class Wiper:
     begin: Callable[[Step], None]
     run: Callable[[Sequence[str]], CompletedProgram]
     check: Callable[[Condition], ConditionResult]
+    ours: Collection[str] = frozenset()
+    agreed: Mapping[str, str] = field(default_factory=dict)
 
     def wipe(self, step: Wipe) -> str:
         """Wipe our signature from a partition or an array; return why it was left out, else nothing.
 
         Raises:
-            KeptError: what lies there is not ours, or somebody uses it; nothing was written.
-            RefusedError: a disk is another one, or a condition does not hold; nothing was written.
+            KeptError: what lies there is not ours, or somebody uses it.
+            RefusedError: a disk is another one, or a condition does not hold.
             StorageError: it could not be looked at or wiped.
             OSError: a disk cannot be read or written, or the journal cannot be written.
         """
@@ -106,43 +118,51 @@ class Wiper:
             present = [each for each in step.partitions if self._is_held(each)]
             if not present:
                 return say("skipped-disk-away", disk=step.partitions[0].disk)
+            # SECURITY: what this process has neither made nor unmounted itself may have been anybody's since.
+            if not all(each.table_place in self.ours for each in present):
+                return say("skipped-not-unmounted")
             for each in sorted(present, key=lambda one: one.disk):
                 locks.enter_context(locked(each.disk, self.disks[each.disk], self.hooks))
-            for each in present:
-                if why := self._not_our_table(each, in_array=step.array is not None):
-                    return why
-            if step.array is None and not self._has_node(step):
-                return say("skipped-node-away", node=node)
-            self._nobody_uses(node if step.array else present[0].disk, present[0].disk)
-            self._require(step)
-            if step.array is not None and not self._runs(node, mark_of(self.facts, step.place)):
-                self._keep(present[0].disk, node, say("array-does-not-run"))
-            with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
-                return self._wipe_content(step, device)
+            changed = [each for each in present if not self.check(each.own).holds]
+            if step.array is None:
+                return self._wipe_partition(step, changed)
+            return self._wipe_array(step, node, present, changed)
 
     def _is_held(self, partition: SessionPartition) -> bool:
         """Return whether a disk is here and was not given back; one that was is nothing of ours any more."""
         released = mark_of(self.facts, partition.table_place) in {Mark.WIPED, Mark.RELEASED}
         return not released and bool(state.size_bytes(partition.disk))
 
-    def _not_our_table(self, partition: SessionPartition, *, in_array: bool) -> str:
-        """Return why a partition is not looked at any further: no table of ours; `wipe_table` tells it.
+    def _wipe_array(
+        self,
+        step: Wipe,
+        node: str,
+        present: Sequence[SessionPartition],
+        changed: Sequence[SessionPartition],
+    ) -> str:
+        if changed:
+            # Nothing is written into the array, and nobody is kept by that: it can be taken apart, and its
+            # other disks are freed.
+            return say("skipped-no-table", disk=changed[0].disk)
+        self._nobody_uses(node, present[0])
+        self._require(step)
+        if not self._runs(node, mark_of(self.facts, step.place)):
+            self._keep(present[0], node, say("array-does-not-run"))
+        with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
+            return self._wipe_content(step, device, nullcontext())
 
-        Nothing is written into an array of which one disk's table was changed, and nobody is kept by that: it
-        can be taken apart, and its other disks are freed.
-
-        Raises:
-            KeptError: it is our table, and holds something that is not ours.
-        """
-        table = state.read_table(partition.disk)
-        if table is None or table.uuid != partition.table_uuid:
-            return say("skipped-no-table", disk=partition.disk)
-        empty = mark_of(self.facts, partition.table_place) is Mark.WIPING
-        if why := decision.differs(table, partition, may_be_empty=empty):
-            if in_array:
-                return why
-            self._keep(partition.disk, partition.disk, why)
-        return "" if table.partitions else say("skipped-removed")
+    def _wipe_partition(self, step: Wipe, changed: Sequence[SessionPartition]) -> str:
+        (partition,) = step.partitions
+        disk = partition.disk
+        if changed:
+            self._keep(partition, disk, say("holds-changed-table"))
+        self._nobody_uses(disk, partition)
+        self._require(step)
+        with exclusive(disk, state.device_number(disk), self.hooks.patience.pause) as device:
+            if not is_where_made(partition):
+                self._keep(partition, step.node, say("moved-for-kernel"))
+            part = device.part(step.node, partition.start_bytes, partition.size_bytes)
+            return self._wipe_content(step, part, self._forgotten(partition, device))
 
     def _runs(self, node: str, mark: Mark | None) -> bool:
         """Return whether an array shows what it holds; at boot its disks may come one after the other.
@@ -156,55 +176,59 @@ class Wiper:
                 return False
         return True
 
-    def _has_node(self, step: Wipe) -> bool:
-        """Return whether the kernel knows our partition; tell it, if it has forgotten it since it started.
-
-        Raises:
-            KeptError: it knows it at another place, or has forgotten what we made there.
-        """
-        partition = step.partitions[0]
-        mark = mark_of(self.facts, step.place)
-        is_needed = mark not in {None, Mark.WIPED}
-        if not state.size_bytes(step.node):
-            if not is_needed:
-                return False
-            if not self.hooks.other_boot:
-                self.run(("partx", "--update", "--nr", "1", partition.disk))
-            if not state.size_bytes(step.node):
-                self._keep(partition.disk, step.node, say("unknown-to-kernel"))
-        known = state.partition_place(step.node)
-        if known != (partition.start_bytes, partition.size_bytes):
-            self._keep(partition.disk, step.node, say("moved-for-kernel"))
-        return True
-
     def _require(self, step: Wipe) -> None:
         for condition in step.before:
             seen = self.check(condition)
             if not seen.holds:
                 raise RefusedError(say("wipe-refused", what=step.why, evidence=seen.evidence))
 
-    def _wipe_content(self, step: Wipe, device: OpenDevice) -> str:
+    def _wipe_content(self, step: Wipe, device: OpenDevice, alone: AbstractContextManager[None]) -> str:
+        """Look at what lies in a partition or an array, and wipe it if it is ours and as it was seen last.
+
+        Args:
+            step: what is wiped.
+            device: the array; or the part of the disk, through the disk, that is our partition.
+            alone: inside of it nobody has the partition open.
+        """
         mark, ours = mark_of(self.facts, step.place), resolved(step.signature, self.facts)
-        may_be_partial = mark in {Mark.BEGUN, Mark.WIPING}
-        found = look(device, ours, self.run, may_be_partial=may_be_partial)
+        partition = step.partitions[0]
+        found = look(device, ours, self.run, may_be_partial=mark in {Mark.BEGUN, Mark.WIPING})
         whole = mark is not Mark.MADE or is_whole(ours, device)
         decided = decision.judge_content(mark, ours, found, is_whole=whole)
-        disk = step.partitions[0].disk
         if decided.verdict is WipeVerdict.KEEP:
-            self._keep(disk, device.node, decided.reason)
+            self._keep(partition, device.node, decided.reason)
         if decided.verdict is WipeVerdict.NOTHING:
             if mark is not Mark.WIPED:
                 self._mark(step.place, Mark.WIPED)
             return say("skipped-nothing-ours")
-        self.begin(step)
-        self._mark(step.place, Mark.WIPING)
-        self._zero(device, areas(ours, device), step.place)
-        left = look(device, ours, self.run, may_be_partial=True)
-        if left:
+        with alone:
+            # SECURITY: once nobody has it open any more, and through the descriptor that then writes.
+            if content_digest(device) != self.facts.get(look_fact(step.place)):
+                self._keep(partition, device.node, say("changed-since-seen"), say("release-offered"))
+            self.begin(step)
+            self._mark(step.place, Mark.WIPING)
+            self._zero(device, areas(ours, device), step.place)
+        if left := look(device, ours, self.run, may_be_partial=True):
             words = joined("; ", [each.words() for each in left])
             raise StorageError(say("signature-stays", node=device.node, what=words))
         self._mark(step.place, Mark.WIPED)
         return ""
+
+    @contextmanager
+    def _forgotten(self, partition: SessionPartition, device: OpenDevice) -> Iterator[None]:
+        """Have the kernel forget our partition meanwhile; it knows it again where nothing was wiped.
+
+        Raises:
+            KeptError: somebody has it open: the kernel's own answer, who cannot be seen included.
+        """
+        was_known = bool(state.size_bytes(partition.node))
+        self._forget_partition(partition, device)
+        try:
+            yield
+        except KeptError:
+            if was_known:
+                device.tell_partition(1, partition.start_bytes, partition.size_bytes)
+            raise
 
     def wipe_table(self, step: WipeTable) -> str:
         """Remove our table and give the disk back; return why it was left out, empty where it was not.
@@ -223,26 +247,96 @@ class Wiper:
             if self._is_blank(disk, partition):
                 self._mark(place, Mark.RELEASED)
                 return say("skipped-blank")
-            self._nobody_uses(disk, disk)
+            if place not in self.ours and disk not in self.agreed:
+                self._offer(step)
+            self._nobody_uses(disk, partition)
             with exclusive(disk, state.device_number(disk), self.hooks.patience.pause) as device:
-                self._check_content_is_wiped(partition)
-                decided = self._judge_table(partition, mark, device)
-                if decided.verdict is WipeVerdict.KEEP:
-                    self._keep(disk, disk, decided.reason)
-                if decided.verdict is WipeVerdict.WIPE:
-                    self._forget_partition(partition, device)
-                    self._remove_table(step, device)
-                elif mark is Mark.BEGUN:
-                    self._mark(place, Mark.RELEASED)
+                if place not in self.ours:
+                    self._release_agreed(step, device)
+                elif not self._give_back(step, mark, device):
                     return say("skipped-nothing-ours")
-                elif self._ends(device) != self.facts.get(ends_fact(place)):
-                    self._keep(disk, disk, say("changed-since-wiped"))
-                else:
-                    self.begin(step)
-                    self._mark(place, Mark.WIPED)
-                self.hooks.release({disk: self.disks[disk]})
-                self._mark(place, Mark.RELEASED)
         return ""
+
+    def _give_back(self, step: WipeTable, mark: Mark | None, device: OpenDevice) -> bool:
+        """Remove our table, if it is what this process made; return whether there was any."""
+        partition = step.partition
+        disk, place = partition.disk, partition.table_place
+        found = look(device, None, self.run, may_be_partial=False)
+        others = [each for each in found if each.type not in _OF_A_GPT]
+        if others:
+            words = joined("; ", [each.words() for each in others])
+            self._keep(partition, disk, say("holds-foreign", what=words))
+        if mark is Mark.WIPED:
+            if found or ends_digest(device) != self.facts.get(ends_fact(place)):
+                self._keep(partition, disk, say("changed-since-wiped"))
+            self.begin(step)
+        elif mark is Mark.BEGUN and not found:  # sfdisk came to nothing
+            self._mark(place, Mark.RELEASED)
+            return False
+        else:
+            if not found:
+                self._keep(partition, disk, say("holds-no-table"))
+            if mark_of(self.facts, partition.place) is not Mark.WIPED:
+                self._keep(partition, disk, say("holds-unwiped"))
+            # SECURITY: what sfdisk had begun is ours by its identifier only; its bytes alone say nothing.
+            is_named = mark is Mark.MADE or self.check(OwnTable(disk, partition.table_uuid)).holds
+            if not is_named or not self._is_our_table(partition, device):
+                self._keep(partition, disk, say("holds-changed-table"))
+            self._forget_partition(partition, device)
+            self._remove_table(step, device)
+        self.hooks.release({disk: self.disks[disk]})
+        self._mark(place, Mark.RELEASED)
+        return True
+
+    def _is_our_table(self, partition: SessionPartition, device: OpenDevice) -> bool:
+        return table_digest(device) == self.facts.get(table_fact(partition.table_place))
+
+    def _offer(self, step: WipeTable) -> NoReturn:
+        """Leave a disk that this process has neither made nor unmounted to a person who sees what lies there.
+
+        Raises:
+            KeptError: always.
+        """
+        partition = step.partition
+        disk = partition.disk
+        if users := self.hooks.users(disk, self.disks[disk]):
+            self._in_use(partition, disk, users)
+        why = self.hooks.since.get(disk) or say("found-unmounted")
+        lies = look_at(partition, step.signature, self.facts, self.run)
+        words = [each.words() for each in (*lies.on_disk, *lies.inside)]
+        words += [] if lies.is_our_table else [say("table-not-ours")]
+        what = joined("; ", words) or say("none")
+        hint = say("release-offered") if lies.is_ours else self._hint_of_foreign(disk)
+        raise KeptError(disk, say("kept-offered", node=disk, why=why, what=what), hint)
+
+    def _release_agreed(self, step: WipeTable, device: OpenDevice) -> None:
+        """Wipe what a person has seen and agreed to release, if it is ours and still what was seen.
+
+        Raises:
+            KeptError: it is another one by now, or not ours.
+        """
+        partition = step.partition
+        disk, place = partition.disk, partition.table_place
+        ours = resolved(step.signature, self.facts)
+        if not is_where_made(partition):
+            self._keep(partition, partition.node, say("moved-for-kernel"))
+        with self._forgotten(partition, device):
+            lies = look_through(device, partition, ours, self.facts, self.run)
+            if lies.digest != self.agreed[disk]:
+                self._keep(partition, disk, say("changed-since-shown"))
+            if not lies.is_ours:
+                self._keep(
+                    partition, disk, say("holds-changed-table" if lies.is_our_content else "holds-others")
+                )
+        self.begin(step)
+        part = device.part(partition.node, partition.start_bytes, partition.size_bytes)
+        if lies.inside:
+            self._mark(partition.place, Mark.WIPING)
+            self._zero(part, areas(ours, part), partition.place)
+        self._mark(partition.place, Mark.WIPED)
+        self._remove_table(step, device)
+        self.hooks.release({disk: self.disks[disk]})
+        self._mark(place, Mark.RELEASED)
 
     def _gone(self, disk: str) -> NoReturn:
         """Refuse to forget a disk that is away: what we made is still on it.
@@ -259,41 +353,7 @@ class Wiper:
 
     def _is_blank(self, disk: str, partition: SessionPartition) -> bool:
         """Return whether somebody blanked the disk meanwhile, so that there is nothing to be undone."""
-        table = state.read_table(disk)
-        if table is not None or state.size_bytes(partition.node):
-            return False
-        return not self.hooks.refusals({disk: self.disks[disk]})
-
-    def _check_content_is_wiped(self, partition: SessionPartition) -> None:
-        """Make sure that what lies in our partition was looked at, by the step before, and is nothing.
-
-        A partition that the kernel was never told of was never anybody's to write to.
-
-        Raises:
-            KeptError: it was not.
-        """
-        mark = mark_of(self.facts, partition.place)
-        if mark is Mark.WIPED or (mark is None and not state.size_bytes(partition.node)):
-            return
-        table = state.read_table(partition.disk)
-        if table is not None and table.uuid == partition.table_uuid:
-            self._keep(partition.disk, partition.disk, say("holds-unwiped"))
-
-    def _judge_table(
-        self, partition: SessionPartition, mark: Mark | None, device: OpenDevice
-    ) -> WipeDecision:
-        found = look(device, None, self.run, may_be_partial=False)
-        others = [each for each in found if each.type not in _OF_A_GPT]
-        block, size = device.block_bytes, device.size_bytes
-        first = state.parse_table(device.read, block)
-        second = state.parse_table(device.read, block, size - block)
-        decided = [decision.judge_table(mark, partition, each, others) for each in (first, second)]
-        for each in decided:
-            if each.verdict is WipeVerdict.KEEP:
-                return each
-        if state.size_bytes(partition.node) and first is None and second is None:
-            self._forget_partition(partition, device)
-        return next((each for each in decided if each.verdict is WipeVerdict.WIPE), decided[0])
+        return not state.size_bytes(partition.node) and not self.hooks.refusals({disk: self.disks[disk]})
 
     def _forget_partition(self, partition: SessionPartition, device: OpenDevice) -> None:
         """Have the kernel forget our partition, which it refuses while somebody has it open.
@@ -308,37 +368,25 @@ class Wiper:
                 users = self.hooks.users(partition.disk, self.disks[partition.disk])
                 # The disk is claimed by the descriptor that we hold: that is nobody else's.
                 if others := [each for each in users if not each.is_claim]:
-                    self._in_use(partition.disk, partition.disk, others)
-                self._keep(partition.disk, partition.node, say("open-unseen"))
+                    self._in_use(partition, partition.disk, others)
+                self._keep(partition, partition.node, self._unseen())
+
+    def _unseen(self) -> str:
+        """Return that somebody has a partition open, with the processes that may have it without a trace."""
+        hiding = self.hooks.hiding()
+        return say("open-hidden", who=hiding) if hiding else say("open-unseen")
 
     def _remove_table(self, step: WipeTable, device: OpenDevice) -> None:
         place = step.partition.table_place
-        block, size = device.block_bytes, device.size_bytes
-        ours = (
-            Area(size - block - _ENTRIES_BYTES, block + _ENTRIES_BYTES),
-            Area(0, 2 * block + _ENTRIES_BYTES),
-        )
+        ours = tuple(reversed(table_areas(device)))
         self.begin(step)
-        self.know({mark_fact(place): Mark.WIPING.value, ends_fact(place): self._ends(device, ours)})
+        self.know({mark_fact(place): Mark.WIPING.value, ends_fact(place): ends_digest(device, ours)})
         self._zero(device, ours, place)
         left = look(device, None, self.run, may_be_partial=False)
         if left:
             words = joined("; ", [each.words() for each in left])
             raise StorageError(say("signature-stays", node=device.node, what=words))
         self._mark(place, Mark.WIPED)
-
-    def _ends(self, device: OpenDevice, without: Sequence[Area] = ()) -> str:
-        """Return a digest of both ends of a disk as they will be without some areas."""
-        digest = hashlib.sha256()
-        length = min(EDGE_BYTES, device.size_bytes)
-        for start in (0, device.size_bytes - length):
-            content = bytearray(device.read(start, length))
-            for area in without:
-                low, high = max(area.offset - start, 0), min(area.offset + area.length - start, length)
-                if low < high:
-                    content[low:high] = bytes(high - low)
-            _add_pieces(digest, content)
-        return digest.hexdigest()
 
     def _zero(self, device: OpenDevice, ours: Sequence[Area], place: str) -> None:
         """Save areas and fill them with zeros."""
@@ -349,20 +397,20 @@ class Wiper:
             device.zero(area.offset, area.length)
         device.flush()
 
-    def _nobody_uses(self, node: str, disk: str) -> None:
+    def _nobody_uses(self, node: str, partition: SessionPartition) -> None:
         """Make sure that nobody uses a disk or an array; who only reads is waited for.
 
         Raises:
             KeptError: somebody does.
         """
         waited_s = 0.0
-        while users := self.hooks.users(node, self.disks[disk]):
+        while users := self.hooks.users(node, self.disks[partition.disk]):
             waited_s += _AGAIN_S
             is_enough = waited_s > READERS_S or not all(each.only_reads for each in users)
             if is_enough or not self.hooks.patience.pause(_AGAIN_S):
-                self._in_use(node, disk, users)
+                self._in_use(partition, node, users)
 
-    def _in_use(self, node: str, disk: str, users: Sequence[User]) -> NoReturn:
+    def _in_use(self, partition: SessionPartition, node: str, users: Sequence[User]) -> NoReturn:
         """Refuse to write to what others use.
 
         Raises:
@@ -372,30 +420,30 @@ class Wiper:
         more = [f"+ {len(users) - len(told)}"] if len(users) > len(told) else []
         said = joined("; ", [*(joined(" ", (each.message, each.evidence)) for each in told), *more])
         remedy = joined(" ", dict.fromkeys(each.remedy for each in told))
+        message = say("kept-in-use", node=node, who=unstopped(said))
         raise InUseError(
-            disk,
-            say("kept-in-use", node=node, who=unstopped(said)),
-            remedy or say("end-use"),
+            partition.disk, joined(" ", (message, self._written(partition))), remedy or say("end-use")
         )
 
     def _mark(self, place: str, mark: Mark) -> None:
         self.know({mark_fact(place): mark.value})
 
-    def _keep(self, disk: str, node: str, reason: str) -> NoReturn:
-        when = say("since-other-boot") if self.hooks.other_boot else ""
-        raise KeptError(
-            disk,
-            say("kept", node=node, reason=reason, when=when),
-            say("left-alone", disk=disk) + " " + blanking(disk),
-        )
+    def _keep(self, partition: SessionPartition, node: str, reason: str, hint: str = "") -> NoReturn:
+        message = joined(" ", (say("kept", node=node, reason=reason), self._written(partition)))
+        raise KeptError(partition.disk, message, hint or self._hint_of_foreign(partition.disk))
+
+    def _hint_of_foreign(self, disk: str) -> str:
+        return joined(" ", (say("left-alone", disk=disk), blanking(disk)))
+
+    def _written(self, partition: SessionPartition) -> str:
+        """Return the sentence whether anything was written on the way back, by the marks in the journal."""
+        places = (partition.place, partition.table_place)
+        marks = {mark_of(self.facts, place) for place in places}
+        marks |= {Mark(value) for name, value in self.facts.items() if name.startswith(_MARK_OF_ARRAY)}
+        return say("more-not-written" if marks & {Mark.WIPING, Mark.WIPED} else "nothing-written")
 
 
-def _add_pieces(digest: hashlib._Hash, content: bytearray) -> None:
-    """Add what is not zero, each piece with its place: most is, and comparing is cheaper than hashing."""
-    piece_bytes = 64 * KIB
-    zeros = bytes(piece_bytes)
-    for at in range(0, len(content), piece_bytes):
-        piece = content[at : at + piece_bytes]
-        if piece != zeros[: len(piece)]:
-            digest.update(at.to_bytes(8, "little") + piece)
-    digest.update(len(content).to_bytes(8, "little"))
+def is_where_made(partition: SessionPartition) -> bool:
+    """Return whether the kernel knows our partition in the place where it was made, or not at all."""
+    known = state.size_bytes(partition.node) and state.partition_place(partition.node)
+    return not known or known == (partition.start_bytes, partition.size_bytes)

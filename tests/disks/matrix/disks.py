@@ -15,6 +15,7 @@ from typing import Final
 
 from app.domain.units import MIB
 from app.storage.system import state
+from tests.disks.matrix.gpt import PartitionTable, read_table
 
 _BLKDISCARD: Final = 0x1277
 _BLKFLSBUF: Final = 0x1261
@@ -119,9 +120,9 @@ class Disk:
         """Whether the kernel has its first partition; a disk that was pulled has none."""
         return bool(self.node) and state.size_bytes(self.partition) > 0
 
-    def table(self) -> state.PartitionTable | None:
+    def table(self) -> PartitionTable | None:
         """Return its GPT, as it is on the disk."""
-        return state.read_table(self.node) if self.node else None
+        return read_table(self.node) if self.node else None
 
     def signatures(self) -> str:
         """Return what libblkid finds on the disk and on its partitions; empty for nothing."""

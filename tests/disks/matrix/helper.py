@@ -36,9 +36,10 @@ from app.storage.execution import StepResult
 from app.storage.inspect import processes as inspect_processes
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.names import PlannedDevice
+from app.storage.layout.steps import Mark, mark_fact
 from app.storage.spare.spare import SpareDisks
+from app.storage.system import device as claimed_device
 from app.storage.system.waiting import udevd_runs
-from app.storage.wiping import device as claimed_device
 from app.storage.wiping import wipe
 from tests.disks.helper_owner import NOBODY
 
@@ -275,6 +276,29 @@ def recovered(death: Death | None = None) -> Said:
     return said
 
 
+def released(nodes: Sequence[str]) -> Said:
+    """Let a person see what lies on disks and release all of them that the journal has.
+
+    What it says names the disks that are not seen to be ours; they stay.
+    """
+
+    def work(helper: Helper) -> None:
+        left = Leftovers(Journal(), SPARE)
+        chosen = {node: SPARE.identify(node) for node in nodes}
+        found = {node: seen for node, disk in chosen.items() if (seen := left.offered(disk)) is not None}
+        words = ""
+        try:
+            left.release({chosen[node]: seen.digest for node, seen in found.items()})
+        except FootingError as err:
+            words = f"{err.message} {err.hint}".strip()
+        helper.say(Said("released", words, tuple(node for node, seen in found.items() if not seen.is_ours)))
+
+    helper = Helper(work)
+    said, _ = helper.wait("released")
+    helper.reap()
+    return said
+
+
 def refusals(nodes: Sequence[str]) -> Mapping[str, str]:
     """Return why disks are not spare, by node; those that are spare are left out."""
 
@@ -301,6 +325,12 @@ def refusals(nodes: Sequence[str]) -> Mapping[str, str]:
 def journaled() -> tuple[Path, ...]:
     """Return the files of the journal."""
     return tuple(sorted(JOURNAL.glob("*.json")))
+
+
+def is_made_and_never_seen() -> bool:
+    """Return whether a helper died where a table was made and its digest was not written yet."""
+    facts = [each for path in journaled() for each in json.loads(path.read_text())["facts"].items()]
+    return any(value == Mark.BEGUN and name.startswith(mark_fact("table ")) for name, value in facts)
 
 
 def in_another_boot() -> None:

@@ -12,6 +12,7 @@ from tests.disks.matrix.images import FORMATS, Format, makeable
 from tests.disks.matrix.kinds_disks import DISKS
 from tests.disks.matrix.kinds_processes import PROCESSES
 from tests.disks.matrix.kinds_tables import TABLES
+from tests.disks.matrix.kinds_used import USED
 from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
 
 _SECTOR: Final = 512
@@ -27,7 +28,7 @@ def unmounted(stage: Stage) -> Foreign | None:
     if not stage.is_mounted():
         return None
     stage.free()
-    return Foreign(Certainty.UNCHANGED, stage.subject, None)
+    return Foreign(Certainty.OURS_ALONE, stage.subject, None)
 
 
 def _format(stage: Stage, form: Format) -> Foreign:
@@ -152,7 +153,7 @@ def kinds() -> tuple[Kind, ...]:
         for form in makeable()
         if form.name in _BESIDE
     )
-    return (*NOTHING, *formats, *beside, *RAW, *TABLES, *DISKS, *PROCESSES)
+    return (*NOTHING, *formats, *beside, *RAW, *TABLES, *DISKS, *USED, *PROCESSES)
 
 
 def missing() -> tuple[str, ...]:

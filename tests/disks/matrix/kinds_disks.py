@@ -109,7 +109,7 @@ def _plugged_elsewhere(stage: Stage) -> Foreign | None:
         stage.stack.callback(placeholder.detach)
         disk.attach()
         settle()
-        return Foreign(Certainty.UNCHANGED, disk, None, others=(placeholder,))
+        return Foreign(Certainty.OURS_ALONE, disk, None, others=(placeholder,))
 
     return _away(stage, then)
 
@@ -126,7 +126,7 @@ def _exchanged(stage: Stage) -> Foreign | None:
         for each in reversed(stage.disks):
             each.attach()
         settle()
-        return Foreign(Certainty.UNCHANGED, disk, None)
+        return Foreign(Certainty.OURS_ALONE, disk, None)
 
     return _away(stage, then)
 

@@ -44,6 +44,22 @@ while True:
     time.sleep(0.05)
 print(number, flush=True)
 """
+_HIDER: Final = """
+import array, ctypes, os, socket, sys
+node, how = sys.argv[1:3]
+fd = os.open(node, os.O_RDWR)
+if how == "ring":
+    libc = ctypes.CDLL(None, use_errno=True)
+    ring = libc.syscall(425, 4, ctypes.create_string_buffer(120))  # io_uring_setup(2)
+    files = (ctypes.c_int * 1)(fd)
+    assert ring >= 0 and libc.syscall(427, ring, 2, files, 1) == 0  # IORING_REGISTER_FILES
+else:
+    mine, its = socket.socketpair()
+    mine.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))])
+os.close(fd)
+print("ready", flush=True)
+sys.stdin.read()
+"""
 _SWAP: Final = next(form for form in FORMATS if form.name == "swap")
 _EXT4: Final = next(form for form in FORMATS if form.name == "ext4")
 _PLACE: Final = 300 * MIB
@@ -105,6 +121,49 @@ def _used(stage: Stage, how: str, *, whole: bool = False) -> Foreign | None:
         (str(process.pid), "python"),
         process.end,
         fault=process.fault,
+        comes_back=True,
+    )
+
+
+def _hidden(stage: Stage, how: str) -> Foreign | None:
+    """A process has our partition for writing where nobody outside the kernel can see it."""
+    if not stage.has_table():
+        return None
+    node = stage.target()
+    if not stage.subject.has_partition():
+        return None
+    before = stage.signature()
+    process = _Process(stage, sys.executable, "-S", "-c", _HIDER, node, how)
+
+    def fault() -> str:
+        now = stage.signature()
+        return process.fault() or ("" if now == before else f"{before!r} was wiped under an open writer")
+
+    ranges = stage.outside() if stage.is_live() else ()
+    return Foreign(Certainty.ALWAYS, stage.subject, ranges, (), process.end, fault=fault, comes_back=True)
+
+
+def _copied_mount(stage: Stage) -> Foreign | None:
+    """A container has a copy of all mounts, and nothing open: what it sees mounted stays."""
+    if not stage.is_mounted():
+        return None
+    process = _Process(
+        stage,
+        *("unshare", "--mount", "--propagation", "private", "bash", "-c", "echo ready && read -r _; true"),
+    )
+    place = stage.mounts()[0].folder
+
+    def fault() -> str:
+        lines = Path(f"/proc/{process.pid}/mountinfo").read_text().splitlines()
+        return "" if any(line.split()[4] == place for line in lines) else "the container has lost its mount"
+
+    return Foreign(
+        Certainty.ALWAYS,
+        stage.subject,
+        ((0, PARTITION_START),),
+        (str(process.pid), "mount"),
+        process.end,
+        fault=fault,
         comes_back=True,
     )
 
@@ -226,7 +285,6 @@ def _ours_mounted(stage: Stage, begin: Callable[[Stage, str], Callable[[], objec
         ((0, PARTITION_START),),
         end=begin(stage, ours.folder if ours.filesystem == "zfs" else ours.source),
         comes_back=True,
-        keeps_others=True,
     )
 
 
@@ -240,6 +298,9 @@ _PROCESSES: Final = (
     Kind("process: writes into the partition", "processes", partial(_used, how="writes")),
     Kind("process: writes behind the partition", "processes", partial(_used, how="writes", whole=True)),
     Kind("process: has the partition mapped", "processes", partial(_used, how="maps")),
+    Kind("process: has the partition in an io_uring", "processes", partial(_hidden, how="ring")),
+    Kind("process: has the partition in a socket", "processes", partial(_hidden, how="socket")),
+    Kind("use: a container has a copy of the mount", "processes", _copied_mount),
     Kind("process: has the partition exclusively", "processes", partial(_used, how="exclusive")),
     Kind(
         "use: another ext4, mounted",

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from app.domain.storage_plan.plan import PARTITION_TYPE
-from app.domain.units import MIB
+from app.domain.units import KIB, MIB
 from tests.disks.matrix.disks import (
     DISK_BYTES,
     PARTITION_BYTES,
@@ -73,7 +73,7 @@ def _deleted(stage: Stage, *, another: bool) -> Foreign | None:
     run("partx", "--delete", disk.node, check=False)
     _sfdisk(disk, "", "--delete")
     if not another:
-        return Foreign(Certainty.NEVER, disk, None, words=_WORDS, end=partial(_end, disk))
+        return Foreign(Certainty.ALWAYS, disk, words=_WORDS, end=partial(_end, disk))
     _sfdisk(disk, f"start=1MiB, size=200MiB, type={_LINUX}\n", "--append")
     _fill(stage, 1 * MIB, 200 * MIB)
     return Foreign(Certainty.ALWAYS, disk, words=_WORDS, end=partial(_end, disk))
@@ -126,18 +126,40 @@ def _resized(
     _sfdisk(disk, script)
     if filled:
         _fill(stage, *filled)
-    ranges = None if certainty is Certainty.NEVER else ()
-    return Foreign(certainty, disk, ranges, words=(*_WORDS, "ext4"), end=partial(_end, disk))
+    return Foreign(certainty, disk, words=(*_WORDS, "ext4"), end=partial(_end, disk))
 
 
-def _half_table(stage: Stage) -> Foreign | None:
-    """The beginning of the disk is zero; the copy of our table at its end is left."""
+def _half_table(stage: Stage, start: int, length: int) -> Foreign | None:
+    """The table, or its copy at the end of the disk, is zero; the other one is left."""
     if not stage.has_table():
         return None
     stage.free()
     disk = stage.subject
-    zero(disk.node, 0, PARTITION_START)
-    return Foreign(Certainty.NEVER, disk, None, words=_WORDS, end=partial(_end, disk))
+    zero(disk.node, start if start >= 0 else disk.size_bytes + start, length)
+    return Foreign(Certainty.ALWAYS, disk, words=_WORDS, end=partial(_end, disk))
+
+
+def _sgdisk(
+    stage: Stage, *options: str, place: Range | None = None, code: tuple[int, int] | None = None
+) -> Foreign | None:
+    """Our table is changed by somebody who looks at our partition as theirs; that is mounted or not.
+
+    Args:
+        options: of sgdisk(8).
+        place: where a partition that is made so gets an ext4.
+        code: where a boot loader of so many bytes is put.
+    """
+    if not stage.has_table():
+        return None
+    disk = stage.subject
+    run("sgdisk", *options, disk.node)
+    ranges = [_TABLE, (disk.size_bytes - PARTITION_START, disk.size_bytes)]
+    if place:
+        ranges.append(_fill(stage, *place))
+    if code:
+        write(disk.node, (code[0], b"\x4c" * code[1]))
+    settle()
+    return Foreign(Certainty.ALWAYS, disk, tuple(ranges), (*_WORDS, "made"), partial(_end, disk))
 
 
 _ONE: Final = f"label: gpt\nstart=1MiB, size=200MiB, type={_LINUX}\n"
@@ -190,12 +212,45 @@ TABLES: Final = (
     Kind(
         "table: our partition shrunk",
         "tables",
-        partial(_resized, start=MIB, size=PARTITION_BYTES - 100 * MIB, certainty=Certainty.NEVER),
+        partial(_resized, start=MIB, size=PARTITION_BYTES - 100 * MIB, certainty=Certainty.ALWAYS),
     ),
     Kind(
         "table: our partition grown",
         "tables",
-        partial(_resized, start=MIB, size=_GROWN, certainty=Certainty.NEVER),
+        partial(_resized, start=MIB, size=_GROWN, certainty=Certainty.ALWAYS),
     ),
-    Kind("table: only its copy at the end is left", "tables", _half_table),
+    Kind(
+        "table: only its copy at the end is left",
+        "tables",
+        partial(_half_table, start=0, length=PARTITION_START),
+    ),
+    Kind("table: its copy at the end is gone", "tables", partial(_half_table, start=-MIB, length=MIB)),
+    Kind("table: of 256 entries", "tables", lambda stage: _sgdisk(stage, "-S", "256")),
+    Kind(
+        "table: of 256 entries, an ext4 in the 150th",
+        "tables",
+        lambda stage: _sgdisk(
+            stage,
+            *("-S", "256", "-n", f"150:{_FREE // 512}:+200M", "-c", "150:customers"),
+            place=(_FREE, 200 * MIB),
+        ),
+    ),
+    Kind(
+        "table: of 56 entries, a boot loader behind them",
+        "tables",
+        lambda stage: _sgdisk(stage, "-S", "56", code=(8 * KIB, 4 * KIB)),
+    ),
+    Kind(
+        "table: moved, a boot loader in its place",
+        "tables",
+        lambda stage: _sgdisk(stage, "-j", "512", code=(1 * KIB, 4 * KIB)),
+    ),
+    Kind("table: our partition renamed", "tables", lambda stage: _sgdisk(stage, "-c", "1:customer-data")),
+    Kind("table: our partition marked as required", "tables", lambda stage: _sgdisk(stage, "-A", "1:set:0")),
+    Kind(
+        "table: a byte behind its header", "tables", lambda stage: _sgdisk(stage, "-p", code=(512 + 400, 1))
+    ),
+    Kind(
+        "table: a boot loader in the first sector", "tables", lambda stage: _sgdisk(stage, "-p", code=(0, 90))
+    ),
 )

@@ -54,6 +54,7 @@ class Moment:
         play: brings the session there, lets it happen, goes on, and returns what was said of it.
         is_made: whether all of the session was made, and nothing of it unmade.
         keeps: whether the session has something on the disk that the journal names afterwards.
+        unmounts: whether pgFooting itself unmounts what nobody else has unmounted.
     """
 
     title: str
@@ -61,6 +62,7 @@ class Moment:
     play: Callable[[Play], list[Said]]
     is_made: bool = True
     keeps: bool = True
+    unmounts: bool = False
 
 
 def _asked(helper: Helper, what: str, *wanted: str) -> Said:
@@ -198,12 +200,14 @@ def _killed_in_upkeep(play: Play, death: Death, *, again: bool) -> list[Said]:
 
 
 ALIVE: Final = (
-    Moment("while ready, before Unmake", "no crash", _ready),
-    Moment("between two runs", "no crash", _between, keeps=False),
-    Moment("after maintenance and with snapshots, before Unmake", "no crash", _ready_upkept),
-    Moment("stuck, before Unmake again", "stuck", _stuck),
-    Moment("killed while ready", "killed", partial(_killed, death=None)),
-    Moment("killed while ready, after maintenance and with snapshots", "killed", _killed_upkept),
+    Moment("while ready, before Unmake", "no crash", _ready, unmounts=True),
+    Moment("between two runs", "no crash", _between, keeps=False, unmounts=True),
+    Moment("after maintenance and with snapshots, before Unmake", "no crash", _ready_upkept, unmounts=True),
+    Moment("stuck, before Unmake again", "stuck", _stuck, unmounts=True),
+    Moment("killed while ready", "killed", partial(_killed, death=None), unmounts=True),
+    Moment(
+        "killed while ready, after maintenance and with snapshots", "killed", _killed_upkept, unmounts=True
+    ),
     Moment("another boot after it was ready", "another boot", partial(_booted, death=None)),
 )
 

@@ -26,7 +26,13 @@ class Certainty(Enum):
     NEVER = auto()
     """It looks like data of ours; no foreign byte may change all the same."""
     UNCHANGED = auto()
-    """Nothing of ours was changed: everything must be taken apart to nothing."""
+    """Nothing of ours was changed: what the session unmounts itself is taken apart to nothing; else it may be
+    offered to a person, who then releases it."""
+    OURS_ALONE = auto()
+    """Nothing was changed, but somebody could have: all that was mounted is offered to a person."""
+    USED = auto()
+    """Somebody uses what we made as their own: it must be kept, byte for byte, and be told; a person who sees
+    it may release it."""
 
 
 @dataclass(slots=True)
@@ -42,7 +48,7 @@ class Foreign:
         others: further disks that are somebody else's, and must stay as they are.
         fault: says what became of it that should not have, empty where nothing did.
         comes_back: once it has ended, everything is as the session left it.
-        keeps_others: it keeps the other disks of the session, too.
+
     """
 
     certainty: Certainty
@@ -53,7 +59,6 @@ class Foreign:
     others: tuple[Disk, ...] = ()
     fault: Callable[[], str] = lambda: ""
     comes_back: bool = False
-    keeps_others: bool = False
 
 
 @dataclass(slots=True)
@@ -115,6 +120,11 @@ class Stage:
             run("umount", each.folder)
         free_pools_and_arrays(self.disks)
 
+    def signature(self) -> str:
+        """Return what libblkid finds in the place of our partition, whether the kernel knows that or not."""
+        place = (f"--offset={PARTITION_START}", f"--size={PARTITION_BYTES}")
+        return run("blkid", "-p", "-o", "value", "-s", "TYPE", *place, self.subject.node, check=False)
+
     def target(self) -> str:
         """Return the node that an administrator would use: the partition if there is one, else the disk."""
         if not self.has_table():
@@ -151,7 +161,7 @@ class Kind:
 
     Attributes:
         title: of what happens; names it in results.
-        group: formats, raw bytes, tables, disks, processes, nothing.
+        group: formats, raw bytes, tables, disks, used, processes, nothing.
         happen: see `Happening`.
     """
 

@@ -82,7 +82,9 @@ BTRFS: Final = Layout("btrfs on two disks", "btrfs", Level.STRIPE, 2)
 OF_ROLES: Final = tuple(
     Layout(f"btrfs for {role.value} beside ext4", "btrfs", Level.SINGLE, 1, role) for role in FURTHER_ROLES
 )
-LAYOUTS: Final = (EXT4, BTRFS, *OF_ROLES)
+XFS: Final = Layout("xfs", "xfs", Level.SINGLE, 1)
+MIRROR: Final = Layout("btrfs mirror of two disks", "btrfs", Level.MIRROR, 2)
+LAYOUTS: Final = (EXT4, BTRFS, XFS, MIRROR, *OF_ROLES)
 GUEST_LAYOUTS: Final = (
     Layout("md stripe of two disks", "xfs", Level.STRIPE, 2),
     Layout("zfs mirror of two disks", "zfs", Level.MIRROR, 2),
@@ -222,9 +224,11 @@ class Trial:
         found = [f"root's code ended with an error: {each.text}" for each in said if each.what == "died"]
         words = " ".join(filter(None, (each.words for each in said)))
         match self.foreign.certainty:
-            case Certainty.UNCHANGED:
+            case Certainty.UNCHANGED if moment.unmounts:
                 return [*found, *self._clean_faults(words)]
-            case Certainty.ALWAYS:
+            case Certainty.UNCHANGED | Certainty.OURS_ALONE:
+                return [*found, *self._offered_faults(words)]
+            case Certainty.ALWAYS | Certainty.USED:
                 must = self.had_ours or not moment.keeps
             case Certainty.WHERE_MADE:
                 must = (self.had_ours or not moment.keeps) and moment.is_made
@@ -240,7 +244,22 @@ class Trial:
             found.append(f"said {words!r}, but the journal keeps {'it' if kept else 'nothing'}")
         if must or self.foreign.certainty is Certainty.ALWAYS:
             found += self._refused_faults(must_be_named=must and kept)
-        return [*found, *self._others_faults()]
+        return [*found, *self._others_faults(moment)]
+
+    def _offered_faults(self, words: str) -> list[str]:
+        """All is clean, or told and kept for a person, who can release it; then it is clean."""
+        if not journaled():
+            return self._clean_faults(words)
+        disks = [disk.node for disk in self.stage.disks if disk.node and not disk.is_bare()]
+        refused = refusals(disks)
+        found = [] if words else ["kept and not told"]
+        found += [f"{node} is kept without D18" for node in disks if "D18" not in refused.get(node, "")]
+        unseen = helpers.is_made_and_never_seen()
+        said = helpers.released([disk.node for disk in self.stage.disks if disk.node])
+        settle()
+        if said.left and unseen:  # its owner has to blank it
+            return found
+        return [*found, *(f"released by a person: {fault}" for fault in self._clean_faults(said.words))]
 
     def _told_faults(self, words: str, also: tuple[str, ...]) -> list[str]:
         assert self.foreign is not None
@@ -262,14 +281,17 @@ class Trial:
             return ["the disk is spare again"]
         return [] if not must_be_named or "D18" in why else [f"no D18 among the reasons: {why}"]
 
-    def _others_faults(self) -> list[str]:
+    def _others_faults(self, moment: Moment) -> list[str]:
+        """Disks of other groups are freed where pgFooting unmounts them; all others at least kept by name."""
         assert self.foreign is not None
-        disks = self.stage.disks
-        if self.foreign.keeps_others:  # of its own group
-            disks = disks[: -self.layout.count]
-        others = [disk for disk in disks if disk is not self.foreign.disk and disk.node]
+        disks = [disk for disk in self.stage.disks if disk is not self.foreign.disk and disk.node]
+        left = [disk for disk in disks if not disk.is_bare()]
+        apart = self.stage.disks[: -self.layout.count] if moment.unmounts else []
+        refused = refusals([disk.node for disk in left])
         return [
-            f"disk {disk.node} was not freed: {disk.signatures()}" for disk in others if not disk.is_bare()
+            f"disk {disk.node} was not freed: {disk.signatures()}"
+            for disk in left
+            if disk in apart or "D18" not in refused.get(disk.node, "")
         ]
 
     def _clean_faults(self, words: str = "") -> list[str]:
@@ -287,7 +309,7 @@ class Trial:
     def _later_faults(self) -> list[str]:
         """What is foreign goes, by its owner's hand; then its owner gives up the disk as well."""
         assert self.foreign is not None
-        if self.foreign.certainty is Certainty.UNCHANGED:
+        if self.foreign.certainty in {Certainty.UNCHANGED, Certainty.OURS_ALONE}:
             return []
         is_format = self.kind.group == "formats"
         if is_format:  # udevd may have assembled an array of it
@@ -299,7 +321,7 @@ class Trial:
         found: list[str] = []
         said = self.recovered()
         if self.foreign.comes_back:
-            found += [f"once it has ended: {fault}" for fault in self._clean_faults(said.words)]
+            found += [f"once it has ended: {fault}" for fault in self._offered_faults(said.words)]
         elif bool(said.words) != bool(journaled()):
             found.append(f"once it has ended: said {said.words!r}, the journal has {len(journaled())}")
         for disk in self.stage.disks:

@@ -19,13 +19,23 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import FURTHER_ROLES, Group, Role, StoragePlan
 from app.domain.storage_plan.problems import MOST_DISKS
 from app.helper.storage import journal as journal_module
-from app.helper.storage.journal import Journal, JournalEntry, Writer
+from app.helper.storage.journal import SCHEMA, Journal, JournalEntry, Writer
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.pending_plans import PlannedLayout
 from app.storage.layout.conditions import table_place
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.queue_record import QueueSetting, queue_fact
-from app.storage.layout.steps import Mark, Wipe, WipeTable, ends_fact, mark_fact, undo_of
+from app.storage.layout.steps import (
+    Mark,
+    Wipe,
+    WipeTable,
+    ends_fact,
+    look_fact,
+    mark_fact,
+    mount_fact,
+    table_fact,
+    undo_of,
+)
 from tests.unit.storage.plans import devices, disks, plan_of
 
 pytestmark = pytest.mark.expects_log
@@ -147,7 +157,8 @@ def test_the_largest_plan_with_the_longest_names_and_all_its_marks_is_read_again
     places = {each.place for each in undo if isinstance(each, Wipe)}
     places |= {each.partition.table_place for each in undo if isinstance(each, WipeTable)}
     facts = {mark_fact(place): Mark.WIPED.value for place in places}
-    facts |= {ends_fact(place): "f" * 64 for place in places}
+    facts |= {name(place): "f" * 64 for place in places for name in (ends_fact, table_fact, look_fact)}
+    facts |= {mount_fact(f"/run/pgfooting/{SESSION.hex}/{role}"): f"unique {1 << 63}" for role in Role}
     facts |= {
         queue_fact(setting, place): f"{'x' * 16} {'x' * 16} 9"
         for setting in QueueSetting
@@ -182,6 +193,16 @@ def test_an_entry_of_an_older_helper_knows_no_boot_and_no_reason(journal: Journa
         found = journal.entry(SESSION)
         assert found is not None
         assert (found.boot, found.kept) == ("", {})
+
+
+def test_older_schema_stays_older(journal: Journal) -> None:
+    for schema in (1, 2, SCHEMA):
+        old = {**json.loads(text_of(journal)), "schema": schema}
+        path_of(journal).write_text(json.dumps(old))
+        found = journal.entry(SESSION)
+        assert found is not None
+        Writer(journal, found).facts({"x": "y"})
+        assert json.loads(path_of(journal).read_text())["schema"] == schema
 
 
 def test_where_nothing_was_ever_made_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:

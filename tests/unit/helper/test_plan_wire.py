@@ -152,6 +152,18 @@ def test_a_disk_that_is_in_two_groups_is_refused(first: str, second: str) -> Non
     assert {each.path.partition(".")[0] for each in refused.value.problems} == {first, second}
 
 
+def test_disk_by_two_numbers_in_two_groups() -> None:
+    """Two devices of one serial number: a second path to a disk, or a copy of it."""
+    data, further, log = plan_to_wire(PLANS[1])
+    (serial, wwn, model, size, _, diskseq), *others = data[0]
+    twin = (serial, wwn, model, size, "259:77", diskseq + 1)
+    name, (disks, *rest) = further[0]
+    with pytest.raises(PlanError) as refused:
+        plan_from_wire(data, [(name, ([twin, *disks[1:]], *rest))], log)
+    assert {each.path.partition(".")[0] for each in refused.value.problems} == {"data", name}
+    assert len(others) == len(data[0]) - 1
+
+
 HOSTILE = ("rw,suid,dev", "x -o suid", "always\n", "", "/etc/passwd", -1, 1 << 60)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -236,6 +237,12 @@ def test_not_more_disks_are_inspected_at_once_than_a_machine_has(world: World) -
         if not refused:
             world.bus.turn()
         assert (answers == ["TooMany TooMany"]) is refused
+
+
+def test_session_handle_bits(world: World) -> None:
+    _, handle = world.begin()
+    assert re.fullmatch("[0-9a-f]{32}", handle), "128 bits"
+    assert len(set(handle)) > 4
 
 
 @pytest.mark.parametrize("method", [each.name for each in METHODS if each.access is Access.OWNER])

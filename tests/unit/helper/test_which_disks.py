@@ -17,7 +17,7 @@ from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Level
-from app.domain.storage_plan.plan import PARTITION_TYPE, Group, StoragePlan
+from app.domain.storage_plan.plan import Group, StoragePlan
 from app.helper.base.configuration import read_policy
 from app.helper.storage import devices, leftovers
 from app.helper.storage.devices import find_again, find_device, node_of
@@ -25,7 +25,6 @@ from app.helper.storage.journal import JournalEntry
 from app.helper.storage.leftovers import Leftovers
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.names import PlannedDevice
-from app.storage.system.state import GptPartition, PartitionTable
 from tests.unit.storage.plans import devices as devices_of
 from tests.unit.storage.plans import disk, plan_of
 
@@ -163,11 +162,16 @@ PLAN = plan_of(filesystem("xfs"), Level.MIRROR, {})
 ENTRY = JournalEntry(uuid.UUID(int=7), 1000, PLAN, devices_of(PLAN), 3, {}, boot="boot")
 
 
+KNOWN = (disk(1), disk(2))
+
+
 def again(monkeypatch: pytest.MonkeyPatch, here: Mapping[str, DiskIdentity]) -> Mapping[str, DiskIdentity]:
     monkeypatch.setattr(devices, "_nodes", lambda: ["/dev/ram0", *here])
-    found_devices, chosen = find_again(ENTRY, cast("Any", Disks(here)))
-    assert [each.node for each in found_devices.values()] == list(chosen)
-    return chosen
+    found_now = find_again(ENTRY, cast("Any", Disks(here)))
+    assert [each.node for each in found_now.devices.values()] == list(found_now.chosen)
+    changed = {node for node, each in found_now.chosen.items() if node in here and here[node] not in KNOWN}
+    assert found_now.since == changed
+    return found_now.chosen
 
 
 def test_disks_of_an_entry_are_found_by_what_the_maker_wrote_on_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,18 +239,16 @@ def test_a_session_that_is_alive_keeps_its_disks_by_its_locks_and_not_as_left_ov
     assert found.refusal("/dev/sda", disk(1)) is None
 
 
-def test_a_partition_of_ours_is_kept_where_a_file_of_the_journal_may_name_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tables: dict[str, PartitionTable | None] = {
-        "/dev/sda": PartitionTable("u", (GptPartition(1, PARTITION_TYPE, "p", "x", 1, 1),)),
-        "/dev/sdb": PartitionTable("u", (GptPartition(1, "other", "p", "x", 1, 1),)),
-        "/dev/sdc": None,
+def test_disk_with_a_table_beside_a_damaged_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, dict[str, str]] = {
+        "/dev/sda": {"PTTYPE": "gpt"},
+        "/dev/sdb": {"TYPE": "unknown"},
+        "/dev/sdc": {},
     }
-    monkeypatch.setattr("app.storage.system.state.read_table", tables.__getitem__)
+    monkeypatch.setattr(leftovers, "probe", lambda node, _run: found[node])
     damaged = left(Journal(bad=(Path("/var/x.json"),)))
-    refusals = {node: damaged.refusal(node, disk(1)) for node in tables}
-    assert [node for node, each in refusals.items() if each] == ["/dev/sda"]
+    refusals = {node: damaged.refusal(node, disk(1)) for node in found}
+    assert [node for node, each in refusals.items() if each] == ["/dev/sda", "/dev/sdb"]
     assert "/var/x.json" in str(refusals["/dev/sda"])
     assert left(Journal()).refusal("/dev/sda", disk(1)) is None
 

@@ -62,6 +62,7 @@ def test_every_check_is_taken_out_once_and_no_line_moves() -> None:
     assert sorted(CHANGES) == [
         "and without: number != -5",
         "and without: number < 0",
+        "bound: number < 0",
         "if always: number == 0",
         "if always: user != 7 or (number < 0 and number != -5)",
         "if never: number == 0",
@@ -92,6 +93,40 @@ def test_a_check_that_is_taken_out_decides_nothing(
     what: str, user: int, number: int, before: str, after: str
 ) -> None:
     assert (answer(None, user, number), answer(CHANGES[what], user, number)) == (before, after)
+
+
+VALUES = b"""
+KEPT_S: Final = 31 * 86400.0
+WAIT_S: Final = 3.0
+MOST: Final[int] = 64
+NAME: Final = "x"
+
+def zero(device, areas, now_s):
+    for area in areas:
+        device.save(area)
+    for area in areas:
+        device.zero(area,
+                    MOST)
+    audit.note("zeroed")
+    device.flush()
+    if device.age > KEPT_S or now_s > WAIT_S:
+        return NAME
+"""
+
+
+def test_values_bounds_and_order() -> None:
+    found = {each.what: each for each in changes_of("values.py", VALUES, frozenset())}
+    assert [what for what in found if what.startswith(("half", "bound", "order"))] == [
+        "order: for area in areas: device.zero(area, MOST) before: for area in areas: device.save(area)",
+        "half of: MOST",
+        "bound: device.age > KEPT_S",
+        "half of: KEPT_S",
+    ]
+    order = next(iter(found.values())).apply(VALUES).decode()
+    assert order.index("device.zero") < order.index("device.save") < order.index("audit")
+    assert order.count("\n") == VALUES.count(b"\n")
+    assert b"((MOST) // 2)" in found["half of: MOST"].apply(VALUES)
+    assert b"((device.age) >= (KEPT_S))" in found["bound: device.age > KEPT_S"].apply(VALUES)
 
 
 WORDS = b"""
@@ -184,6 +219,7 @@ def test_a_check_without_a_test_survives_and_one_with_a_test_does_not(project: P
     assert kinds == {
         "if always: number < 0": "found",
         "if never: number < 0": "survived",
+        "bound: number < 0": "survived",
         "if always: number % 2": "found",
         "if never: number % 2": "found",
         "return always: number == 0": "not executed",
@@ -216,7 +252,7 @@ def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> Non
     tests = project / "unit" / "test_thing.py"
     tests.write_text(tests.read_text().replace("raises(TypeError)", "raises(Exception)"))
     state = try_all(project)
-    assert len(state.outcomes) == 6
+    assert len(state.outcomes) == 7
     known = (project / "state" / "outcomes.jsonl").read_text()
     try_all(project)
     assert (project / "state" / "outcomes.jsonl").read_text() == known, "nothing is tried twice"
@@ -227,7 +263,7 @@ def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> Non
     state = try_all(project)
     assert state.outcomes["app/thing.py", "half", "if never: number < 0"].kind == "found"
     tried = (project / "state" / "outcomes.jsonl").read_text().splitlines()
-    assert len(tried) == 6 + 3, "what a test had found was not tried again"
+    assert len(tried) == 7 + 4, "what a test had found was not tried again"
 
 
 def test_each_survivor_that_is_known_has_a_reason() -> None:

@@ -69,7 +69,7 @@ def test_no_golden_command_forces_anything() -> None:
 def test_what_each_program_signs_is_marked_in_the_journal_and_wiped_again(spec: FilesystemSpec) -> None:
     for level in spec.levels:
         steps = steps_of(plan_of(spec, level, {}))
-        signed = [place for step in steps if isinstance(step, Command) for place in step.signs]
+        signed = [place.name for step in steps if isinstance(step, Command) for place in step.signs]
         assert len(signed) == len(set(signed))
         undo = undo_of(steps)
         wiped = {step.place for step in undo if isinstance(step, Wipe)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -36,9 +37,9 @@ from app.storage.layout.conditions import (
     SessionPartition,
     SignatureIs,
 )
-from app.storage.layout.steps import pool_fact
+from app.storage.layout.steps import mount_fact, pool_fact, table_fact
 from app.storage.system.programs import CompletedProgram
-from app.storage.system.state import GptPartition, MountEntry, PartitionTable
+from app.storage.system.state import MountEntry
 
 DISK, NODE, FOLDER, POOL = "/dev/sdb", "/dev/sdb1", "/run/x", "pgfooting-1"
 UUID, OTHER = "6f1d5a52-0a0c-4c1c-9b1e-000000000001", "6f1d5a52-0a0c-4c1c-9b1e-000000000002"
@@ -49,7 +50,7 @@ class State:
 
     def __init__(self) -> None:
         self.sizes = {DISK: 10**9, NODE: 10**9}
-        self.table: PartitionTable | None = None
+        self.table = "digest"
         self.place = (1048576, 10**9)
         self.mounts: tuple[MountEntry, ...] = ()
         self.held_by: tuple[str, ...] = ()
@@ -60,9 +61,13 @@ class State:
     def size_bytes(self, node: str) -> int:
         return self.sizes.get(node, 0)
 
-    def read_table(self, node: str) -> PartitionTable | None:
+    @contextmanager
+    def reading(self, node: str) -> Iterator[None]:
         assert node in self.sizes, "there is nothing to be read"
-        return self.table
+        yield
+
+    def mount_of(self, folder: str) -> str:
+        return " ".join(f"unique {each.mount_id}" for each in self.mounts_on(folder)[-1:])
 
     def partition_place(self, _node: str) -> tuple[int, int]:
         return self.place
@@ -100,6 +105,8 @@ class State:
 def state(monkeypatch: pytest.MonkeyPatch) -> State:
     state = State()
     monkeypatch.setattr(conditions, "state", state)
+    monkeypatch.setattr(conditions, "reading", state.reading)
+    monkeypatch.setattr(conditions, "table_digest", lambda _disk: state.table)
     return state
 
 
@@ -126,49 +133,44 @@ def holds(
 # --- tables and partitions
 
 
-def test_a_table_is_ours_by_its_identifier(state: State) -> None:
-    state.table = PartitionTable(UUID, ())
-    assert holds(OwnTable(DISK, UUID))
-    assert not holds(OwnTable(DISK, OTHER))
-    state.table = None
-    assert not holds(OwnTable(DISK, UUID))
+def test_table_by_identifier(state: State) -> None:
+    said = ended(f"PTUUID={UUID}\nPTTYPE=gpt\n")
+    assert holds(OwnTable(DISK, UUID), said)
+    assert not holds(OwnTable(DISK, OTHER), said)
+    assert not holds(OwnTable(DISK, UUID), ended(f"PTUUID={UUID}\nPTTYPE=dos\n"))
+    assert not holds(OwnTable(DISK, UUID), ended(code=2))
+    assert not holds(OwnTable(DISK, UUID), ended(code=8))
     state.sizes.clear()
     assert not holds(OwnTable(DISK, UUID))
 
 
-def test_a_partition_is_ours_by_place_type_and_identifier(state: State) -> None:
-    ours = GptPartition(1, PARTITION_TYPE, UUID, "x", 1048576, 10**9)
-    state.table = PartitionTable(OTHER, (ours,))
-    assert seen(OwnPartition(DISK, UUID)) == ConditionResult(
-        holds=True, evidence=f"{DISK} has 1 partition(s), the first {UUID}"
-    )
-    for changed in (replace(ours, number=2), replace(ours, type=OTHER), replace(ours, uuid=OTHER)):
-        state.table = PartitionTable(OTHER, (changed,))
-        assert not holds(OwnPartition(DISK, UUID))
-    state.table = PartitionTable(OTHER, ())
-    assert not holds(OwnPartition(DISK, UUID))
+def test_table_byte_for_byte(state: State) -> None:
+    own = OwnPartition(DISK, UUID, OTHER)
+    facts = {table_fact(own.table_place): "digest"}
+    assert holds(own, facts=facts)
+    assert not holds(own)
+    assert not holds(OwnPartition(DISK, UUID, UUID), facts=facts)
+    state.table = "another"
+    assert not holds(own, facts=facts)
+    state.sizes.clear()
+    assert not holds(own, facts=facts)
 
 
-def test_a_member_is_ours_by_the_table_or_where_that_was_changed_by_its_place_and_superblock(
-    state: State,
-) -> None:
+def test_member_by_table_or_superblock(state: State) -> None:
     partition = SessionPartition(DISK, NODE, OTHER, UUID, PARTITION_TYPE, 1048576, 10**9)
     member = OwnMember(partition, SignatureIs(NODE, "linux_raid_member", UUID))
-    ours = GptPartition(1, PARTITION_TYPE, UUID, "x", 1048576, 10**9)
+    facts = {table_fact(partition.table_place): "digest"}
     signed, foreign = ended(f"TYPE=linux_raid_member\nUUID={UUID}\n"), ended(f"TYPE=ext4\nUUID={UUID}\n")
-    state.table = PartitionTable(OTHER, (ours,))
-    assert holds(member), "nothing else has to be asked"
-    changed: tuple[PartitionTable | None, ...] = (PartitionTable(OTHER, (replace(ours, type=OTHER),)), None)
-    for table in changed:
-        state.table = table
-        assert holds(member, signed)
-        assert not holds(member, foreign)
-        assert not holds(member, ended(code=2))
-        state.place = (1048576, 10**9 + 4096)
-        assert not holds(member), "the kernel has another partition there"
-        state.place = (1048576, 10**9)
+    assert holds(member, facts=facts), "nothing else has to be asked"
+    state.table = "another"
+    assert holds(member, signed, facts)
+    assert not holds(member, foreign, facts)
+    assert not holds(member, ended(code=2), facts)
+    state.place = (1048576, 10**9 + 4096)
+    assert not holds(member, facts=facts), "the kernel has another partition there"
+    state.place = (1048576, 10**9)
     del state.sizes[NODE]
-    assert not holds(member), "it is gone"
+    assert not holds(member, facts=facts), "it is gone"
 
 
 # --- signatures
@@ -248,6 +250,12 @@ def test_what_is_mounted_is_the_uppermost_there(state: State) -> None:
     assert holds(condition)
     state.mounts = (mount(NODE), mount("/dev/sdz"))
     assert not holds(condition), "somebody mounted over it"
+
+
+def test_mount_of_the_journal(state: State) -> None:
+    state.mounts = (mount(NODE),)
+    assert holds(MountIs(FOLDER, (NODE,)), facts={mount_fact(FOLDER): "unique 40"})
+    assert not holds(MountIs(FOLDER, (NODE,)), facts={mount_fact(FOLDER): "unique 41"})
 
 
 def test_a_node_is_there_or_not(state: State) -> None:

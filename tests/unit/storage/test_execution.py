@@ -15,6 +15,7 @@ from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import CancelledError, RefusedError, StorageError
 from app.domain.step_progress import StepProgress
 from app.storage import execution as execution_module
+from app.storage.checks import conditions
 from app.storage.checks.conditions import ConditionResult
 from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.conditions import (
@@ -218,7 +219,7 @@ def test_why_a_disk_could_not_be_wiped_is_kept_by_its_node_also_where_nothing_fo
     partition = SessionPartition(NODE, f"{NODE}p1", "table", "uuid", "type", 1 << 20, 1 << 30)
     execution = World().execution()
     with pytest.raises(StorageError, match="is not the disk"):
-        execution.unmake((WipeTable(partition, "wipe the table"),))
+        execution.unmake((WipeTable(partition, SignatureIs(partition.node, "ext4"), "wipe the table"),))
     assert {node: (err.message, err.hint) for node, err in execution.kept.items()} == {
         NODE: (f"{NODE} is not the disk that was chosen.", "")
     }
@@ -241,7 +242,7 @@ def test_nothing_more_is_written_to_a_disk_that_could_not_be_wiped_and_the_other
         part = SessionPartition(node, f"{node}p1", "table", "uuid", "type", 1 << 20, 1 << 30)
         signature = SignatureIs(part.node, "ext4", "uuid")
         undo += [Wipe(part.node, "place", signature, (part,), f"content of {node}")]
-        undo += [WipeTable(part, f"table of {node}")]
+        undo += [WipeTable(part, signature, f"table of {node}")]
     with pytest.raises(StorageError, match="holds xfs"):
         World().execution().unmake(undo)
     assert asked == [f"content of {NODE}", f"content of {OTHER}", f"table of {OTHER}"]
@@ -319,7 +320,7 @@ def test_another_disk_under_the_same_name_is_not_touched(
 ) -> None:
     world = World()
     world.disk = replace(world.disk, **{field: value})  # type: ignore[arg-type]
-    disks: tuple[object, ...] = (NODE,) if kind == "claims" else (OwnPartition(NODE, "uuid"),)
+    disks: tuple[object, ...] = (NODE,) if kind == "claims" else (OwnPartition(NODE, "uuid", "t"),)
     command = touch(tmp_path / "a", **{kind: disks})
     with pytest.raises(RefusedError, match=field):
         world.execution().make((replace(command, undo=()),))
@@ -330,8 +331,8 @@ def test_nothing_is_written_where_our_partition_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execution_module, "locked", lambda *_: nullcontext())
-    command = touch(tmp_path / "a", writes=(OwnPartition(NODE, "uuid"),))
-    with pytest.raises(RefusedError, match="GPT"):
+    command = touch(tmp_path / "a", writes=(OwnPartition(NODE, "uuid", "t"),))
+    with pytest.raises(RefusedError, match="gone"):
         World().execution().make((replace(command, undo=()),))
     assert list(tmp_path.iterdir()) == []
 
@@ -363,7 +364,9 @@ def over_two_disks(folder: Path, monkeypatch: pytest.MonkeyPatch, *gone: str) ->
     execution = World().execution()
     execution.disks = {NODE: disk(1), OTHER: disk(2)}
     monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node in gone else 512)
-    return execution, touch(folder / "a", writes=(OwnPartition(NODE, "u1"), OwnPartition(OTHER, "u2")))
+    return execution, touch(
+        folder / "a", writes=(OwnPartition(NODE, "u1", "t1"), OwnPartition(OTHER, "u2", "t2"))
+    )
 
 
 def test_what_lies_on_several_disks_is_taken_apart_also_where_one_of_them_was_pulled(
@@ -464,6 +467,21 @@ def test_a_folder_that_exists_is_not_taken_for_ours(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "link"], (
         "nothing was made where it leads, or removed"
     )
+
+
+def test_libblkid_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+
+    def run(argv: Sequence[str], *, timeout_s: float, **_: object) -> CompletedProgram:
+        limits.append(timeout_s)
+        return CompletedProgram(tuple(argv), 2, "", "", 0.0)
+
+    monkeypatch.setattr(execution_module, "run_program", run)
+    monkeypatch.setattr(conditions, "run_program", run)
+    World().execution()._probe(("wipefs", NODE))
+    conditions.probe_with_program(("blkid", NODE))
+    assert len(limits) == 2
+    assert all(0 < each <= 300 for each in limits), "seconds"
 
 
 def test_a_program_that_is_missing_is_an_error_that_names_it() -> None:

@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
-from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import MIB
-from app.storage.layout.conditions import SessionPartition, SignatureIs
-from app.storage.layout.steps import look_fact, table_fact
-from app.storage.system.programs import CompletedProgram
-from app.storage.wiping.device import OpenDevice
-from app.storage.wiping.digests import content_digest, table_digest
-from app.storage.wiping.found import Run
+from app.storage.layout.steps import ends_fact, look_fact, table_fact
+from app.storage.system.digests import content_digest, ends_digest, table_digest
 from app.storage.wiping.offered import FilesystemUse, look_through, use_of
+from tests.unit.storage.file_disk import OURS, PARTITION, PARTITION_BYTES, FileDevice, made_disk
 
-UUID = "6f1d5a52-0a0c-4c1c-9b1e-00000000000a"
 BYTES = 400 * MIB
-
-
-@dataclass
-class FileDevice(OpenDevice):
-    """A file in the place of a device."""
-
-    file: Path
-    node: str = "/dev/no-such-disk"
-    whole: str = "/dev/no-such-disk"
-    start: int = 0
-    size_bytes: int = BYTES
-    block_bytes: int = 512
-
-    @override
-    def read(self, offset: int, length: int) -> bytes:
-        with self.file.open("rb") as file:
-            file.seek(self.start + offset)
-            return file.read(max(0, min(length, self.size_bytes - offset)))
 
 
 def made(folder: Path, *argv: str, size_bytes: int = BYTES) -> FileDevice:
@@ -79,46 +54,17 @@ def test_use_of_other_bytes(tmp_path: Path) -> None:
 
 def test_use_of_hostile_superblock(tmp_path: Path) -> None:
     device = made(tmp_path, *MAKERS[0])
-    with device.file.open("r+b") as file:
-        file.seek(1024 + 24)
-        file.write(b"\xff" * 4)  # a block of 2^(10 + 2^32 - 1) bytes
-        file.seek(1024 + 136)
-        file.write(b"\x1b[31m\xff" + b"x" * 58)
+    device.put(1024 + 24, b"\xff" * 4)  # a block of 2^(10 + 2^32 - 1) bytes
+    device.put(1024 + 136, b"\x1b[31m\xff" + b"x" * 58)
     found = use_of(device)
     assert isinstance(found, FilesystemUse)
     assert found.mounted_at.startswith("?[31m")
 
 
-PARTITION = SessionPartition(
-    "/dev/no-such-disk", "/dev/no-such-disk1", UUID, UUID, PARTITION_TYPE, MIB, BYTES
-)
-OURS = SignatureIs(PARTITION.node, "ext4", "11111111-2222-3333-4444-555555555555")
-
-
-def disk(tmp_path: Path) -> FileDevice:
-    content = made(tmp_path, "mke2fs", "-q", "-F", "-t", "ext4", "-U", OURS.uuid)
-    with (tmp_path / "disk").open("wb") as whole:
-        whole.truncate(BYTES + 2 * MIB)
-        whole.seek(MIB)
-        whole.write(content.file.read_bytes())
-    return FileDevice(tmp_path / "disk", size_bytes=BYTES + 2 * MIB)
-
-
-def over(file: Path) -> Run:
-    """Run programs on the file of the disk."""
-
-    def run(argv: Sequence[str]) -> CompletedProgram:
-        words = tuple(str(file) if word == PARTITION.disk else word for word in argv)
-        ended = subprocess.run(words, capture_output=True, text=True, check=False)
-        return CompletedProgram(words, ended.returncode, ended.stdout, ended.stderr, 0.0)
-
-    return run
-
-
 def test_look_through(tmp_path: Path) -> None:
-    found = disk(tmp_path)
-    run = over(found.file)
-    part = found.part(PARTITION.node, MIB, BYTES)
+    found = made_disk(tmp_path)
+    run = found.run
+    part = found.part(PARTITION.node, MIB, PARTITION_BYTES)
     facts = {
         table_fact(PARTITION.table_place): table_digest(found),
         look_fact(PARTITION.place): content_digest(part),
@@ -135,10 +81,18 @@ def test_look_through(tmp_path: Path) -> None:
     assert labelled.inside[0].label == "CUSTOMERS"
     assert labelled.digest != first.digest
 
-    with found.file.open("r+b") as file:  # one byte behind the header of the table
-        file.seek(512 + 100)
-        file.write(b"x")
+    found.put(512 + 100, b"x")  # one byte behind the header of the table
     changed = look_through(found, PARTITION, OURS, facts, run)
     assert (changed.is_our_table, changed.is_ours, changed.is_as_left) == (False, False, False)
-    other = look_through(found, PARTITION, SignatureIs(PARTITION.node, "ext4", UUID), facts, run)
+    other = look_through(found, PARTITION, replace(OURS, uuid=PARTITION.table_uuid), facts, run)
     assert not other.is_our_content
+
+
+def test_look_through_wiped_table(tmp_path: Path) -> None:
+    found = made_disk(tmp_path, filesystem=False)
+    found.put(0, bytes(MIB))
+    found.put(found.size_bytes - MIB, bytes(MIB))
+    facts = {ends_fact(PARTITION.table_place): ends_digest(found)}
+    assert look_through(found, PARTITION, OURS, facts, found.run).is_ours
+    found.put(5 * MIB, b"x")
+    assert not look_through(found, PARTITION, OURS, facts, found.run).is_our_table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -18,22 +19,13 @@ from app.domain.errors import RefusedError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import PARTITION_TYPE, Group, StoragePlan
 from app.storage.layout.commands import build_steps
-from app.storage.layout.conditions import OwnPartition, OwnTable
+from app.storage.layout.conditions import OwnTable
 from app.storage.layout.steps import Command, WipeTable, undo_of
 from app.storage.system import state
-from app.storage.system.state import PartitionTable, parse_mountinfo, parse_table, table_of
-from app.storage.wiping.decision import differs
+from app.storage.system.state import parse_mountinfo
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk
 
 MIB = 1024**2
-
-
-def table_in(image: Path) -> PartitionTable | None:
-    fd = os.open(image, os.O_RDONLY)
-    try:
-        return table_of(fd, 512)
-    finally:
-        os.close(fd)
 
 
 @pytest.fixture
@@ -45,39 +37,21 @@ def image(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(shutil.which("sfdisk", path="/usr/sbin:/sbin") is None, reason="sfdisk is not installed")
-def test_the_table_that_sfdisk_makes_of_our_script_is_the_one_that_the_steps_look_for(image: Path) -> None:
+def test_table_of_our_script(image: Path) -> None:
     plan = StoragePlan(Group((disk(1, 100 * MIB),), Level.SINGLE, "ext4"))
     steps = build_steps(plan, devices(plan), NAMES, FOLDER)
     command = next(step for step in steps if isinstance(step, Command))
     argv = ("/usr/sbin/sfdisk", *command.argv[1:-1], str(image))
     subprocess.run(argv, input=command.input, text=True, check=True, capture_output=True)
-    table = table_in(image)
-    assert table is not None
-    (found,) = table.partitions
-    assert (found.type, found.name) == (PARTITION_TYPE, "pgfooting-data")
-    assert OwnTable("/dev/sda", table.uuid) in command.after
-    assert OwnPartition("/dev/sda", found.uuid) in command.after
     (ours,) = (step.partition for step in undo_of(steps) if isinstance(step, WipeTable))
-    assert differs(table, ours) == ""
-    with image.open("rb") as file:
-        copy = parse_table(lambda at, length: os.pread(file.fileno(), length, at), 512, 100 * MIB - 512)
-    assert copy == table, "its copy at the end is read as well"
-
-
-def test_a_blank_disk_has_no_table(image: Path) -> None:
-    assert table_in(image) is None
-
-
-@given(st.binary(max_size=92), st.binary(max_size=600))
-def test_a_damaged_table_is_none_and_never_an_error(header: bytes, rest: bytes) -> None:
-    fd = os.memfd_create("image")
-    try:
-        os.pwrite(fd, b"EFI PART" + header, 512)
-        os.pwrite(fd, rest, 1024)
-        found = table_of(fd, 512)
-        assert found is None or len(found.partitions) <= 128
-    finally:
-        os.close(fd)
+    assert command.after == (OwnTable("/dev/sda", ours.table_uuid),)
+    dump = json.loads(
+        subprocess.run(("/usr/sbin/sfdisk", "--json", str(image)), check=True, capture_output=True).stdout
+    )["partitiontable"]
+    assert dump["id"].lower() == ours.table_uuid
+    (found,) = dump["partitions"]
+    assert (found["type"].lower(), found["uuid"].lower()) == (PARTITION_TYPE, ours.partition_uuid)
+    assert (found["name"], found["start"] * 512) == ("pgfooting-data", ours.start_bytes)
 
 
 def test_lines_of_mountinfo_are_taken_apart_and_names_with_spaces_are_whole() -> None:
@@ -136,88 +110,16 @@ def test_the_uuid_of_an_array_is_read_from_where_md_writes_it(tmp_path: Path) ->
     assert state.array_uuid(str(member)) == "f27070c7-bcb1-5ceb-92aa-69806215d133"
 
 
-BLOCK = 512
+def test_number_of_a_mount() -> None:
+    assert state.mount_of("/proc") == state.mount_of("/proc")
+    assert state.mount_of("/proc") not in {"", state.mount_of("/sys")}
+    assert state.mount_of("/proc/self") == "", "nothing is mounted there"
 
 
-def gpt(at: int = BLOCK, start: int = 2, count: int = 128, entry_bytes: int = 128) -> bytes:
-    """Return the beginning of a disk with a GPT of one partition, its header at an offset."""
-    header = bytearray(92)
-    header[:8] = b"EFI PART"
-    header[56:72] = bytes(range(16))
-    struct.pack_into("<QII", header, 72, start, count, entry_bytes)
-    entry = bytearray(128)
-    entry[:32] = b"\1" * 32
-    struct.pack_into("<QQ", entry, 32, 2048, 4095)
-    disk = bytearray(64 * 1024)
-    disk[2 * BLOCK : 2 * BLOCK + 128] = entry
-    disk[at : at + 92] = header
-    return bytes(disk)
-
-
-def parsed(disk: bytes, header_offset: int = 0) -> PartitionTable | None:
-    return parse_table(lambda offset, size: disk[offset : offset + size], BLOCK, header_offset)
-
-
-def test_a_table_is_read_from_the_header_that_is_asked_for_and_only_with_its_signature() -> None:
-    found = parsed(gpt())
-    assert found is not None
-    assert [(it.number, it.start_bytes, it.size_bytes) for it in found.partitions] == [(1, 1 << 20, 1 << 20)]
-    backup = 32 * 1024
-    assert parsed(gpt(at=backup)) is None
-    assert parsed(gpt(at=backup), backup) == found
-    disk = bytearray(gpt())
-    disk[BLOCK] ^= 1
-    assert parsed(bytes(disk)) is None
-
-
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [
-        ({"count": 4097}, {"count": 4096}),
-        ({"start": 1 << 54}, {}),
-        ({"entry_bytes": 127}, {"entry_bytes": 128}),
-    ],
-)
-def test_a_header_whose_numbers_no_disk_has_is_no_table(wrong: dict[str, int], right: dict[str, int]) -> None:
-    read: list[int] = []
-
-    def reading(offset: int, size: int) -> bytes:
-        read.append(offset)
-        disk = gpt(**wrong)
-        return disk[offset : offset + size]
-
-    assert parse_table(reading, BLOCK) is None
-    assert read == [BLOCK], "nothing is read where it points"
-    assert parsed(gpt(**right)) is not None
-
-
-@pytest.mark.parametrize(
-    ("sector", "has_code"),
-    [
-        (b"", False),
-        (bytes(450) + b"\xee", False),
-        (b"\xeb", True),
-        (bytes(445) + b"\1", True),
-        (bytes(450) + b"\x83", True),
-        (bytes(462) + b"\1", True),
-        (bytes(509) + b"\1", True),
-        (bytes(510) + b"\x55\xaa", False),
-    ],
-    ids=[
-        "empty",
-        "protective",
-        "a jump",
-        "the last of the code",
-        "another type",
-        "a second entry",
-        "a fourth",
-        "end",
-    ],
-)
-def test_a_first_sector_that_is_more_than_a_protective_one_is_told(sector: bytes, *, has_code: bool) -> None:
-    found = parsed(sector + gpt()[len(sector) :])
-    assert found is not None
-    assert found.has_code is has_code
+def test_number_of_a_mount_old_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    (entry,) = state.mounts_on("/proc")[-1:]
+    monkeypatch.setattr(state, "_LIBC", SimpleNamespace(statx=lambda *_: 0))  # which knows no such number
+    assert state.mount_of("/proc") == f"mountinfo {entry.mount_id}"
 
 
 def test_a_superblock_of_an_array_without_its_magic_is_none(tmp_path: Path) -> None:

@@ -23,8 +23,20 @@ from app.storage.layout.conditions import (
     OwnTable,
     SessionPartition,
     SignatureIs,
+    SignedPlace,
 )
-from app.storage.layout.steps import Command, MakeFolder, Mark, Step, WipeTable, mark_fact
+from app.storage.layout.steps import (
+    Command,
+    MakeFolder,
+    Mark,
+    RemoveFolder,
+    Step,
+    WipeTable,
+    look_fact,
+    mark_fact,
+    mount_fact,
+    table_fact,
+)
 from app.storage.system import state
 from app.storage.system.time_limits import Patience
 from app.storage.wiping.wipe import InUseError, KeptError
@@ -33,7 +45,7 @@ from tests.unit.storage.test_execution import FAIL, NODE, OTHER, World, touch
 
 THIRD = "/dev/no-such-third-disk"
 PARTITION = SessionPartition(NODE, f"{NODE}p1", "table", "uuid", "type", 1 << 20, 1 << 30)
-TABLE = WipeTable(PARTITION, "wipe the table")
+TABLE = WipeTable(PARTITION, SignatureIs(PARTITION.node, "ext4"), "wipe the table")
 HOLDS, FAILS = MountIs("/there", ()), NotMounted("/elsewhere")
 
 
@@ -155,7 +167,7 @@ def test_only_a_wipe_that_failed_keeps_its_disk_from_what_follows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked = refusing(monkeypatch)
-    writes = (OwnPartition(NODE, "uuid"),)
+    writes = (OwnPartition(NODE, "uuid", "t"),)
     execution = World().execution()
     with pytest.raises(StorageError, match="on fire"):
         execution.unmake((replace(FAIL, writes=writes), TABLE))
@@ -184,7 +196,7 @@ def test_a_wipe_that_cannot_be_told_of_is_a_failure_like_any_other(monkeypatch: 
 def test_what_is_told_of_failures_is_each_disk_that_is_kept_and_of_the_others_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    other = WipeTable(replace(PARTITION, disk=OTHER), "wipe the other table")
+    other = replace(TABLE, partition=replace(PARTITION, disk=OTHER))
     kept = KeptError(NODE, "It holds xfs.", "Copy it.")
     for undo, more in (
         ((TABLE, FAIL), ""),
@@ -240,7 +252,7 @@ def test_of_a_disk_that_is_gone_nothing_is_asked(
 
     monkeypatch.setattr(execution_module, "check", check)
     monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node == OTHER else 512)
-    writes = (OwnPartition(NODE, "u1"), OwnPartition(OTHER, "u2"))
+    writes = (OwnPartition(NODE, "u1", "t1"), OwnPartition(OTHER, "u2", "t2"))
     over(NODE, OTHER).unmake((replace(touch(tmp_path / "a"), writes=writes),))
     assert asked == [writes[0]]
     assert locks == [NODE]
@@ -250,7 +262,7 @@ def test_a_step_that_claims_disks_asks_for_all_of_them_also_where_one_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
     monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node == OTHER else 512)
-    writes = (OwnPartition(NODE, "u1"), OwnPartition(OTHER, "u2"))
+    writes = (OwnPartition(NODE, "u1", "t1"), OwnPartition(OTHER, "u2", "t2"))
     command = replace(touch(tmp_path / "a"), claims=(THIRD,), writes=writes)
     over(NODE, OTHER, THIRD).unmake((command,))
     assert locks == sorted([NODE, OTHER, THIRD])
@@ -261,8 +273,8 @@ def test_a_table_of_ours_is_never_taken_for_wiped_with_the_partition(
 ) -> None:
     monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
     execution = over(NODE, OTHER)
-    execution.facts[mark_fact(OwnPartition(OTHER, "u2").place)] = Mark.WIPED
-    writes = (OwnTable(NODE, "table"), OwnPartition(OTHER, "u2"))
+    execution.facts[mark_fact(OwnPartition(OTHER, "u2", "t2").place)] = Mark.WIPED
+    writes = (OwnTable(NODE, "table"), OwnPartition(OTHER, "u2", "t2"))
     execution.unmake((replace(touch(tmp_path / "a"), writes=writes),))
     assert locks == [NODE]
 
@@ -277,18 +289,146 @@ def test_a_partition_that_is_gone_is_held_by_nothing_whatever_the_name_means_now
     assert locks == [NODE]
 
 
-@pytest.mark.usefixtures("locks")
-def test_a_signature_is_marked_before_and_after_and_a_step_without_one_writes_no_facts(
-    tmp_path: Path,
-) -> None:
+@pytest.fixture
+def digests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is seen in places, by node, in the order in which it is looked at."""
+    seen: list[str] = []
+
+    @contextmanager
+    def reading(node: str) -> Iterator[str]:
+        seen.append(node)
+        yield node
+
+    monkeypatch.setattr(execution_module, "reading", reading)
+    monkeypatch.setattr(execution_module, "table_digest", lambda node: f"table {len(seen)} of {node}")
+    monkeypatch.setattr(execution_module, "content_digest", lambda node: f"content {len(seen)} of {node}")
+    return seen
+
+
+HERE, TABLE_HERE = SignedPlace("here", "/dev/x1"), SignedPlace("table", "/dev/x", is_table=True)
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_signature_marks_and_digests(tmp_path: Path) -> None:
     world = World()
     execution = world.execution()
-    execution.make((replace(touch(tmp_path / "a"), signs=("here",), undo=()),))
-    assert world.told == ["make a | ", f"{mark_fact('here')}=begun", f"{mark_fact('here')}=made"]
+    execution.make((replace(touch(tmp_path / "a"), signs=(HERE, TABLE_HERE), undo=()),))
+    assert world.told == [
+        "make a | ",
+        f"{mark_fact('here')}=begun",
+        f"{mark_fact('table')}=begun",
+        f"{look_fact('here')}=content 1 of /dev/x1",
+        f"{table_fact('table')}=table 2 of /dev/x",
+        f"{mark_fact('here')}=made",
+        f"{mark_fact('table')}=made",
+    ]
+    assert execution.ours == {"here", "table"}
     told: list[object] = []
     execution.hooks = replace(execution.hooks, facts=told.append)
     execution.make((replace(touch(tmp_path / "b"), undo=()),))
     assert told == []
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_failed_program_is_looked_at(tmp_path: Path) -> None:
+    world = World()
+    execution = world.execution()
+    failing = replace(FAIL, signs=(HERE,), undo=())
+    with pytest.raises(StorageError, match="on fire"):
+        execution.make((failing,))
+    assert world.told[1:] == [f"{mark_fact('here')}=begun", f"{look_fact('here')}=content 1 of /dev/x1"]
+    assert execution.ours == {"here"}
+
+
+@pytest.mark.usefixtures("locks")
+def test_failed_program_unreadable(tmp_path: Path) -> None:
+    execution = World().execution()
+    with pytest.raises(StorageError, match="on fire"):  # and not that the place cannot be opened
+        execution.make((replace(FAIL, signs=(SignedPlace("here", "/dev/no-such-disk"),), undo=()),))
+    assert look_fact("here") not in execution.facts
+
+
+FOLDER = "/run/pgfooting/x/storage"
+UMOUNT = Command(
+    ("true",), "unmount", when=(MountIs(FOLDER, ("/dev/x1",)),), frees=(TABLE_HERE, HERE), looks=(HERE,)
+)
+
+
+@pytest.mark.usefixtures("locks")
+@pytest.mark.parametrize(
+    ("journal", "since", "is_freed"),
+    [
+        ("unique 7", {}, True),
+        ("unique 8", {}, False),
+        (None, {}, False),
+        ("unique 7", {"/dev/x": "other boot"}, False),
+        ("unique 7", {"/dev/y": "other boot"}, True),
+    ],
+)
+def test_only_own_mount_frees(
+    digests: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    journal: str | None,
+    since: dict[str, str],
+    is_freed: bool,  # noqa: FBT001
+) -> None:
+    monkeypatch.setattr(state, "mount_of", lambda _folder: "unique 7")
+    execution = World().execution()
+    execution.hooks = replace(execution.hooks, since=since)
+    if journal is not None:
+        execution.facts[mount_fact(FOLDER)] = journal
+    execution.unmake((UMOUNT,))
+    assert execution.ours == ({"here", "table"} if is_freed else set())
+    assert digests == (["/dev/x1"] if is_freed else [])
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_failed_umount_frees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "mount_of", lambda _folder: "unique 7")
+    execution = World().execution()
+    execution.facts[mount_fact(FOLDER)] = "unique 7"
+    with pytest.raises(StorageError):
+        execution.unmake((replace(UMOUNT, argv=("false",)),))
+    assert execution.ours == set()
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_mount_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "mount_of", lambda folder: f"unique mount of {folder}")
+    world = World()
+    world.execution().make((Command(("true",), "mount", mounts=FOLDER),))
+    assert world.told[1:] == [f"{mount_fact(FOLDER)}=unique mount of {FOLDER}"]
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_owned_and_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
+    destroy = replace(touch(tmp_path / "destroyed"), owned=(HERE,), undo=())
+    stop = replace(touch(tmp_path / "stopped"), writes=(OwnPartition(NODE, "u", "t"),), undo=())
+    execution = World().execution()
+    execution.hooks = replace(execution.hooks, since={NODE: "another boot"})
+    execution.unmake((destroy, stop))
+    assert list(tmp_path.iterdir()) == []
+    execution.agreed = {NODE: "digest"}
+    execution.ours.add("here")
+    execution.unmake((destroy, stop))
+    assert {path.name for path in tmp_path.iterdir()} == {"destroyed", "stopped"}
+
+
+def test_folder_of_a_claimed_disk_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "storage"
+    folder.mkdir()
+    claimed = {OTHER}
+    monkeypatch.setattr(execution_module, "LOOKING_S", 0.0)
+    monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
+    monkeypatch.setattr(state, "is_claimed", claimed.__contains__)
+    step = RemoveFolder(str(folder), "remove", (NODE, OTHER))
+    with pytest.raises(StorageError, match=OTHER):
+        World().execution().unmake((step,))
+    assert folder.is_dir()
+    claimed.clear()
+    World().execution().unmake((step,))
+    assert not folder.exists()
 
 
 def test_what_the_kernel_said_is_asked_and_told_only_where_a_program_failed(

@@ -17,10 +17,17 @@ from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, MIB
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.hooks import User
-from app.storage.layout.conditions import ArrayRuns, Condition, NotMounted, SessionPartition, SignatureIs
+from app.storage.layout.conditions import (
+    ArrayRuns,
+    Condition,
+    NotMounted,
+    OwnPartition,
+    SessionPartition,
+    SignatureIs,
+    array_place,
+)
 from app.storage.layout.steps import Mark, Wipe, mark_fact
 from app.storage.system import state
-from app.storage.system.state import GptPartition, PartitionTable
 from app.storage.system.time_limits import Patience
 from app.storage.wiping import wipe
 from app.storage.wiping.wipe import InUseError, KeptError, Wiper
@@ -29,13 +36,6 @@ DISK, NODE, OTHER, OTHER_NODE, ARRAY = "/dev/sdb", "/dev/sdb1", "/dev/sdc", "/de
 UUID = "6f1d5a52-0a0c-4c1c-9b1e-00000000000"
 PARTITION = SessionPartition(DISK, NODE, f"{UUID}a", f"{UUID}b", PARTITION_TYPE, MIB, GIB)
 SECOND = SessionPartition(OTHER, OTHER_NODE, f"{UUID}c", f"{UUID}d", PARTITION_TYPE, MIB, GIB)
-TABLES = {
-    each.disk: PartitionTable(
-        each.table_uuid,
-        (GptPartition(1, PARTITION_TYPE, each.partition_uuid, "pgfooting-data", MIB, GIB),),
-    )
-    for each in (PARTITION, SECOND)
-}
 STEP = Wipe(NODE, "partition 1", SignatureIs(NODE, "ext4", f"{UUID}1"), (PARTITION,), "ours is wiped")
 RUNS = ArrayRuns("/dev/md/x", f"{UUID}2", (NODE, OTHER_NODE))
 IN_ARRAY = Wipe(
@@ -56,7 +56,8 @@ class World:
     sizes: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys((DISK, NODE, OTHER, OTHER_NODE, ARRAY, "/dev/md/x"), GIB)
     )
-    tables: dict[str, PartitionTable | None] = field(default_factory=lambda: dict(TABLES))
+    changed: set[str] = field(default_factory=set)
+    ours: set[str] = field(default_factory=lambda: {PARTITION.table_place, SECOND.table_place})
     place: tuple[int, int] = (MIB, GIB)
     facts: dict[str, str] = field(
         default_factory=lambda: {
@@ -66,12 +67,9 @@ class World:
     )
     answers: Mapping[object, ConditionResult] = field(default_factory=dict)
     users: Mapping[str, Sequence[User]] = field(default_factory=dict)
-    other_boot: bool = False
     patience: Patience = field(default_factory=lambda: Patience(0.0))
     readers_leave_after: int = 1000
-    is_told_to_the_kernel: bool = False
     asked_users: list[str] = field(default_factory=list)
-    ran: list[tuple[str, ...]] = field(default_factory=list)
     locked: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
 
@@ -80,11 +78,6 @@ class World:
         if mark is not None:
             self.facts[mark_fact(place)] = mark.value
 
-    def run(self, argv: Sequence[str]) -> None:
-        self.ran.append(tuple(argv))
-        if self.is_told_to_the_kernel:
-            self.sizes[NODE] = GIB
-
     def wipe(self, step: Wipe) -> str:
         def users(node: str, _identity: object) -> Sequence[User]:
             self.asked_users.append(node)
@@ -92,13 +85,14 @@ class World:
             return () if gone else self.users.get(node, ())
 
         def check(condition: Condition) -> ConditionResult:
-            found = ConditionResult(holds=True, evidence="as it must be", renamed="")
+            is_changed = isinstance(condition, OwnPartition) and condition.disk in self.changed
+            found = ConditionResult(holds=not is_changed, evidence="as it is", renamed="")
             return self.answers.get(condition, found)
 
         unused = cast("Any", None)
-        hooks = cast("Any", SimpleNamespace(other_boot=self.other_boot, patience=self.patience, users=users))
-        run = cast("Any", self.run)
-        wiper = Wiper({DISK: unused, OTHER: unused}, hooks, self.facts, unused, unused, run, check)
+        hooks = cast("Any", SimpleNamespace(patience=self.patience, users=users))
+        functions = unused, unused, unused, check
+        wiper = Wiper({DISK: unused, OTHER: unused}, hooks, self.facts, *functions, self.ours)
         return wiper.wipe(step)
 
 
@@ -113,13 +107,12 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     @contextmanager
     def exclusive(node: str, *_: object) -> Iterator[SimpleNamespace]:
         made.opened.append(node)
-        yield SimpleNamespace(node=node)
+        yield SimpleNamespace(node=node, part=lambda part, *_: SimpleNamespace(node=part))
 
     monkeypatch.setattr(wipe, "locked", locked)
     monkeypatch.setattr(wipe, "exclusive", exclusive)
-    monkeypatch.setattr(Wiper, "_wipe_content", lambda _self, _step, device: f"came to {device.node}")
+    monkeypatch.setattr(Wiper, "_wipe_content", lambda _self, _step, device, _alone: f"came to {device.node}")
     monkeypatch.setattr(state, "size_bytes", lambda node: made.sizes.get(node, 0))
-    monkeypatch.setattr(state, "read_table", lambda node: made.tables[node])
     monkeypatch.setattr(state, "partition_place", lambda _node: made.place)
     monkeypatch.setattr(state, "device_number", lambda _node: "8:17")
     return made
@@ -127,7 +120,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 def test_what_is_as_the_journal_has_it_is_come_to_with_its_disk_locked_and_asked_about(world: World) -> None:
     assert world.wipe(STEP) == f"came to {NODE}"
-    assert (world.locked, world.asked_users, world.opened) == ([DISK], [DISK], [NODE])
+    assert (world.locked, world.asked_users, world.opened) == ([DISK], [DISK], [DISK])
 
 
 def test_an_array_is_come_to_under_the_name_that_it_has_now_with_all_disks_locked(world: World) -> None:
@@ -163,47 +156,43 @@ def test_a_disk_that_is_away_or_was_given_back_takes_no_part(world: World) -> No
     assert world.locked == [OTHER]
 
 
-@pytest.mark.parametrize("table", [None, replace(TABLES[DISK], uuid=f"{UUID}f")])
+def test_changed_table(world: World) -> None:
+    world.changed = {DISK}
+    with pytest.raises(KeptError, match="byte for byte") as caught:
+        world.wipe(STEP)
+    assert "Nothing was written to it." in caught.value.message
+    assert DISK in world.wipe(IN_ARRAY), "nothing is written into the array, and nobody is kept by it"
+    assert world.opened == []
+
+
 @pytest.mark.parametrize("step", [STEP, IN_ARRAY])
-def test_a_disk_with_another_table_or_none_is_not_looked_at(
-    world: World, table: PartitionTable | None, step: Wipe
-) -> None:
-    world.tables[DISK] = table
-    assert "no partition table of ours" in world.wipe(step)
-    assert world.opened == []
+def test_found_unmounted(world: World, step: Wipe) -> None:
+    world.ours = {SECOND.table_place}
+    assert "left to a person" in world.wipe(step)
+    assert (world.locked, world.opened) == ([], [])
 
 
-def test_an_empty_table_of_ours_is_right_only_where_it_was_being_wiped(world: World) -> None:
-    world.tables[DISK] = replace(TABLES[DISK], partitions=())
-    with pytest.raises(KeptError, match="no partition of ours"):
+@pytest.mark.parametrize("mark", [Mark.WIPING, Mark.WIPED])
+def test_more_is_not_written(world: World, mark: Mark) -> None:
+    world.changed = {DISK}
+    world.mark(PARTITION.place, mark)
+    with pytest.raises(KeptError) as caught:
         world.wipe(STEP)
-    world.mark(PARTITION.table_place, Mark.WIPING)
-    assert "removed already" in world.wipe(STEP)
-    assert world.opened == []
-
-
-def test_a_partition_that_the_kernel_does_not_know_is_told_to_it_in_the_boot_of_the_session_only(
-    world: World,
-) -> None:
-    world.sizes[NODE] = 0
-    with pytest.raises(KeptError, match="not known to the kernel"):
+    assert "Nothing more is written to it." in caught.value.message
+    assert "Nothing was written" not in caught.value.message
+    world.mark(PARTITION.place, None)
+    world.mark(array_place("of it"), mark)
+    with pytest.raises(KeptError, match="Nothing more is written"):
         world.wipe(STEP)
-    assert world.ran == [("partx", "--update", "--nr", "1", DISK)]
-    world.other_boot = True
-    with pytest.raises(KeptError, match="started anew since"):
-        world.wipe(STEP)
-    assert len(world.ran) == 1
-    world.mark(STEP.place, None)
-    assert NODE in world.wipe(STEP)
-    assert world.opened == []
 
 
 def test_a_partition_that_the_kernel_has_elsewhere_is_kept(world: World) -> None:
     world.place = (2 * MIB, GIB)
     with pytest.raises(KeptError, match="another place") as caught:
         world.wipe(STEP)
-    assert "started anew" not in str(caught.value)
-    assert world.opened == []
+    assert "Nothing was written" in str(caught.value)
+    world.sizes[NODE] = 0  # the kernel does not know it at all
+    assert world.wipe(STEP) == f"came to {NODE}"
 
 
 @pytest.mark.parametrize(("step", "node"), [(STEP, DISK), (IN_ARRAY, "/dev/md/x")])
@@ -251,13 +240,6 @@ def test_an_array_that_does_not_run_keeps_its_disks_where_something_of_ours_may_
     told = outcome(lambda: world.wipe(IN_ARRAY))
     assert ("does not run" in told) is is_needed
     assert (world.opened == []) is is_needed
-
-
-def test_what_the_kernel_knows_again_is_come_to(world: World) -> None:
-    world.sizes[NODE], world.is_told_to_the_kernel = 0, True
-    assert world.wipe(replace(STEP, before=(BUSY,))) == f"came to {NODE}"
-    world.mark(STEP.place, None)
-    assert world.wipe(STEP) == f"came to {NODE}", "whatever was begun in it"
 
 
 READER = User("a program reads", "pid 8", "End it.", only_reads=True)

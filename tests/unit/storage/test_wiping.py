@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,18 +19,14 @@ from typing_extensions import override
 
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
-from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.domain.units import GIB, KIB, MIB
-from app.storage.checks.conditions import ConditionResult
 from app.storage.inspect.signatures import MAGICS
-from app.storage.layout.conditions import ArrayRuns, SessionPartition, SignatureIs
-from app.storage.layout.steps import Mark, Wipe, mark_fact
-from app.storage.system import state
-from app.storage.system.state import GptPartition, PartitionTable
+from app.storage.layout.conditions import SignatureIs
+from app.storage.layout.steps import Mark
+from app.storage.system.device import OpenDevice, exclusive
 from app.storage.system.time_limits import Patience
-from app.storage.wiping import saved, wipe
-from app.storage.wiping.decision import WipeVerdict, judge_content, judge_table
-from app.storage.wiping.device import OpenDevice
+from app.storage.wiping import saved
+from app.storage.wiping.decision import WipeVerdict, judge_content
 from app.storage.wiping.found import (
     HEAD_BYTES,
     TAIL_BYTES,
@@ -43,7 +39,6 @@ from app.storage.wiping.found import (
     parse_listing,
 )
 from app.storage.wiping.saved import SavedSignatures
-from app.storage.wiping.wipe import KeptError, Wiper
 
 NODE = "/dev/sdb1"
 OURS = SignatureIs(NODE, "ext4", "6f1d5a52-0a0c-4c1c-9b1e-000000000001")
@@ -55,10 +50,6 @@ OTHERS = (
     FoundSignature("xfs", 0, OURS.uuid),
 )
 MARKS = st.sampled_from([None, *Mark])
-TABLE = "6f1d5a52-0a0c-4c1c-9b1e-00000000000a"
-PARTITION = SessionPartition("/dev/sdb", NODE, TABLE, OURS.uuid, PARTITION_TYPE, MIB, GIB)
-OUR_ENTRY = GptPartition(1, PARTITION_TYPE, OURS.uuid, "pgfooting-data", MIB, GIB)
-OUR_TABLE = PartitionTable(TABLE, (OUR_ENTRY,))
 
 
 @given(MARKS, st.lists(st.sampled_from([OWN, *OTHERS]), max_size=3), st.booleans())
@@ -136,43 +127,6 @@ def test_what_was_made_and_is_not_there_was_changed_by_somebody() -> None:
 def test_a_foreign_filesystem_is_told_with_type_identifier_and_label() -> None:
     reason = judge_content(Mark.MADE, OURS, OTHERS[1:2], is_whole=True).reason
     assert reason == f"holds xfs, UUID {OTHERS[1].uuid}, label PRECIOUS, not made by this session"
-
-
-CHANGED = (
-    replace(OUR_TABLE, uuid=OURS.uuid),
-    replace(OUR_TABLE, partitions=(OUR_ENTRY, replace(OUR_ENTRY, number=2, uuid=TABLE))),
-    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, uuid=TABLE),)),
-    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, type=TABLE),)),
-    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, number=2),)),
-    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, start_bytes=2 * MIB),)),
-    replace(OUR_TABLE, partitions=(replace(OUR_ENTRY, size_bytes=2 * GIB),)),
-    replace(OUR_TABLE, has_code=True),
-)
-
-
-@pytest.mark.parametrize("table", CHANGED)
-@pytest.mark.parametrize("mark", Mark)
-def test_a_table_that_is_not_exactly_ours_is_kept_whatever_the_mark(
-    mark: Mark, table: PartitionTable
-) -> None:
-    assert judge_table(mark, PARTITION, table, ()).verdict is WipeVerdict.KEEP
-
-
-def test_a_table_of_ours_is_removed_and_one_that_is_gone_was_removed_by_somebody() -> None:
-    for mark in (Mark.BEGUN, Mark.MADE, Mark.WIPING):
-        assert judge_table(mark, PARTITION, OUR_TABLE, ()).verdict is WipeVerdict.WIPE
-    assert judge_table(Mark.MADE, PARTITION, None, ()).verdict is WipeVerdict.KEEP
-    assert judge_table(Mark.WIPING, PARTITION, None, ()).verdict is WipeVerdict.NOTHING
-    assert judge_table(None, PARTITION, OUR_TABLE, ()).verdict is WipeVerdict.KEEP
-    assert judge_table(Mark.MADE, PARTITION, OUR_TABLE, (OTHERS[2],)).verdict is WipeVerdict.KEEP
-    beside = replace(OUR_TABLE, partitions=(OUR_ENTRY, replace(OUR_ENTRY, number=2, uuid=TABLE, name="")))
-    told = judge_table(Mark.MADE, PARTITION, beside, ()).reason
-    assert f"partition 2 ({PARTITION_TYPE}, UUID {TABLE})" in told
-    named = replace(beside, partitions=(replace(beside.partitions[1], name="theirs"),))
-    assert "(theirs, " in judge_table(Mark.MADE, PARTITION, named, ()).reason
-    empty = replace(OUR_TABLE, partitions=())
-    assert judge_table(Mark.MADE, PARTITION, empty, ()).verdict is WipeVerdict.KEEP
-    assert judge_table(Mark.WIPING, PARTITION, empty, ()).verdict is WipeVerdict.WIPE
 
 
 def test_what_wipefs_lists_is_understood() -> None:
@@ -293,6 +247,38 @@ def test_copies_outlive_a_wrong_clock(tmp_path: Path, monkeypatch: pytest.Monkey
     assert kept(copies) == [b"then", b"after", b"last"]
 
 
+def test_64_mib_of_copies(tmp_path: Path) -> None:
+    copies = SavedSignatures(tmp_path / "signatures")
+    for _ in range(3):
+        copies.save("sdb1", 0, b"copy")
+    for path, mib in zip(sorted(copies.folder.iterdir()), (2, 31, 31), strict=True):
+        with path.open("r+b") as file:
+            file.truncate(mib * MIB - 4096)
+    oldest = min(copies.folder.iterdir())
+    copies.save("sdb1", 0, b"newer")
+    assert oldest.exists(), "just less than 64 MiB"
+    with max(copies.folder.iterdir()).open("r+b") as file:
+        file.truncate(MIB)
+    copies.save("sdb1", 0, b"newest")
+    assert not oldest.exists()
+    assert len(list(copies.folder.iterdir())) == 4
+    assert saved.MOST_COPIES == 10_000
+
+
+def test_exclusive_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def refuse(_node: str, flags: int) -> int:
+        asked.append(flags)
+        raise PermissionError(1, "no")
+
+    monkeypatch.setattr("os.open", refuse)
+    with pytest.raises(PermissionError), exclusive("/dev/sdb", "8:16", lambda _seconds: False):
+        pass
+    for flag in (os.O_EXCL, os.O_DIRECT, os.O_RDWR, os.O_NOFOLLOW, os.O_CLOEXEC, os.O_NONBLOCK):
+        assert asked[0] & flag, flag
+
+
 def test_a_copy_is_never_written_over_what_somebody_put_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,59 +319,6 @@ def test_patience_is_for_all_waits_together() -> None:
     assert not patience.pause(0.01)
     assert patience.limit(60) == 0
     assert Patience().limit(60) == 60
-
-
-def test_nothing_is_written_into_an_array_of_which_a_disk_has_another_table_and_no_disk_is_kept_by_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    others = PartitionTable(TABLE, (replace(OUR_ENTRY, type="0fc63daf-8483-4772-8e79-3d69d8477de4"),))
-    monkeypatch.setattr(wipe, "locked", lambda *_: nullcontext())
-    monkeypatch.setattr(state, "size_bytes", lambda _node: GIB)
-    monkeypatch.setattr(state, "read_table", lambda _node: others)
-    unused = cast("Any", None)
-    hooks = cast("Any", SimpleNamespace(other_boot=False))
-    facts = {mark_fact(PARTITION.table_place): Mark.MADE.value}
-    runs = ArrayRuns("/dev/md/x", OURS.uuid, (NODE,))
-    wiper = Wiper(
-        {PARTITION.disk: unused},
-        hooks,
-        facts,
-        unused,
-        unused,
-        unused,
-        lambda _: ConditionResult(holds=True, evidence="", renamed="md127"),
-    )
-    step = Wipe("/dev/md/x", "array x", OURS, (PARTITION,), "ours is wiped", array=runs)
-    assert "not made by this session" in wiper.wipe(step)
-    with pytest.raises(KeptError, match="not made by this session"):
-        wiper.wipe(replace(step, node=NODE, array=None))
-
-
-@pytest.mark.parametrize("mark", [Mark.BEGUN, Mark.MADE, Mark.WIPING])
-def test_an_array_that_does_not_run_is_waited_for_and_then_kept_because_nobody_sees_what_it_holds(
-    monkeypatch: pytest.MonkeyPatch, mark: Mark
-) -> None:
-    monkeypatch.setattr(wipe, "locked", lambda *_: nullcontext())
-    monkeypatch.setattr(state, "size_bytes", lambda node: 0 if node == "/dev/md127" else GIB)
-    monkeypatch.setattr(state, "read_table", lambda _node: OUR_TABLE)
-    unused = cast("Any", None)
-    patience = Patience(1.0)
-    hooks = cast("Any", SimpleNamespace(other_boot=True, patience=patience, users=lambda *_: ()))
-    runs = ArrayRuns("/dev/md/x", OURS.uuid, (NODE,))
-    step = Wipe("/dev/md/x", "array x", OURS, (PARTITION,), "ours is wiped", array=runs)
-    facts = {mark_fact(PARTITION.table_place): Mark.MADE.value, mark_fact(step.place): mark.value}
-    wiper = Wiper(
-        {PARTITION.disk: unused},
-        hooks,
-        facts,
-        unused,
-        unused,
-        unused,
-        lambda _: ConditionResult(holds=True, evidence="", renamed="/dev/md127"),
-    )
-    with pytest.raises(KeptError, match="/dev/md127 does not run"):
-        wiper.wipe(step)
-    assert not patience.pause(0.01), "it was waited as long as recovery waits"
 
 
 def test_what_is_zeroed_of_a_filesystem_or_an_array_is_its_superblock_and_nothing_else() -> None:

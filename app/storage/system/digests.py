@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Final
 
 from app.domain.options.on_disk import Area
 from app.domain.units import GIB, KIB, MIB
-from app.storage.wiping.device import OpenDevice
+from app.storage.system.device import OpenDevice
 
 TABLE_BLOCKS: Final = 34
 """LBA 0 to 33: protective MBR, header and entries of a GPT; the copy is one block shorter (UEFI, 5.3)."""
@@ -16,6 +17,8 @@ TAIL_BYTES: Final = MIB
 """Of what a session made: every superblock, and what of each format changes whenever it is mounted or written
 to (ext: counts of mounts and blocks; XFS: counts and log position; btrfs: generation; f2fs: both checkpoints;
 ZFS: uberblocks; md: events)."""
+EDGE_BYTES: Final = 16 * MIB
+"""How much of both ends is compared where a table was wiped and the disk was not given back yet."""
 _FAR: Final = (Area(64 * MIB, 4 * KIB), Area(256 * GIB, 4 * KIB))
 """Copies of a superblock of btrfs."""
 
@@ -45,6 +48,24 @@ def content_digest(device: OpenDevice) -> str:
     size = device.size_bytes
     tail = max(size - TAIL_BYTES, 0)
     return _digest(device, Area(0, HEAD_BYTES), Area(tail, size - tail), *_FAR)
+
+
+def ends_digest(device: OpenDevice, without: Sequence[Area] = ()) -> str:
+    """Return a digest of both ends of a disk as they will be without some areas.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    length = min(EDGE_BYTES, device.size_bytes)
+    for start in (0, device.size_bytes - length):
+        content = bytearray(device.read(start, length))
+        for area in without:
+            low, high = max(area.offset - start, 0), min(area.offset + area.length - start, length)
+            if low < high:
+                content[low:high] = bytes(high - low)
+        digest.update(content)
+    return digest.hexdigest()
 
 
 def _digest(device: OpenDevice, *areas: Area) -> str:
