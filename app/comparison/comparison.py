@@ -337,6 +337,7 @@ def _judged(
             row,
             verdict=_safe_verdict(part, row, group, is_ranked=is_ranked),
             condition=part.condition,
+            cut_s=part.cut.seconds,
         )
         for group, row, is_ranked in told
     )

@@ -21,6 +21,7 @@ from app.comparison.offered_load import (
 )
 from app.comparison.overall.sequential import Contests
 from app.comparison.overall.single_runs import ChanceOfFewRuns
+from app.comparison.warmup_truncation import of_part
 from app.comparison.wording import ORDER_NOT_KNOWN, describe, format_difference, format_interval
 from app.domain.campaign.design import LEFT_OUT
 from app.domain.columns import CellKind, Column
@@ -101,6 +102,7 @@ class ComparisonRow:
             where none is needed, or none is there.
         chance: where too few runs for a verdict were compared, what it takes for chance to explain them.
         condition: under which it was measured; empty where there is one only.
+        cut_s: seconds at the start of every run that its mean does not cover.
     """
 
     name: str
@@ -115,6 +117,7 @@ class ComparisonRow:
     references: tuple[str, ...] = ()
     chance: ChanceOfFewRuns | None = None
     condition: str = ""
+    cut_s: float = 0.0
 
     def values(self, figure: str) -> list[float]:
         """Return a figure of the complete runs that have it."""
@@ -273,11 +276,15 @@ def columns_for(
 ) -> tuple[Column[ComparisonRow], ...]:
     """Return the columns without those about rates, references and compression where there are none.
 
-    The condition is one where there are several.
+    The condition is one where there are several. That of TPS says which part of the runs it covers where that
+    is not all of them.
     """
     several = len({row.condition for row in rows}) > 1
+    cut_s = max((row.cut_s for row in rows), default=0.0)
     return tuple(
-        column
+        replace(column, heading=of_part(column.heading, cut_s))
+        if column.id == ComparisonColumn.TPS
+        else column
         for column in columns
         if (several if column.id == ComparisonColumn.CONDITION else column.id not in _WHERE_NEEDED)
         or (column.id in _WHERE_NEEDED and any(map(column.cell, rows)))

@@ -68,6 +68,14 @@ def common_cut(shapes: Sequence[RunStability | None]) -> CommonCut:
     return CommonCut(float(round(seconds)), reason, place, never)
 
 
+def of_part(what: str, cut_s: float) -> str:
+    """Return the name of a figure with the part of the run that it covers: `what` where that is all of it."""
+    if not cut_s:
+        return what
+    minutes, seconds = divmod(round(cut_s), 60)
+    return tr("{what} after {time}").format(what=what, time=f"{minutes}:{seconds:02}")
+
+
 def describe_cut(cut: CommonCut, names: Sequence[str]) -> str:
     """Return what is left out and why, as a sentence; empty where it is nothing."""
     if not cut.seconds:

@@ -15,6 +15,7 @@ from typing_extensions import override
 from app.analysis.facts import kept_run_facts
 from app.analysis.labels import one_line
 from app.comparison.overall.answer import Answer, by_speed, find_answer
+from app.comparison.warmup_truncation import of_part
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.library.entries import run_paths
@@ -49,7 +50,8 @@ def result_figure(content: Content) -> BarFigure | None:
         for part in comparison.parts
     )
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
-    return BarFigure(figure_label(TPS), groups, note.format(better=better_words(TPS)))
+    label = of_part(figure_label(TPS), comparison.cut.seconds)
+    return BarFigure(label, groups, note.format(better=better_words(TPS)))
 
 
 class _AnswerWriter(PlainWriter):

@@ -9,6 +9,7 @@ from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.fastest import describe_fastest, find_fastest, under
+from app.comparison.warmup_truncation import of_part
 from app.comparison.warnings import comparison_warnings
 from app.domain.text import tr
 
@@ -75,10 +76,11 @@ def _of_few(comparison: RunComparison) -> str:
     first = measured[0]
     group, mean = comparison.groups[first], comparison.rows[first].mean
     name = with_warning(group.name, group.warning)
+    unit = of_part(tr("transactions per second"), comparison.cut.seconds)
     if len(measured) == 1:
-        told = tr("{name}: {tps} transactions per second in the mean of {runs}.")
+        told = tr("{name}: {tps} {unit} in the mean of {runs}.")
         runs = tr("one run") if mean.runs == 1 else tr("{count} runs").format(count=mean.runs)
-        return told.format(name=name, tps=format_tps(mean.mean), runs=runs)
+        return told.format(name=name, tps=format_tps(mean.mean), runs=runs, unit=unit)
     ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
     if len(ranked) == 2 and comparison.rows[ranked[1]].verdict:
         verdict = f"{comparison.rows[ranked[1]].verdict}."
@@ -88,6 +90,6 @@ def _of_few(comparison: RunComparison) -> str:
     if len(ranked) == 1 and unranked and comparison.rows[unranked[0]].verdict:
         return f"{comparison.rows[unranked[0]].verdict}."
     told = tr(
-        "{name} has the highest mean, {tps} transactions per second; that it is the fastest is not proved."
+        "{name} has the highest mean, {tps} {unit}. These runs do not show that it is really the fastest."
     )
-    return told.format(name=name, tps=format_tps(mean.mean))
+    return told.format(name=name, tps=format_tps(mean.mean), unit=unit)

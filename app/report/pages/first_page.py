@@ -10,6 +10,7 @@ from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factor
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
+from app.comparison.warmup_truncation import of_part
 from app.domain.columns import column_of, texts, with_cells
 from app.domain.text import tr, trn
 from app.report.blocks import (
@@ -190,19 +191,24 @@ def told_first(found: Findings) -> int:
 
 def _single_answer(configuration: ReportedConfiguration) -> Iterator[Block]:
     mean = configuration.row.mean
+    unit = of_part(tr("transactions per second"), configuration.row.cut_s)
     if configuration.verdict:
         yield Text(TextRole.ANSWER, configuration.verdict)
     if mean.mean is None:
         yield Text(TextRole.ANSWER, tr("No complete run: there is no result."))
     elif mean.low is not None and mean.high is not None:
-        sentence = tr("{tps} transactions per second (95 % interval {low} to {high}, {runs} runs).")
+        sentence = tr("{tps} {unit} (95 % interval {low} to {high}, {runs} runs).")
         told = sentence.format(
-            tps=format_tps(mean.mean), low=format_tps(mean.low), high=format_tps(mean.high), runs=mean.runs
+            tps=format_tps(mean.mean),
+            unit=unit,
+            low=format_tps(mean.low),
+            high=format_tps(mean.high),
+            runs=mean.runs,
         )
         yield Text(TextRole.ANSWER, told)
     else:
-        sentence = tr("{tps} transactions per second: indicative only, a mean with an interval takes 3 runs.")
-        yield Text(TextRole.ANSWER, sentence.format(tps=format_tps(mean.mean)))
+        sentence = tr("{tps} {unit}: indicative only, a mean with an interval takes 3 runs.")
+        yield Text(TextRole.ANSWER, sentence.format(tps=format_tps(mean.mean), unit=unit))
     if len(configuration.runs) == 1:
         yield Text(TextRole.BODY, " ".join(configuration.runs[0].compared.sentences))
 
@@ -278,7 +284,9 @@ def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
     if any(len(bar.runs) > 1 for bar in bars):
         sentences.append(tr("Rings: single runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
-    return BarFigure(tr("Transactions per second"), tr("more is better"), bars, " ".join(sentences))
+    cut_s = max((each.row.cut_s for each in configurations), default=0.0)
+    label = of_part(tr("Transactions per second"), cut_s)
+    return BarFigure(label, tr("more is better"), bars, " ".join(sentences))
 
 
 def _seconds(configurations: Sequence[ReportedConfiguration]) -> Iterator[Block]:

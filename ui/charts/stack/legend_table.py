@@ -209,7 +209,7 @@ class LegendTable(QWidget):
                 self.table.setItem(place, column, item)
 
     def _write_headings(self, curve: str, unit: str) -> None:
-        mean = tr("{curve} mean").format(curve=curve) if curve else tr("mean")
+        mean = tr("{curve} mean shown").format(curve=curve) if curve else tr("mean shown")
         told = ("", tr("Name"), tr("Runs"), mean, "p95", tr("max"), tr("last"), tr("Marks"))
         tips = (
             tr("Ticked lines are drawn"),
