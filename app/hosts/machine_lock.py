@@ -178,7 +178,10 @@ def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
             tr("A campaign of user {user} is running on this machine (process {pid}).").format(
                 user=holder.user, pid=holder.pid
             ),
-            hint=tr("Two at once would bend each other's numbers: --wait waits for its end."),
+            hint=tr(
+                "Two at once would bend each other's numbers. "
+                "`pgfooting run --wait` waits for the end of the first."
+            ),
         ) from err
     return descriptor, "", ""
 

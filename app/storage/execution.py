@@ -406,7 +406,7 @@ class Execution:
                     timeout_s=command.timeout_s,
                     input_text=command.input,
                     is_cancelled=self._is_cancelled,
-                    hides_disks=command.hides_disks,
+                    only_disks=_disks_of(argv) if command.only_its_disks else (),
                 )
             is_busy = ended.exit_code != 0 and any(text in ended.stderr for text in command.busy)
             if not is_busy or time.monotonic() >= deadline_s:
@@ -475,6 +475,11 @@ class Execution:
 def _is_held(node: str) -> bool:
     """Return whether an array or a pool may hold a partition: nothing is written to one that is free."""
     return bool(state.size_bytes(node)) and state.is_claimed(node)
+
+
+def _disks_of(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the folders of the disks that a command names."""
+    return tuple({state.disk_folder(word): None for word in argv if word.startswith("/dev/")})
 
 
 def _written(step: Step) -> frozenset[str]:

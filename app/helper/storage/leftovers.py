@@ -146,7 +146,7 @@ class Leftovers:
     @property
     def is_at_work(self) -> bool:
         """Whether something is being unmade, or hangs."""
-        return any(each.is_at_work for each in self._under_way.values())
+        return any(each.is_at_work for each in list(self._under_way.values()))
 
     def offered(self, disk: DiskIdentity) -> OfferedDisk | None:
         """Return what lies on a disk that a session left, for a person; None where the journal names it not.
@@ -164,6 +164,7 @@ class Leftovers:
             for each in members_of(entry.plan, devices, Names(entry.session))
             if each.disk == devices[disk.key()].node
         )
+        check_answers(member.disk)
         return look_at(member.partition, member.signature, entry.facts, probe_with_program)
 
     def release(self, agreed: Mapping[DiskIdentity, str]) -> None:

@@ -70,7 +70,7 @@ def filesystem_steps(
         (spec.mkfs, *joined(spec.mkfs_arguments(_creation(group, spec, uuid))), *nodes),
         f"{spec.label} is made",
         timeout_s=LONG_S,
-        hides_disks=True,
+        only_its_disks=True,
         writes=own,
         before=(*array, *(NoSignature(node) for node in nodes)),
         signs=signs,

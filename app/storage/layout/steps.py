@@ -115,7 +115,7 @@ class Command:
         mounts: folder on which it mounts something; which mount that is becomes a fact.
         forgives: texts in the error output that make a failure none: it was already so.
         busy: texts in the error output by which it is run again, for some seconds: somebody only looks at it.
-        hides_disks: whether it is kept from finding other disks than those that it is given.
+        only_its_disks: whether it finds no other disks than those that it is given.
         undo: what undoes it, in the order of execution.
     """
 
@@ -135,7 +135,7 @@ class Command:
     mounts: str = ""
     forgives: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
-    hides_disks: bool = False
+    only_its_disks: bool = False
     undo: tuple[Step, ...] = ()
 
 

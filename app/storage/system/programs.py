@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
@@ -39,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 _LIBC: Final = ctypes.CDLL(None)
 _CLONE_NEWNS: Final = 0x20000
-_MS_RDONLY, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1, 0x1000, 0x4000, 0x40000
+_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 """linux/sched.h, linux/mount.h."""
 
 _KILL_AFTER_S: Final = 10.0
@@ -127,7 +128,7 @@ def run_program(
     input_text: str = "",
     is_cancelled: Callable[[], bool] = lambda: False,
     kill_after_s: float = _KILL_AFTER_S,
-    hides_disks: bool = False,
+    only_disks: Sequence[str] = (),
 ) -> CompletedProgram:
     """Run a program to its end and return how it ended, also when it failed or its time was up.
 
@@ -138,7 +139,7 @@ def run_program(
         is_cancelled: asked 20 times a second.
         kill_after_s: after which it is killed if it did not end when it was told to, and after which it is
             left if that did not help either.
-        hides_disks: whether it is kept from finding other disks than those that it is given.
+        only_disks: folders below /sys/devices of the disks that it finds; empty for all that there are.
 
     Raises:
         ProgramError: there is no such program.
@@ -157,7 +158,7 @@ def run_program(
             env=ENVIRONMENT,
             start_new_session=True,
             umask=0o077,
-            preexec_fn=_hide_disks if hides_disks else None,  # noqa: PLW1509 - it calls the kernel, nothing else
+            preexec_fn=partial(_show_disks, only_disks) if only_disks else None,  # noqa: PLW1509 - it calls the kernel, nothing else
         )
     try:
         ending = _Collector(process, started_s + timeout_s, is_cancelled)
@@ -173,16 +174,19 @@ def run_program(
     return ended
 
 
-def _hide_disks() -> None:
-    """Give this process lists of disks of its own that are empty, if the kernel lets it.
+def _show_disks(folders: Sequence[str]) -> None:
+    """Give this process lists of disks of its own with these alone, if the kernel lets it.
 
     libblkid finds in them the disks that it opens, one that hangs among them: mkfs.btrfs has it look at every
-    disk of the machine for one of the same UUID (btrfs-progs, test_uuid_unique; libblkid, probe_all).
+    disk of the machine for one of the same UUID (btrfs-progs, test_uuid_unique; libblkid, probe_all). What
+    mkfs asks of its own disks, such as whether they rotate, is there as ever.
     """
-    is_apart = _LIBC.unshare(_CLONE_NEWNS) == 0
-    if is_apart and _LIBC.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None) == 0:
-        _LIBC.mount(b"none", b"/sys/block", b"tmpfs", _MS_RDONLY, None)
-        _LIBC.mount(b"/dev/null", b"/proc/partitions", None, _MS_BIND, None)
+    if _LIBC.unshare(_CLONE_NEWNS) or _LIBC.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None):
+        return
+    _LIBC.mount(b"/dev/null", b"/proc/partitions", None, _MS_BIND, None)
+    if _LIBC.mount(b"none", b"/sys/block", b"tmpfs", 0, None) == 0:
+        for folder in folders:
+            os.symlink(folder, f"/sys/block/{os.path.basename(folder)}")  # noqa: PTH119, PTH211 - a child of fork
 
 
 def _input(text: str) -> IO[bytes]:

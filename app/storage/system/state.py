@@ -74,6 +74,17 @@ def sysfs_folder(node: str) -> Path:
     return (SYSFS / "dev/block" / device_number(node)).resolve(strict=True)
 
 
+def disk_folder(node: str) -> str:
+    """Return the folder below /sys/devices of a disk, or of the disk of a partition.
+
+    Raises:
+        OSError: there is no such device.
+        RefusedError: the node is no block device.
+    """
+    folder = sysfs_folder(node)
+    return str(folder.parent if (folder / "partition").exists() else folder)
+
+
 def size_bytes(node: str) -> int:
     """Return the size of a block device; 0 where there is none of that name."""
     try:

@@ -37,7 +37,7 @@ STAYS: Final[Mapping[str, str]] = {
     "User=/DynamicUser=": "disks are root's",
     "DeviceAllow=": "which disks there will be, and which modules bring them, is not known before",
     "ProtectClock=": "it brings a DeviceAllow=; @clock and CAP_SYS_TIME are out",
-    "RestrictNamespaces=~mnt": "mkfs gets an empty list of the other disks (programs.py, _hide_disks)",
+    "RestrictNamespaces=~mnt": "mkfs gets an empty list of the other disks (programs.py, _show_disks)",
     "RestrictAddressFamilies=~AF_NETLINK": "udevd's answers",
     "RestrictAddressFamilies=~AF_UNIX": "the bus",
     "SystemCallFilter=~@mount": "mount and umount",

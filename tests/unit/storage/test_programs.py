@@ -196,3 +196,14 @@ def test_what_a_program_says_of_its_failure_is_its_last_words() -> None:
     assert run_program(("sh", "-c", "echo a; echo b >&2; exit 3"), timeout_s=60).complaint() == "b"
     assert run_program(("sh", "-c", "echo a; exit 3"), timeout_s=60).complaint() == "a"
     assert run_program(("false",), timeout_s=60).complaint() == "it said nothing"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a namespace of mounts")
+def test_a_program_finds_only_its_disks() -> None:
+    one = next(Path("/sys/block").iterdir())
+    folder = str(one.resolve())
+    listed = run_program(("ls", "/sys/block", f"{one}/queue"), timeout_s=60, only_disks=(folder,))
+    assert listed.stdout.split("\n\n")[0].split()[1:] == [one.name]
+    assert "rotational" in listed.stdout
+    assert run_program(("cat", "/proc/partitions"), timeout_s=60, only_disks=(folder,)).stdout == ""
+    assert " /sys/block " not in Path("/proc/self/mountinfo").read_text(), "nobody else notices"
