@@ -100,7 +100,7 @@ run_unit() {
   fi
   run_unit_as_user
   heading unit-root
-  run_pytest unit-root -m "$(expression_of unit)" --skipped-in="$SCRATCH/unit.xml"
+  run_pytest unit-root -m "$(expression_of unit)" --skipped-in="$SCRATCH/unit.xml" tests/unit
 }
 
 run_unit_as_user() {
@@ -108,16 +108,17 @@ run_unit_as_user() {
   local -x HOME=$SCRATCH/user PYTHONPATH PYTHONSAFEPATH PYTHONNOUSERSITE PYTHONPYCACHEPREFIX XDG_RUNTIME_DIR
   local -x XDG_STATE_HOME XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME HYPOTHESIS_STORAGE_DIRECTORY=$HOME/hypothesis
   chmod 711 -- "$SCRATCH"
-  mkdir -- "$HOME"
+  mkdir -- "$HOME" "$HOME/environment"
   cp --archive --reflink=auto -- "$CHECKOUT" "$HOME/checkout"
-  cp --archive --reflink=auto -- "$ENVIRONMENT" "$HOME/environment"
+  # Not its caches, which the tiers beside this one write.
+  cp --archive --reflink=auto -- "$ENVIRONMENT"/{bin,lib,pyvenv.cfg} "$HOME/environment"
   use_folders "$HOME"
   chown --recursive -- "$ORDINARY_USER:" "$HOME"
   local SCRATCH=$HOME CHECKOUT=$HOME/checkout ENVIRONMENT=$HOME/environment PYTEST_CACHE=$HOME/cache
   set_python_environment
   COMMAND_PREFIX=(setpriv --reuid="$ORDINARY_USER" --regid="$(id --group -- "$ORDINARY_USER")" --clear-groups
     env --chdir="$CHECKOUT" --)
-  run_pytest unit -m "$(expression_of unit)"
+  run_pytest unit -m "$(expression_of unit)" tests/unit
   mv -- "$SCRATCH/unit.xml" "${SCRATCH%/*}"
   rm --recursive --force -- "$HOME"
 }

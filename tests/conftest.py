@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins: list[str] = [f"tests.{path.stem}" for path in sorted(Path(__file__).parent.glob("fix_*.py"))]
 # Some import others, and what is imported before pytest knows of it would be an error.
-pytest.register_assert_rewrite(*pytest_plugins)
+pytest.register_assert_rewrite(*pytest_plugins, "tests.machine.disk_keys")
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")

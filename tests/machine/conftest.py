@@ -14,8 +14,6 @@ import pytest
 from tests.fix_machine import IN_GUEST
 from tests.machine.rig import SHARE
 
-pytest.register_assert_rewrite("tests.machine.disk_keys")  # what it says of a run is told
-
 _LIMIT_S = 60
 
 

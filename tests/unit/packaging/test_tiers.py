@@ -60,6 +60,15 @@ def test_what_touches_devices_is_in_no_other_tier(scripts: Scripts) -> None:
         assert "not disks" in expression
 
 
+def test_other_folders_hold_no_unit_tests() -> None:
+    """Root collects tests/unit alone for them."""
+    folders = {
+        path.parent.relative_to(PROJECT / "tests").parts[:1]
+        for path in (PROJECT / "tests").rglob("test_*.py")
+    }
+    assert {name for (name,) in folders} - {"unit"} <= set(TIERS)
+
+
 def test_every_marker_of_pyproject_has_a_tier(scripts: Scripts) -> None:
     declared = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"][
         "markers"
@@ -118,12 +127,21 @@ def test_unit_tests_of_root_run_as_a_user_then_what_was_skipped(scripts: Scripts
     python.write_text(
         python.read_text().replace('echo "$PGF', 'echo "in $PWD" >>"$FAKE/pytest.calls"\necho "$PGF')
     )
+    environment = python.parents[1]
+    for path in (
+        environment / "lib" / "module.py",
+        environment / "caches" / "mypy",
+        environment / "pyvenv.cfg",
+    ):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
     code = """is_root() { true; }
 chown() { [[ $* == "--recursive -- nobody: $SCRATCH/user" ]]; }
 setpriv() { echo "$1" >>"$FAKE/pytest.calls" && shift 3 && "$@"; }
 mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch && cd "$CHECKOUT" && run_unit"""
     lines = summary(scripts, code)
     scratch = scripts.fake / "scratch"
+    assert not (scratch / "user").exists()
     user, there, first, here, second = (scripts.fake / "pytest.calls").read_text().splitlines()
     assert (user, there, here) == (
         "--reuid=nobody",
@@ -131,7 +149,7 @@ mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch && cd "$CHECKOUT" && run_unit"""
         f"in {scripts.checkout}",
     )
     assert f"--basetemp={scratch}/user/unit " in first
-    assert second.endswith(f"--skipped-in={scratch}/unit.xml")
+    assert second.endswith(f"--skipped-in={scratch}/unit.xml tests/unit")
     assert lines[-1] == "16 passed, 0 failed, 4 skipped"
     assert sorted(each.name for each in scratch.iterdir()) == ["unit-root.xml", "unit.xml"]
 
