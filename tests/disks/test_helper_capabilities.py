@@ -19,8 +19,8 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the helper"),
 ]
 
-OF_OTHER_MACHINES = {"CAP_SYS_RAWIO", "CAP_SYSLOG"}
-"""Needed for an ATA disk, and where dmesg is restricted: not here."""
+OF_OTHER_MACHINES = {"CAP_MKNOD", "CAP_SYS_RAWIO", "CAP_SYSLOG"}
+"""Needed for arrays of md, for an ATA disk, and where dmesg is restricted: not here."""
 
 
 @pytest.fixture
@@ -39,11 +39,11 @@ def mounts() -> list[str]:
 
 
 def uses_and_gives_back(disk: str) -> bool:
-    """Whether storage can be made, used by its user, and unmade although that user works there."""
+    """Whether storage can be made, kept in a snapshot, and unmade although its user works there."""
     with client() as connection:
         owner = Owner(connection)
         try:
-            owner.execute(plan_of(disk))
+            owner.execute(plan_of(disk, filesystem="btrfs"))
             storage = owner.make()
         except (RemoteError, AssertionError):
             return False
@@ -53,7 +53,8 @@ def uses_and_gives_back(disk: str) -> bool:
         try:
             assert user.stdout is not None
             assert user.stdout.readline() == b"\n"
-            return bool(owner.unmake()[2:] == ("", "", "", []))
+            is_kept = owner.call("Maintain", "s", "snapshot")[0] == "done"
+            return bool(owner.unmake()[2:] == ("", "", "", [])) and is_kept
         finally:
             user.kill()
             user.communicate()

@@ -41,8 +41,8 @@ def hand_over(folder: str, uid: int, gid: int) -> None:
         found, above = os.fstat(descriptor), os.stat("..", dir_fd=descriptor)
         if found.st_uid != 0 or found.st_dev == above.st_dev:
             raise PermissionError(1, "not a filesystem that was just made", folder)
-        os.fchmod(descriptor, 0o700)  # while it is root's own: CAP_FOWNER is not needed
         os.fchown(descriptor, uid, gid)
+        os.fchmod(descriptor, 0o700)
     finally:
         os.close(descriptor)
 
