@@ -20,7 +20,7 @@ def test_names_of_combinations_are_unique() -> None:
 
 def test_there_are_kinds_of_every_group_and_at_least_twenty_five() -> None:
     groups = {each.group for each in kinds()}
-    assert groups == {"nothing", "formats", "raw", "tables", "disks", "processes"}
+    assert groups == {"nothing", "formats", "raw", "tables", "disks", "used", "processes"}
     assert len(kinds()) >= 25
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.domain.storage_plan.plan import Role
 from tests.disks.matrix import trial
 from tests.disks.matrix.helper import be_first_namespace
 from tests.disks.matrix.images import Images
@@ -25,7 +24,9 @@ from tests.disks.matrix.trial import LAYOUTS, Layout, Outcome
 
 PROJECT: Final = Path(__file__).parents[3]
 _DEATHS: Final = 4
-"""How often at least a helper dies with each group beside the data's in the short form."""
+"""How often at least a helper dies with each further layout in the short form."""
+_WHOLE: Final = 2
+"""Layouts on which each moment comes in the short form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +73,24 @@ def mixed(found: list[Combination]) -> list[Combination]:
 
 
 def covering(found: list[Combination]) -> list[Combination]:
-    """Return some of them, the same every time: on the data's disks each kind and each moment at least once.
+    """Return some of them, the same every time: on the first layout each kind and each moment at least once.
 
-    On the first layout each kind that is no format comes at one of the moments with everything made, too. Of
-    groups beside the data's, which are made and unmade by the same steps: each of those moments and some
-    deaths, with other kinds for each role.
+    There each kind that is no format comes at one of the moments with everything made, too. On the second, of
+    two disks, each moment comes once. Of the others, and of groups beside the data's, which are made and
+    unmade by the same steps: each moment with everything made and some deaths, with other kinds for each.
     """
     titles = list(dict.fromkeys(each.kind.title for each in found))
-    layouts = list(dict.fromkeys(each.layout.title for each in found if each.layout.role is Role.DATA))
+    layouts = list(dict.fromkeys(each.layout.title for each in found))
     wanted = set()
-    for shift, layout in enumerate(layouts):
+    for shift, layout in enumerate(layouts[:_WHOLE]):
         times = list(dict.fromkeys(each.moment.title for each in found if each.layout.title == layout))
-        for number in range(max(len(titles), len(times))):
+        for number in range(len(times) if shift else max(len(titles), len(times))):
             kind = titles[(number + shift * len(titles) // 2) % len(titles)]
             wanted.add((layout, kind, times[number % len(times)]))
     others = dict.fromkeys(each.kind.title for each in found if each.kind.group != "formats")
     for number, kind in enumerate(others):
         wanted.add((layouts[0], kind, ALIVE[number % len(ALIVE)].title))
-    beside = list(dict.fromkeys(each.layout.title for each in found if each.layout.role is not Role.DATA))
-    for shift, layout in enumerate(beside):
+    for shift, layout in enumerate(layouts[_WHOLE:]):
         times = list(dict.fromkeys(each.moment.title for each in found if each.layout.title == layout))
         deaths = [each for each in times if each not in {moment.title for moment in ALIVE}]
         some = [*(each.title for each in ALIVE), *deaths[shift :: max(1, len(deaths) // _DEATHS)]]
