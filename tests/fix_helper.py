@@ -91,12 +91,26 @@ class Running:
     last: ClassVar[Running | None] = None
     process: subprocess.Popen[bytes]
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None, less: str = "") -> None:
-        """Start it; `less` is a capability that it does not get."""
+    def __init__(
+        self,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        less: str = "",
+        waits: bool = True,
+    ) -> None:
+        """Start it and wait until it has recovered what is left.
+
+        Args:
+            arguments: of it.
+            environment: of it, beside that of the tests.
+            less: a capability that it does not get.
+            waits: False where what is left hangs.
+        """
         if Running.last is not None and Running.last.process.poll() is None:
             Running.last.kill()  # of a test that failed
         Running.last = self
         self.log = Path(f"/run/helper-{time.monotonic_ns()}.log")
+        left = [path.stem for path in journaled()] if waits else []
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [
@@ -109,7 +123,15 @@ class Running:
             )
         with Client("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus") as bus:
             wait_until(lambda: self.process.poll() is not None or self._serves(bus))
+        wait_until(lambda: self.process.poll() is not None or all(map(self._has_recovered, left)))
         assert self.process.poll() is None, self.log.read_text()
+
+    def _has_recovered(self, session: str) -> bool:
+        path = JOURNAL / f"{session}.json"
+        log = self.log.read_text()
+        return f"{path} is kept and not acted upon" in log or bool(
+            re.search(rf"recovery of {session[:8]}\S+ has ended", log)
+        )
 
     def _serves(self, bus: Client) -> bool:
         """Whether the name is this process's, and not yet that of one that was killed a moment ago."""
@@ -210,9 +232,9 @@ class ByBus:
 @pytest.fixture
 def by_bus(installed_helper: None) -> Iterator[ByBus]:
     """A helper that the bus starts; when the test ends, its journal is empty."""
-    with started_by_bus() as log:
+    with started_by_bus():
         yield ByBus()
-        assert journaled() == [], log.read_text()
+        wait_until(lambda: journaled() == [])
 
 
 def _reload_bus() -> None:

@@ -38,7 +38,7 @@ PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 6
 IDLE_S: Final = 60.0
 STOP_S: Final = 90.0
-"""How long the helper waits for a session to be unmade when it is told to end; what hangs is left."""
+"""How long the helper goes on unmaking when it is told to end; what hangs is left."""
 LOOK_S: Final = 5.0
 _MOST_INSPECTED: Final = 64
 _MOST_NOTED: Final = 200
@@ -100,10 +100,12 @@ class Helper:
         try:
             self.bus.run(self._began)
         finally:
+            deadline_s = time.monotonic() + STOP_S
             if self._owned is not None:
                 self._owned.session.release()
                 if not self._owned.session.join(STOP_S):
                     audit.note("the session of %s is not unmade: the journal keeps it", self._owned.owner)
+            self._leftovers.wait(max(0.0, deadline_s - time.monotonic()))
 
     def __call__(self, call: Call, answer: Reply) -> None:
         """Find out who calls and whether that may be, then do it; every refusal is logged."""

@@ -143,6 +143,10 @@ class Leftovers:
         ]
         _await([self._start(session, patience) for session in wanted], ANSWERED_S)
 
+    def wait(self, limit_s: float) -> None:
+        """Wait for what is being unmade, at most so long."""
+        _await(list(self._under_way.values()), limit_s)
+
     @property
     def is_at_work(self) -> bool:
         """Whether something is being unmade, or hangs."""
@@ -268,6 +272,7 @@ class Leftovers:
             except Exception as err:  # noqa: BLE001 - one entry must not keep the others, or the service, from working
                 _log.error("%s is not unmade: %r", entry.session, str(err))
                 recovery.left.append(f"session {entry.session}: {err}")
+            audit.note("recovery of %s has ended", session)
 
     def _lock_of(self, key: str) -> threading.Lock:
         with self._guard:
