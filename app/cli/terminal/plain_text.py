@@ -8,10 +8,11 @@ from typing import Final
 
 from app import COMMAND
 
-# Controls (C0, DEL, C1), marks that turn the direction of writing, lone surrogates. A terminal obeys the
-# first; the second let a name look like another; the third cannot be encoded.
+# Controls (C0, DEL, C1), marks that turn the direction of writing or are not seen, lone surrogates. A
+# terminal obeys the first; the second let a name look like another; the third cannot be encoded.
 _HARMFUL: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff]"
 )
 _HARMFUL_OR_BREAK: Final = re.compile(_HARMFUL.pattern[:-1] + "\t\n\u2028\u2029]")
 

@@ -117,6 +117,20 @@ def test_hint_and_message_reach_the_terminal_without_what_it_would_obey(
     assert told.splitlines()[1:] == ["  one", "  two\\x1b[2J"]
 
 
+def test_an_error_that_others_wrote_is_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_argv: object) -> int:
+        raise FootingError("x\u200b" + "y" * 10**6 + "\nrm -rf /" * 1000, hint="z" * 10**6)
+
+    monkeypatch.setattr(main, "_execute", fail)
+    main.main([])
+    told = capsys.readouterr().err
+    assert told.startswith("pgfooting: x\\u200by")
+    assert len(told) < 10_000
+    assert all(line.startswith("  ") for line in told.splitlines()[1:])
+
+
 def test_version_and_help_need_none_of_the_heavy_libraries(environment: dict[str, str]) -> None:
     code = (
         "import sys; from app.cli.main import main; status = main([sys.argv[1]]);"
