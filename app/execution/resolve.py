@@ -6,10 +6,12 @@ Nothing is written here. What cannot work is an error now, with the field of the
 from __future__ import annotations
 
 import os
+import resource
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from app.dbus.udisks import UdisksUnavailable, fetch_wear
 from app.domain.campaign.configuration import (
@@ -23,6 +25,7 @@ from app.domain.campaign.configuration import (
 from app.domain.campaign.phases import (
     all_scripts,
     measured_seconds,
+    most_clients,
     own_workload,
     wants_backup,
     workload_of,
@@ -242,6 +245,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
     checked: set[tuple[str, tuple[Setting, ...]]] = set()
     tried: set[tuple[Caches, str]] = set()
     for item in campaign.configurations:
+        _check_open_files(item, machine)
         installation = installations[item.postgresql.installation]
         scale = scales[item.name]
         if isinstance(item.target, ServerTarget):
@@ -325,6 +329,30 @@ def chosen_server_options(item: Configuration) -> tuple[ServerOption, ...]:
     if not isinstance(item.target, DiskTarget):
         return ()
     return server_options(item.target, {name.lower(): value for name, value in item.postgresql.settings})
+
+
+def _check_open_files(item: Configuration, machine: Machine) -> None:
+    """Check that pgbench may open a connection for each client; the soft limit is raised for it.
+
+    Raises:
+        CampaignError: the hard limit does not allow it.
+    """
+    clients = most_clients(item.workload)
+    threads, phase_threads = _threads(item, machine)
+    needed = clients + max(threads, *phase_threads.values(), 0) + _OTHER_FILES
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard == resource.RLIM_INFINITY or needed <= hard:
+        return
+    message = tr("{name}: {clients} clients need {needed} open files, but this account may open {limit}.")
+    raise CampaignError(
+        message.format(name=item.name, clients=clients, needed=needed, limit=hard),
+        field="workload.clients",
+        hint=tr("Use fewer clients, or raise the hard limit (`ulimit -Hn`, /etc/security/limits.conf)."),
+    )
+
+
+_OTHER_FILES: Final = 16
+"""Of pgbench, beside connections and a log for each thread."""
 
 
 def _check_pages(item: Configuration, installation: Installation) -> None:

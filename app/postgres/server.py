@@ -207,7 +207,7 @@ class Server:
         if not outcome.succeeded:
             refusal = parse_refusal(outcome.stderr)
             what = failure.format(path=self.data_directory)
-            reason = refusal.text if refusal.text and outcome.exit_code == 1 else outcome.describe()
+            reason = refusal.text if refusal.text and outcome.exit_code > 0 else outcome.describe()
             raise ServerError(f"{what}: {reason}", hint=refusal.hint)
         return outcome.stderr
 

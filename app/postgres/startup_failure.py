@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.domain.errors import SettingError
 from app.domain.text import tr
 
 _LINE: Final = re.compile(
-    r"^.*?\b(?P<severity>PANIC|FATAL|ERROR|LOG|error|fatal|HINT|hint|DETAIL|detail):\s+(?P<text>.*\S)\s*$"
+    r"^(?P<prefix>.*?)\b(?P<severity>PANIC|FATAL|ERROR|LOG|error|fatal|HINT|hint|DETAIL|detail):\s+(?P<text>.*\S)\s*$"
 )
-_PLAIN: Final = re.compile(r"^(?:postgres|initdb): (?P<text>.*\S)\s*$")
-"""What a program writes before it can log (write_stderr)."""
-_RANK: Final = {"PANIC": 3, "FATAL": 3, "fatal": 3, "ERROR": 2, "error": 2, "LOG": 1}
+_PLAIN: Final = re.compile(
+    r"^(?:(?:postgres|initdb): (?!removing |\w+ directory .* not removed)(?=(?P<text>.*\S))"
+    r"|(?=(?P<child>child process (?:exited|was terminated) .*\S))).*$"
+)
+"""What a program writes before it can log (write_stderr), and initdb of the server that it starts."""
+_PROCESS: Final = re.compile(r"\[(\d+)(?:-\d+)?\]")
+_RANK: Final = {"PANIC": 4, "FATAL": 3, "fatal": 3, "ERROR": 2, "error": 2, "LOG": 1}
+_SEVERE: Final = 2
 _UNKNOWN: Final = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]+)"')
 _VALUE: Final = re.compile(
     r"(?:invalid value for|outside the valid range for|cannot be changed|requires a .* value).*?"
@@ -58,30 +63,50 @@ def _advice(lines: list[str], after: int) -> str:
     return " ".join(found)
 
 
+class _Complaint(NamedTuple):
+    """A line that complains, and its number."""
+
+    number: int
+    text: str
+
+
 def parse_refusal(output: str) -> StartupFailure:
     """Return what the output of a program that refused says, most telling line first.
 
     A line about a setting counts most (configuration errors are logged before a FATAL line that only says
-    that the file has errors), then the last line of the highest severity, then the last line of all.
+    that the file has errors). Then counts the first of the errors with which the process ended that wrote
+    the last line of the highest severity: what follows is mostly a consequence, such as a PANIC while it
+    cleans up. Then the last line of all.
     """
     lines = [line for line in output.splitlines() if line.strip()]
-    best: tuple[int, int, str] | None = None
+    best: _Complaint | None = None
+    highest = 0
+    running: dict[str, _Complaint] = {}
     for number, line in enumerate(lines):
         match = _LINE.match(line) or _PLAIN.match(line)
-        severity = match.groupdict().get("severity", "ERROR") if match else None
+        told = match.groupdict() if match else {}
+        severity = told.get("severity", "ERROR")
         if match is None or severity not in _RANK:
             continue
-        text = match["text"]
+        text = told["text"] or told["child"]
+        process = (_PROCESS.findall(told.get("prefix", "")) or [""])[-1]
         unknown, value = _UNKNOWN.search(text), _VALUE.search(text)
         if unknown or value:
             name = unknown["name"] if unknown else (value["name"] or value["other"] if value else "")
             return StartupFailure(
                 _IN_FILE.sub(r"\g<rest>", text), _advice(lines, number), name, bool(unknown)
             )
-        if best is None or _RANK[severity] >= best[0]:
-            best = (_RANK[severity], number, text)
+        rank = _RANK[severity]
+        first = running.get(process) if rank >= _SEVERE else None
+        cause = first or _Complaint(number, text)
+        if rank >= _SEVERE:
+            running[process] = cause
+        else:
+            running.pop(process, None)  # it went on
+        if rank >= highest:
+            best, highest = cause, rank
     if best is not None:
-        return StartupFailure(best[2], _advice(lines, best[1]))
+        return StartupFailure(best.text, _advice(lines, best.number))
     return StartupFailure(lines[-1].strip() if lines else "")
 
 

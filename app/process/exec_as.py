@@ -45,6 +45,9 @@ STARTED: Final = b"+"
 HELD: Final = b"?"
 """Written to the report before that, where the starter wants to be asked."""
 
+MOST_OPEN_FILES: Final = 65_536
+"""Some programs close every descriptor up to the limit."""
+
 ORPHANED: Final = 125
 FAILED: Final = 127
 
@@ -141,6 +144,17 @@ def _restore_signals() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
+def _raise_open_files() -> None:
+    """Raise the soft limit of open files as far as it may be: pgbench refuses more clients than it allows.
+
+    A soft limit of 1024 is for programs that use select(2); none of those that are started here does.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _run(order: Order, arguments: list[str]) -> int:
     step = "load"
     try:
@@ -167,6 +181,7 @@ def _run(order: Order, arguments: list[str]) -> int:
         step = "execute"
         if order["memory"] is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (order["memory"], order["memory"]))
+        _raise_open_files()
         _restore_signals()
         os.write(order["report"], STARTED)
         if module is None:

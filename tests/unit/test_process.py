@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import resource
 import select
 import signal
 import subprocess
@@ -586,3 +587,16 @@ def test_a_module_that_the_account_cannot_read_runs_as_the_account(tmp_path: Pat
 def test_a_module_that_does_not_exist_is_a_clear_error(tmp_path: Path, records: Records) -> None:
     with pytest.raises(ProgramError, match="No such file"):
         run_module(tmp_path / "none.py", (), account=current_account(), timeout_s=PATIENCE_S, record=records)
+
+
+def test_f19_soft_limit_of_open_files(records: Records) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    tell = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        argv = (sys.executable, "-I", "-c", tell)
+        outcome = run_command(argv, account=current_account(), timeout_s=PATIENCE_S, record=records)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    most = become.MOST_OPEN_FILES
+    assert int(outcome.stdout) == (most if before[1] == resource.RLIM_INFINITY else min(before[1], most))

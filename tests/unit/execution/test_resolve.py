@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from app.domain.units import GIB
 from app.execution import resolve
 from app.execution.resolve import planned_seconds, resolve_campaign
 from app.hosts.folders.targets import CheckedTarget
+from app.postgres.machine import read_machine
 from app.postgres.presets import PRESETS
 from app.probes.base.mounts import Mount
 from app.process.starter import Account, CommandOutcome, current_account
@@ -67,6 +69,14 @@ def test_more_clients_than_the_users_max_connections_are_refused(database_accoun
         resolve_campaign(
             campaign(configuration("a", replace(SMALL, clients=50), few)), database_account, nothing
         )
+
+
+@pytest.mark.parametrize(("limit", "is_refused"), [(300, True), (512, False), (-1, False)])
+def test_f19_hard_limit(monkeypatch: pytest.MonkeyPatch, limit: int, *, is_refused: bool) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (256, limit))
+    item = configuration("a", replace(SMALL, clients=300, threads=4))
+    with pytest.raises(CampaignError, match="320 open files") if is_refused else nullcontext():
+        resolve._check_open_files(item, read_machine())  # noqa: SLF001 - without a server
 
 
 @pytest.mark.postgres

@@ -83,9 +83,45 @@ def test_what_is_no_settings_fault_is_told_in_the_servers_words(version: str, ca
     assert setting_error(refusal, version) is None
 
 
-def test_the_last_fatal_line_counts_more_than_later_log_lines() -> None:
-    text = "1.5 [7] LOG:  starting\n1.6 [7] FATAL:  first\n1.7 [7] FATAL:  second\n1.8 [7] LOG:  shut down\n"
-    assert parse_refusal(text).text == "second"
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (["7 LOG: starting", "7 FATAL: first", "7 FATAL: second", "7 LOG: shut down"], "first"),
+        (["7 FATAL: cause", "7 PANIC: cannot abort", "8 LOG: terminated"], "cause"),
+        (["7 ERROR: cause", "9 LOG: other", "7 FATAL: then", "7 PANIC: at last"], "cause"),
+        (["7 ERROR: of a client", "7 LOG: it went on", "7 FATAL: cause"], "cause"),
+        (["7 FATAL: of a client", "9 FATAL: cause"], "cause"),
+        (["9 PANIC: cause", "8 FATAL: the database system is in recovery mode"], "cause"),
+        (["7 FATAL: cause", "7 HINT: help", "7 PANIC: then"], "cause"),
+    ],
+)
+def test_first_cause(lines: list[str], cause: str) -> None:
+    told = (line.split(" ", 2) for line in lines)
+    text = "".join(f"1.5 [{process}] {severity}  {words}\n" for process, severity, words in told)
+    assert parse_refusal(text).text == cause
+
+
+def test_f17_initdb() -> None:
+    refusal = parse_refusal((REFUSALS.parent / "initdb-shm.txt").read_text())
+    assert refusal.text.startswith("could not resize shared memory segment")
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ('initdb: error: no space\ninitdb: removing data directory "/x"\n', "no space"),
+        (
+            'Aborted\nchild process exited with exit code 134\ninitdb: removing data directory "/x"\n',
+            "child process exited with exit code 134",
+        ),
+        (
+            'child process was terminated by signal 9\ninitdb: data directory "/x" not removed at request\n',
+            "child process was terminated by signal 9",
+        ),
+    ],
+)
+def test_chatter_of_initdb_is_no_cause(text: str, cause: str) -> None:
+    assert parse_refusal(text).text == cause
 
 
 def test_an_error_counts_where_nothing_is_fatal_and_a_log_line_where_nothing_is_an_error() -> None:
