@@ -252,6 +252,8 @@ def _closed_loop(told: RunMetadata) -> str:
 
 
 def _short(shape: RunStability) -> str:
+    if not shape.knows_checkpoints:
+        return tr("what checkpoints cost (nothing tells when one began)")
     inside = sum(1 for start_s, _ in shape.checkpoints if start_s >= 0)
     if shape.duration_s >= SHORT_S and inside:
         return ""

@@ -87,12 +87,18 @@ def _interval(shape: RunStability, tps: float | None, cut_s: float) -> Iterator[
 
 
 def _stalls(shape: RunStability) -> Iterator[str]:
-    found = shape.jitter
+    found, interval_s = shape.jitter, shape.interval_s
+    if interval_s > 1:
+        yield tr("Reported every {interval} s: nothing shorter is in these figures.").format(
+            interval=interval_s
+        )
     if found.missed_seconds:
         sentence = tr("pgbench itself was blocked for {missed} s: of those seconds nothing is known.")
+        if interval_s > 1:
+            sentence = tr("{missed} s are in no report of the usual length: nothing is known of them.")
         yield sentence.format(missed=found.missed_seconds)
     if not found.stall_seconds:
-        yield tr("No stalled second.")
+        yield tr("No stalled second.") if interval_s == 1 else tr("No report stalled as a whole.")
         return
     sentence = tr(
         "Stalled in {stalled} of {seconds} s (below 10 % of what was reached within five minutes), at most"

@@ -7,7 +7,7 @@ alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -18,7 +18,7 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
 from app.runfile.checkpoints import Span, checkpoint_spans
 from app.runfile.reader import RunFile
-from app.runfile.summary import EDGE_S, seconds_of
+from app.runfile.summary import EDGE_S, report_interval_s, seconds_of, steady_reports
 from app.runfile.writer import Phase
 from app.statistics.checkpoint_effect import CheckpointEffect, checkpoint_effect
 from app.statistics.series import (
@@ -32,7 +32,7 @@ from app.statistics.series import (
     within_run_error,
 )
 from app.statistics.stalls import stalled_seconds
-from app.statistics.steadiness import SteadyState, steady_state
+from app.statistics.steadiness import SteadyState
 from app.statistics.student_t import student_t_quantile
 
 Array = NDArray[np.float64]
@@ -67,22 +67,27 @@ class RunStability:
         tps: mean TPS of each.
         duration_s: length of the phase.
         checkpoints: (start_s, end_s) of those that began in the phase; one without an end lasts to its end.
+        knows_checkpoints: something told when checkpoints began, so that none means that none began.
+        interval_s: of how many seconds a report usually is; more than 1 only in a run of others.
     """
 
     ends_s: Array = field(repr=False, compare=False)
     tps: Array = field(repr=False, compare=False)
     duration_s: float
     checkpoints: tuple[Span, ...]
+    knows_checkpoints: bool = True
+    interval_s: int = 1
 
     @cached_property
     def seconds(self) -> Array:
-        """TPS by the second, NaN where missed."""
-        return seconds_of(1000 * self.ends_s, self.tps, 0.0)
+        """TPS by the second, NaN where missed; the mean of its report where that is longer."""
+        return seconds_of(1000 * self.ends_s, self.tps, 0.0, self.interval_s)
 
     @cached_property
     def jitter(self) -> Jitter:
-        """How evenly it went."""
-        return jitter(self.seconds)
+        """How evenly it went; nothing of single seconds where reports are longer."""
+        found = jitter(self.seconds)
+        return found if self.interval_s == 1 else replace(found, cv=None, p1=None, lag1=None)
 
     @cached_property
     def drift(self) -> Drift:
@@ -106,7 +111,7 @@ class RunStability:
     @cached_property
     def steady(self) -> SteadyState:
         """Whether it was steady."""
-        return steady_state(self.seconds, [start_s for start_s, _ in self.checkpoints])
+        return steady_reports(self.seconds, [start_s for start_s, _ in self.checkpoints], self.interval_s)
 
     @cached_property
     def within(self) -> WithinRun:
@@ -128,7 +133,13 @@ class RunStability:
         begin_s = float(self.ends_s[kept][0] - lengths[kept][0])
         checkpoints = tuple((s - begin_s, e - begin_s) for s, e in self.checkpoints if s >= begin_s - EDGE_S)
         duration_s = max(0.0, self.duration_s - begin_s)
-        return RunStability(self.ends_s[kept] - begin_s, self.tps[kept], duration_s, checkpoints)
+        return replace(
+            self,
+            ends_s=self.ends_s[kept] - begin_s,
+            tps=self.tps[kept],
+            duration_s=duration_s,
+            checkpoints=checkpoints,
+        )
 
     def own_interval(self, confidence: float = 0.95) -> OwnInterval | None:
         """Return Student's interval with as many degrees as there are independent seconds, less one.
@@ -178,4 +189,12 @@ def read_shape(run: RunFile) -> RunStability | None:
     last_ms = float(t_ms[-1]) if measured.ended_ms is None else float(measured.ended_ms)
     duration_s = (last_ms - measured.started_ms) / 1000
     checkpoints = checkpoint_spans(run.events(), measured, duration_s)
-    return RunStability((t_ms - measured.started_ms) / 1000, tps, duration_s, checkpoints or ())
+    ends_s = (t_ms - measured.started_ms) / 1000
+    return RunStability(
+        ends_s,
+        tps,
+        duration_s,
+        checkpoints or (),
+        knows_checkpoints=checkpoints is not None,
+        interval_s=report_interval_s(run.metadata, np.diff(ends_s, prepend=0.0)),
+    )

@@ -23,25 +23,31 @@ from app.runfile.checkpoints import checkpoint_spans
 from app.runfile.figures import FIGURES
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.metadata.offered_load import offered_load
-from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.run_metadata import IMPORTED, RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import PhaseTimes, RunFile
 from app.runfile.writer import Phase
 from app.statistics.checkpoint_effect import checkpoint_effect
 from app.statistics.series import drift, jitter, within_run_error
-from app.statistics.steadiness import steady_state
+from app.statistics.steadiness import SteadyState, steady_state
 
 EDGE_S: Final = 0.5
 """A second belongs to what is kept after a cut where more than half of it does."""
 
-DEFINITIONS: Final = 1
+DEFINITIONS: Final = 2
 """Number of what the figures of `_REDEFINED` mean, stored with them; files of before have none.
 
 1: "steady" allows for the likeness of seconds, stalls are told against what was reached near them, and what
-checkpoints cost against their cycles.
+checkpoints cost against their cycles. 2: of reports longer than a second nothing shorter is told.
 """
 
-_REDEFINED: Final = ("stall_s", "longest_stall_s", "steady", "checkpoint_share")
+_OF_OWN_RUNS: Final = 1
+"""The newest of them that changed anything of a run that was measured here."""
+
+_REDEFINED: Final = (
+    *("stall_s", "longest_stall_s", "steady", "checkpoint_share"),
+    *("jitter_cv", "drift", "tps_error"),
+)
 
 _NO_CHECKPOINTS: Final = frozenset({"select-only"})
 """Workloads that change nothing: no checkpoint has anything to write."""
@@ -78,9 +84,8 @@ def summarise(run: RunFile, cut_s: float = 0.0, part: int = 0) -> dict[str, floa
     figures: dict[str, float | None] = {figure.name: None for figure in FIGURES}
     told = run.metadata.of_phase(part)
     figures |= _after_cut(run, reports) if cut_s else _throughput(told, start_ms, end_ms, reports)
-    seconds = seconds_of(reports.t_ms, reports.tps, start_ms)
     starts_s = _checkpoint_starts(run, measured, start_ms, end_ms)
-    figures |= _shape(seconds, known(told.tps_one_in, 0) or 1.0, starts_s or ())
+    figures |= _shape(told, reports, starts_s or ())
     if starts_s is not None and known(told.workload.label, "") not in _NO_CHECKPOINTS:
         figures["checkpoint_cycles"] = float(max(0, len(starts_s) - 1))
     limit_ms = figures["latency_limit_ms"] = offered_load(told).limit_ms
@@ -240,21 +245,60 @@ def _checkpoint_starts(
     return tuple(started - cut_s for started, _ in spans if started >= cut_s - EDGE_S)
 
 
-def _shape(
-    tps: NDArray[np.float64], one_in: float, checkpoints_s: Sequence[float]
-) -> dict[str, float | None]:
+def report_interval_s(told: RunMetadata, lengths_s: NDArray[np.float64]) -> int:
+    """Return how many seconds a report is of: pgbench is asked for one a second here; others chose.
+
+    Args:
+        told: what the file says of its run.
+        lengths_s: of its reports.
+    """
+    if known(told.target.kind, "") != IMPORTED or not len(lengths_s):
+        return 1
+    return usual_length_s(lengths_s)
+
+
+def usual_length_s(lengths_s: NDArray[np.float64]) -> int:
+    """Return how many seconds a report is of, from the lengths of all, at least one; at least a second."""
+    return max(1, round(float(np.median(lengths_s))))
+
+
+def _shape(told: RunMetadata, reports: _Reports, checkpoints_s: Sequence[float]) -> dict[str, float | None]:
+    interval_s = report_interval_s(told, reports.lengths_s)
+    tps = seconds_of(reports.t_ms, reports.tps, reports.start_ms, interval_s)
     if len(tps) < 2:
         return {}
     try:
-        return _shape_of(tps, one_in, checkpoints_s)
+        found = _shape_of(tps, known(told.tps_one_in, 0) or 1.0, checkpoints_s, interval_s)
     except ValueError as error:  # negative, or more than any machine does
         raise CorruptRunFileError(tr("The run file is damaged: its seconds hold impossible TPS.")) from error
+    return found if interval_s == 1 else found | unseen_between_reports(found)
+
+
+def steady_reports(tps: NDArray[np.float64], checkpoints_s: Sequence[float], interval_s: int) -> SteadyState:
+    """Return whether a run was steady, by its reports: their seconds are no pieces of their own.
+
+    Args:
+        tps: by the second.
+        checkpoints_s: begins of checkpoints.
+        interval_s: of how many seconds a report is.
+    """
+    return steady_state(tps[::interval_s], [start_s / interval_s for start_s in checkpoints_s])
+
+
+def unseen_between_reports(found: Mapping[str, float | None]) -> Mapping[str, float | None]:
+    """Return the figures of reports longer than a second that these do not show.
+
+    Nothing is known of the unevenness of their seconds; that none of them stalled does not mean that no
+    second did.
+    """
+    stalls = {name: found.get(name) or None for name in ("stall_s", "longest_stall_s")}
+    return {"jitter_cv": None, **stalls}
 
 
 def _shape_of(
-    tps: NDArray[np.float64], one_in: float, checkpoints_s: Sequence[float]
+    tps: NDArray[np.float64], one_in: float, checkpoints_s: Sequence[float], interval_s: int
 ) -> dict[str, float | None]:
-    shape, steady = jitter(tps), steady_state(tps, checkpoints_s).steady
+    shape, steady = jitter(tps), steady_reports(tps, checkpoints_s, interval_s).steady
     effect = checkpoint_effect(tps, checkpoints_s)
     known = tps[~np.isnan(tps)]
     mean_tps = float(known.mean()) if len(known) else 0.0
@@ -269,19 +313,27 @@ def _shape_of(
     }
 
 
-def seconds_of(t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: float) -> NDArray[np.float64]:
-    """Return TPS by the second; NaN for seconds for which pgbench printed no line of their own.
+def seconds_of(
+    t_ms: NDArray[np.float64], tps: NDArray[np.float64], start_ms: float, interval_s: int = 1
+) -> NDArray[np.float64]:
+    """Return TPS by the second; NaN for seconds that are in no report of the usual length.
 
     A missing line means that pgbench itself was blocked: nothing is known of that second, it is no stall
     of the server (which prints 0.0 tps).
+
+    Args:
+        t_ms: end of each report.
+        tps: mean of each.
+        start_ms: begin of the first.
+        interval_s: of how many seconds a report is; each of them has its mean.
     """
-    lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000))
-    if lengths.sum() > _LONGEST_RUN_S:
+    lengths = np.maximum(1, np.rint(np.diff(t_ms, prepend=start_ms) / 1000 / interval_s))
+    if interval_s * lengths.sum() > _LONGEST_RUN_S:
         raise CorruptRunFileError(tr("The run file is damaged: its seconds span more than a hundred days."))
     lengths = lengths.astype(int)
-    seconds = np.full(int(lengths.sum()), np.nan)
-    seconds[np.cumsum(lengths) - 1] = tps
-    return seconds
+    reports = np.full(int(lengths.sum()), np.nan)
+    reports[np.cumsum(lengths) - 1] = tps
+    return np.repeat(reports, interval_s)
 
 
 def _latencies(
@@ -410,7 +462,9 @@ def has_older_definitions(run: RunFile, stored: Mapping[str, float | None]) -> b
         run: its file.
         stored: its figures; empty while it lasts.
     """
-    return bool(stored) and known(run.metadata.figure_definitions, 0) < DEFINITIONS
+    told = run.metadata
+    newest = DEFINITIONS if known(told.target.kind, "") == IMPORTED else _OF_OWN_RUNS
+    return bool(stored) and known(told.figure_definitions, 0) < newest
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -422,8 +476,7 @@ def _judged_anew(run: RunFile) -> dict[str, float | None]:
     try:
         reports, end_ms = _reports(run, measured, 0.0)
         starts_s = _checkpoint_starts(run, measured, reports.start_ms, end_ms)
-        seconds = seconds_of(reports.t_ms, reports.tps, reports.start_ms)
-        shape = _shape(seconds, known(run.metadata.tps_one_in, 0) or 1.0, starts_s or ())
+        shape = _shape(run.metadata, reports, starts_s or ())
     except CorruptRunFileError:  # whoever asks for the seconds is told
         return {}
     return {name: _plain(shape[name]) for name in _REDEFINED if name in shape}

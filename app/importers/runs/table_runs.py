@@ -17,6 +17,7 @@ from app.importers.runs.assemble import campaign_name
 from app.importers.runs.discovery import ScanResult
 from app.importers.runs.foreign_run import Array, ForeignRun, ForeignSeries
 from app.importers.runs.log_series import TPS
+from app.importers.runs.timeline import missing_between_reports
 from app.runfile.metadata.run_metadata import (
     IMPORTED,
     ImportMetadata,
@@ -124,7 +125,9 @@ def _missing(table: TimeTable) -> list[tuple[str, str]]:
         )
         if key not in table.told
     ]
-    if TPS not in table.series:
+    if TPS in table.series:
+        missing += missing_between_reports(table.t_s)
+    else:
         missing.append((tr("TPS by the second"), tr("the table has no column tps")))
     if not any(metric.startswith("latency.p") for metric in table.series):
         missing.append((tr("latency percentiles"), tr("the table has none")))

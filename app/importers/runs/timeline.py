@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
 from app.importers.files.members import ForeignFile
@@ -20,7 +22,7 @@ from app.importers.formats.outputs import ReportColumns
 from app.importers.formats.sampling_rates import LogSampling, find_sampling
 from app.importers.formats.server_statistics import COMMITS, ServerStatistics, read_statistics
 from app.importers.formats.transaction_logs import LogSurvey, log_format, read_transactions, survey_log
-from app.importers.runs.foreign_run import ForeignSeries
+from app.importers.runs.foreign_run import Array, ForeignSeries
 from app.importers.runs.log_series import (
     TPS,
     AggregatedLog,
@@ -32,6 +34,7 @@ from app.importers.runs.log_series import (
 from app.importers.runs.outputs_and_logs import ThreadLogs
 from app.importers.runs.per_second_store import LONGEST_S, SecondStore, StoredSecond
 from app.postgres.pgbench.summary import PgbenchSummary
+from app.runfile.summary import usual_length_s
 
 _WHOLE: Final = 0.98
 _EARLY_S: Final = 1.0
@@ -290,6 +293,15 @@ def _inside(told: ServerStatistics, origin_s: float, duration_s: float) -> Itera
             yield ForeignSeries(rates.metric, t_s[inside], rates.values[inside], rates.source)
 
 
+def missing_between_reports(ends_s: Array) -> list[Gap]:
+    """Return what is not known of a run whose reports are longer than a second."""
+    interval_s = usual_length_s(np.diff(ends_s, prepend=0.0))
+    if interval_s == 1:
+        return []
+    reason = tr("its TPS are means of {interval} s: jitter and shorter stalls are not in them")
+    return [(tr("single seconds"), reason.format(interval=interval_s))]
+
+
 def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
     """Fill in what no series tells."""
     if timeline.origin_s is None:
@@ -300,6 +312,9 @@ def _settle(timeline: Timeline, sources: TimelineInputs) -> None:
     if timeline.duration_s > LONGEST_S:
         message = tr("The run would last more than {days} days: its figures do not fit together.")
         raise ForeignDataError(message.format(days=LONGEST_S // 86_400))
+    by_second = next((each for each in timeline.series if each.metric == TPS), None)
+    if by_second is not None and len(by_second.t_s):
+        timeline.missing += missing_between_reports(by_second.t_s)
     if not timeline.has_tps:
         if not any(source == tr("TPS by the second") for source, _ in timeline.missing):
             reason = tr("there is no progress, no usable log and no statistics")

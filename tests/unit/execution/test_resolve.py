@@ -76,7 +76,7 @@ def test_f19_hard_limit(monkeypatch: pytest.MonkeyPatch, limit: int, *, is_refus
     monkeypatch.setattr("resource.getrlimit", lambda _which: (256, limit))
     item = configuration("a", replace(SMALL, clients=300, threads=4))
     with pytest.raises(CampaignError, match="320 open files") if is_refused else nullcontext():
-        resolve._check_open_files(item, read_machine())  # noqa: SLF001 - without a server
+        resolve._check_open_files(item, read_machine())
 
 
 @pytest.mark.postgres
