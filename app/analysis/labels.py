@@ -61,6 +61,7 @@ MARK_WORDS: Final = {
     "tps-from-statistics": tr("TPS from statistics"),
     "damaged-log": tr("log damaged"),
     "aborted": tr("aborted"),
+    "connecting": tr("time for connecting"),
 }
 """Marks that have a name of their own; others are shown as they are stored."""
 
@@ -129,8 +130,13 @@ def at_least(text: str, *, is_bound: bool) -> str:
     return tr("≥ {figure}").format(figure=text) if is_bound and text else text
 
 
+_FEW_TPS: Final = 0.95
+
+
 def format_tps(tps: float | None) -> str:
-    """Return TPS with thousands separators, with a decimal below 100; empty for None."""
+    """Return TPS with thousands separators, with a decimal below 100, two digits below 1; empty for None."""
     if tps is None:
         return ""
+    if 0 < tps < _FEW_TPS:
+        return number_text(tps, ".2g")
     return number_text(tps, ",.0f") if tps >= 99.95 else number_text(tps, ".1f")

@@ -25,7 +25,7 @@ from typing import Final, Self
 
 from app.domain.errors import BusyError, FootingError
 from app.domain.text import tr
-from app.hosts.folders.own_folders import check_private, create_state_folder
+from app.hosts.folders.own_folders import check_private, create_state_folder, of_an_account
 
 SHARED_LOCK: Final = Path("/run/lock/pgfooting.lock")
 _FACTS_BYTES: Final = 65536
@@ -125,7 +125,7 @@ def _lock_own(campaign_folder: str, campaign_name: str, state_folder: Path | Non
             tr(
                 "The lock that keeps campaigns apart cannot be taken ({path}: {reason}); nothing was begun."
             ).format(path=err.filename, reason=err.strerror),
-            hint=tr("Set XDG_STATE_HOME to a folder that you may write."),
+            hint=of_an_account(tr("Set XDG_STATE_HOME to a folder that you may write."), root=""),
         ) from err
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

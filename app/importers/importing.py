@@ -17,6 +17,7 @@ from app.importers.files.members import ForeignFile
 from app.importers.files.parse_errors import BadLines
 from app.importers.formats.file_types import FileType
 from app.importers.runs.assemble import build_run
+from app.importers.runs.configuration_names import ConfigurationNames, conditions_of
 from app.importers.runs.discovery import ScanResult, SkippedFile, look_at, members_of
 from app.importers.runs.environment import read_machines
 from app.importers.runs.escaping import shown, shown_json, shown_run
@@ -241,6 +242,9 @@ class _Importer:
         left += tree.left
         notes: list[str] = []
         machines = read_machines(tree, notes)
+        names = ConfigurationNames()
+        for candidate in CandidateFinder(tree, frozenset(machines), []):
+            names.note(candidate.key, conditions_of(candidate.told_summary))
         finder = CandidateFinder(tree, frozenset(machines), left)
         tables = [
             member for files in tree.folders.values() for member in members_of(files, FileType.TIME_TABLE)
@@ -250,7 +254,9 @@ class _Importer:
         for candidate in finder:
             progress(done, total, str(candidate.row_told or candidate.folder))
             done += 1
-            self._one(partial(build_run, candidate, machines), str(candidate.row_told or candidate.folder))
+            self._one(
+                partial(build_run, candidate, machines, names), str(candidate.row_told or candidate.folder)
+            )
         for member in tables:
             progress(done, total, member.told)
             done += 1

@@ -285,7 +285,7 @@ def steady_reports(tps: NDArray[np.float64], checkpoints_s: Sequence[float], int
     return steady_state(tps[::interval_s], [start_s / interval_s for start_s in checkpoints_s])
 
 
-def unseen_between_reports(found: Mapping[str, float | None]) -> Mapping[str, float | None]:
+def unseen_between_reports(found: Mapping[str, float | None]) -> dict[str, float | None]:
     """Return the figures of reports longer than a second that these do not show.
 
     Nothing is known of the unevenness of their seconds; that none of them stalled does not mean that no

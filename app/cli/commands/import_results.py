@@ -11,6 +11,7 @@ from typing import Final, TextIO
 
 from rich.console import Console
 
+from app.analysis.labels import format_tps
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
@@ -106,10 +107,14 @@ def _marks(run: ImportedRun) -> str:
     return ", ".join(mark for mark in run.marks if mark != "imported")
 
 
+def _tps(run: ImportedRun) -> str:
+    return format_tps(run.tps) if run.tps is None or run.tps < 1 else number_text(run.tps, ",.1f")
+
+
 IMPORTED_COLUMNS: Final[tuple[Column[ImportedRun], ...]] = (
     Column("id", tr("id"), lambda run: run.id[:8], CellKind.LABEL),
     Column("run", tr("run"), lambda run: run.name, CellKind.WORDS),
-    Column("tps", tr("TPS"), lambda run: "" if run.tps is None else number_text(run.tps, ",.1f")),
+    Column("tps", tr("TPS"), _tps),
     Column(
         "tps_source",
         tr("TPS by the second"),

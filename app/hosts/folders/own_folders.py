@@ -27,6 +27,11 @@ TEMPORARY: Final = "PGFOOTING_TEMP"
 """Names the folder of `pgfooting --temp`; the variables of XDG name the folders in it."""
 
 
+def of_an_account(hint: str, *, root: str) -> str:
+    """Return a hint that names a variable of XDG; `root` for root, whose own folders follow none of them."""
+    return root if os.geteuid() == 0 and TEMPORARY not in os.environ else hint
+
+
 def default_folder(account: Account) -> str:
     """Return the folder for data directories where the user named none."""
     if os.geteuid() == 0:

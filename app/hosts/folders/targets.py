@@ -21,7 +21,7 @@ from app.domain.units import format_size
 from app.hosts.folders import as_owner as errands
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.memory import Memory, lies_in_memory, read_memory
-from app.hosts.folders.own_folders import create_default_folder, default_folder
+from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
 from app.process.starter import Account
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.disk_target import storage_plan, usable_bytes
@@ -123,7 +123,10 @@ def _default(account: Account) -> str:
             tr("The default folder {path} cannot be created: {reason}.").format(
                 path=default_folder(account), reason=err.strerror
             ),
-            hint=tr("Name a folder in the campaign (target.path), or set XDG_CACHE_HOME."),
+            hint=of_an_account(
+                tr("Name a folder in the campaign (target.path), or set XDG_CACHE_HOME."),
+                root=tr("Name a folder in the campaign (target.path)."),
+            ),
         ) from err
     except RefusedError as err:
         raise TargetError(err.message, hint=err.hint) from err

@@ -25,7 +25,7 @@ from app.domain.units import MIB
 from app.hosts.folders import as_owner as errands
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.memory import lies_in_memory
-from app.hosts.folders.own_folders import check_private, create_state_folder
+from app.hosts.folders.own_folders import check_private, create_state_folder, of_an_account
 from app.hosts.recovery.resource_record import (
     Owner,
     ResourceEntry,
@@ -271,5 +271,8 @@ def _unwritable(err: OSError) -> FootingError:
         tr(
             "The record of what a campaign leaves cannot be written ({path}: {reason}); nothing was created."
         ).format(path=err.filename or tr("state folder"), reason=err.strerror),
-        hint=tr("Free some space there, or set XDG_STATE_HOME to a folder that you may write."),
+        hint=of_an_account(
+            tr("Free some space there, or set XDG_STATE_HOME to a folder that you may write."),
+            root=tr("Free some space there."),
+        ),
     )

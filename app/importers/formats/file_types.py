@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing import Final
 
 from app.importers.files.archives import is_packed, unread_kind
-from app.importers.files.members import ForeignFile
+from app.importers.files.members import END_BYTES, ForeignFile
 from app.importers.formats.outputs import is_output
 from app.importers.formats.results_tables import is_results
 from app.importers.formats.server_log_times import is_server_log
 from app.importers.formats.server_statistics import is_statistics
-from app.importers.formats.settings_texts import is_pg_config, is_settings
+from app.importers.formats.settings_texts import is_configuration, is_pg_config, is_settings
 from app.importers.formats.storage_texts import read_storage
 from app.importers.formats.time_tables import is_time_table
 from app.importers.formats.transaction_logs import is_transaction_line
@@ -30,6 +30,7 @@ class FileType(StrEnum):
     RESULTS = "table of results"
     SERVER_LOG = "server log"
     SETTINGS = "settings"
+    CONFIGURATION = "configuration of the server"
     PG_CONFIG = "pg_config"
     STORAGE = "storage"
     SIZES = "sizes"
@@ -56,6 +57,19 @@ def _is_aggregates(head: bytes) -> bool:
     return any(_AGGREGATE.fullmatch(line) for line in head.splitlines(keepends=True)[:_FIRST_LINES])
 
 
+def _whole_lines(head: bytes) -> bytes:
+    """Return the begin of a file without a last line that may be cut."""
+    return head if len(head) < END_BYTES else head[: head.rfind(b"\n") + 1]
+
+
+def _is_storage(head: bytes) -> bool:
+    return read_storage(_whole_lines(head).decode("utf-8", "replace")) is not None
+
+
+def _is_configuration(head: bytes) -> bool:
+    return is_configuration(_whole_lines(head))
+
+
 _TESTS: Final[tuple[tuple[FileType, Callable[[bytes], object]], ...]] = (
     (FileType.TRANSACTIONS, _is_transactions),
     (FileType.AGGREGATES, _is_aggregates),
@@ -67,7 +81,8 @@ _TESTS: Final[tuple[tuple[FileType, Callable[[bytes], object]], ...]] = (
     (FileType.SERVER_LOG, is_server_log),
     (FileType.OUTPUT, is_output),
     (FileType.SIZES, _SIZES.match),
-    (FileType.STORAGE, lambda head: read_storage(head.decode("utf-8", "replace"))),
+    (FileType.STORAGE, _is_storage),
+    (FileType.CONFIGURATION, _is_configuration),
 )
 
 
@@ -87,7 +102,7 @@ def kind_of(member: ForeignFile) -> FileType:
 def _kind_of_text(member: ForeignFile) -> FileType:
     head = member.head.replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf")
     kind = next((kind for kind, test in _TESTS if test(head)), FileType.OTHER)
-    if kind is FileType.OTHER and is_output(member.tail):
+    if kind is FileType.OTHER and b"tps = " in member.tail and is_output(member.tail):
         return FileType.OUTPUT
     if kind is FileType.OTHER and b"\0" in head:
         return FileType.BINARY

@@ -1,7 +1,8 @@
 """What names of folders, and labels in a table of results, say about a run.
 
 Only names that people use for nothing else are understood: filesystems, RAID levels, ``run-rw-1``, a machine
-that a README describes. Everything else is kept as the name of the configuration.
+that a README describes. Everything else is kept as the name of the configuration. Of the name of a campaign
+every word must be understood: ``20220903-zfs`` is of ZFS, what ``not-on-zfs`` is of nobody knows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,60 @@ _RUN: Final = re.compile(r"run[-_ ]?(?:(ro|rw)[-_ ])?(\d{1,4})")
 _TOKEN: Final = re.compile(r"[a-z0-9]+")
 _MD: Final = frozenset({"md", "mdraid", "mdadm"})
 _MODES: Final = frozenset({"ro", "rw"})
+_NEUTRAL: Final = frozenset(
+    {
+        *("bench", "benchmark", "benchmarks", "data", "disk", "disks", "large", "limit", "medium"),
+        *("nvme", "pgbench", "postgres", "postgresql", "result", "results", "run", "runs", "sata"),
+        *("scale", "small", "ssd", "test", "tests"),
+    }
+)
+"""Words beside the name of a filesystem that leave its meaning as it is."""
+_WORDED: Final = re.compile(
+    r"(.*?)[-_. ]*\b(?:run|rep|repeat|iter|iteration|try|pass|round|attempt)[-_. ]?(\d{1,3})", re.IGNORECASE
+)
+_NUMBERED: Final = re.compile(r"(.*?[^-_. (])(?:[-_. ]+| ?\()(\d{1,3})\)?")
+_COUNTED: Final = frozenset(
+    {
+        *("c", "client", "clients", "compression", "connections", "copies", "core", "cores", "cpu"),
+        *("cpus", "cs", "depth", "device", "devices", "disk", "disks", "drive", "drives", "file", "gb"),
+        *("host", "huge_pages", "io", "j", "job", "jobs", "kernel", "level", "linux", "lz4", "machine"),
+        *("mb", "md", "mem", "memory", "node", "numa", "pg", "pool", "postgres", "postgresql", "qd"),
+        *("queue", "raid", "raidz", "ram", "rate", "s", "scale", "server", "sf", "size", "socket", "t"),
+        *("thread", "threads", "v", "version", "vm", "wal", "worker", "workers", "zstd"),
+    }
+)
+"""Words whose number is a property, and no repeat."""
+_LAST_WORD: Final = re.compile(r"[^-_. ]+$")
+
+
+def numbered(names: Collection[str]) -> dict[str, tuple[str, int]]:
+    """Return the common name and the 0-based number of those of some names that are numbered repeats.
+
+    They are where a word says so (``xfs-run2``), or where they are numbered from 1 without a gap, or from 0
+    with three or more: ``wal-1`` and ``wal-16`` are two configurations, ``jit-0`` and ``jit-1`` too.
+
+    Args:
+        names: of all files or folders beside each other, without endings.
+    """
+    found: dict[str, tuple[str, int]] = {}
+    groups: dict[str, dict[int, str]] = {}
+    for name in names:
+        if _RUN.fullmatch(name.lower()):
+            continue  # understood as a whole
+        if match := _WORDED.fullmatch(name):
+            found[name] = match[1], max(0, int(match[2]) - 1)
+        elif (match := _NUMBERED.fullmatch(name)) and not _is_counted(match[1]):
+            groups.setdefault(match[1], {})[int(match[2])] = name
+    for base, members in groups.items():
+        first, count = min(members), len(members)
+        if max(members) - first == count - 1 and ((first == 1 and count > 1) or (first == 0 and count > 2)):
+            found |= {name: (base, number - first) for number, name in members.items()}
+    return found
+
+
+def _is_counted(base: str) -> bool:
+    match = _LAST_WORD.search(base.lower())
+    return match is not None and match[0] in _COUNTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +97,12 @@ class FolderNameFacts:
     repeat: int = 0
 
 
+def _strange(tokens: frozenset[str]) -> frozenset[str]:
+    """Return the words of a name that are not understood."""
+    known = NAMES | LEVELS.keys() | _MD | _MODES | _NEUTRAL
+    return frozenset(token for token in tokens - known if not token.isdecimal())
+
+
 def read_place(
     campaign: Sequence[str], inner: Sequence[str], *, machines: Collection[str], scale: int | None
 ) -> FolderNameFacts:
@@ -53,8 +114,9 @@ def read_place(
         machines: names of described machines.
         scale: of pgbench, so that its folder is not taken for a configuration.
     """
-    tokens = {token for name in campaign for token in _TOKEN.findall(name.lower())}
-    weak, is_md = sorted(tokens & NAMES), bool(tokens & _MD)
+    words = [frozenset(_TOKEN.findall(name.lower())) for name in campaign]
+    weak = sorted({each for tokens in words if not _strange(tokens) for each in tokens & NAMES})
+    is_md = any(tokens & _MD for tokens in words)
     filesystem = level = mode = ""
     repeat, others = 0, []
     for name in inner:
@@ -70,7 +132,7 @@ def read_place(
             mode, repeat = run[1] or mode, max(0, int(run[2]) - 1)
         elif word in _MODES:
             mode = word
-        elif name != str(scale) and name not in machines:
+        elif name != str(scale):
             others.append(name)
     machine = next((name for name in (*campaign, *inner) if name in machines), "")
     return FolderNameFacts(

@@ -1,4 +1,4 @@
-"""Settings and build of a server from what psql and pg_config printed."""
+"""Settings and build of a server from what psql and pg_config printed, and from postgresql.conf."""
 
 from __future__ import annotations
 
@@ -19,16 +19,30 @@ _CHOSEN: Final = frozenset({"configuration file", "command line", "environment v
 _BY_INITDB: Final = re.compile(
     r"DateStyle|TimeZone|log_timezone|lc_\w+|default_text_search_config|dynamic_shared_memory_type"
 )
+_FEW: Final = 100
+"""Settings of a table; SHOW ALL shows more than three hundred."""
+_SHOWN_ONLY: Final = frozenset({"server_version", "server_version_num", "block_size", "data_checksums"})
+"""That nobody can set."""
+_CONFIGURATION_LINE: Final = re.compile(
+    r"\s*(?:(?P<name>[A-Za-z_][\w.]*)(?:\s*=\s*|\s+)"
+    r"(?:'(?P<quoted>(?:[^'\\]|''|\\.)*)'|(?P<plain>[^\s#']+))\s*)?(?:#.*)?"
+)
+_OWN_NAMES: Final = re.compile(
+    r"fsync|full_page_writes|synchronous_commit|(?:max|min)_wal_size|wal_(?:level|buffers|compression|sync_method)"
+    r"|(?:shared|temp)_buffers|(?:maintenance_)?work_mem|effective_(?:cache_size|io_concurrency)|autovacuum"
+    r"|checkpoint_(?:timeout|completion_target|segments)|random_page_cost|max_connections|shared_preload_libraries"
+)
 _CONFIG: Final = re.compile(r"^([A-Z_-]+) = (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What ``SELECT * FROM pg_settings`` showed.
+    """What a table of pg_settings or a configuration file says.
 
     Attributes:
         chosen: (name, value) of what somebody set, as postgresql.conf writes it; without what initdb wrote.
-        values: every setting.
+            Of a table that does not say who set them, all of a few settings: somebody asked for them.
+        values: every setting that is named.
     """
 
     chosen: tuple[tuple[str, str], ...]
@@ -38,7 +52,12 @@ class ServerSettings:
 def is_settings(head: bytes) -> bool:
     """Return whether a file begins as a table of pg_settings."""
     first = head.split(b"\n", 1)[0]
-    return re.match(rb"\s*name\s*[|,;\t]\s*setting\b", first) is not None
+    return (
+        re.fullmatch(
+            rb'\s*"?name"?\s*[|,;\t](?:.*[|,;\t])?\s*"?(?:current_)?setting"?\s*(?:[|,;\t].*)?', first
+        )
+        is not None
+    )
 
 
 def parse_settings(text: str) -> ServerSettings:
@@ -54,6 +73,7 @@ def parse_settings(text: str) -> ServerSettings:
         else [line.split("|") for line in text.split("\n")]
     )
     header = [cell.strip() for cell in rows[0]] if rows else []
+    header = ["setting" if cell == "current_setting" else cell for cell in header]
     if "name" not in header or "setting" not in header:
         return ServerSettings((), {})
     values: dict[str, str] = {}
@@ -65,7 +85,36 @@ def parse_settings(text: str) -> ServerSettings:
         values[told["name"]] = value = _value(told["setting"], told.get("unit", ""))
         if told.get("source") in _CHOSEN and not _BY_INITDB.fullmatch(told["name"]):
             chosen.append((told["name"], value))
+    if "source" not in header and len(values) <= _FEW:
+        chosen = [each for each in values.items() if each[0] not in _SHOWN_ONLY]
     return ServerSettings(tuple(chosen), values)
+
+
+def is_configuration(head: bytes) -> bool:
+    """Return whether a file begins as postgresql.conf: every line, and a setting that only PostgreSQL has."""
+    names = set()
+    for line in head.decode("utf-8", "replace").splitlines():
+        match = _CONFIGURATION_LINE.fullmatch(line)
+        if match is None:
+            return False
+        names.add((match["name"] or "").lower())
+    return any(map(_OWN_NAMES.fullmatch, names))
+
+
+def parse_configuration(*texts: str) -> ServerSettings:
+    """Return the settings of configuration files, of which later ones win; what they include is not read."""
+    values: dict[str, str] = {}
+    for text in texts:
+        for line in text.splitlines():
+            match = _CONFIGURATION_LINE.fullmatch(line)
+            if match is not None and match["name"]:
+                quoted = match["quoted"]
+                value = match["plain"] if quoted is None else re.sub(r"''|\\'", "'", quoted)
+                values[match["name"].lower()] = value or ""
+    included = ("include", "include_if_exists", "include_dir")
+    values = {name: value for name, value in values.items() if name not in included}
+    chosen = tuple(each for each in values.items() if not _BY_INITDB.fullmatch(each[0]))
+    return ServerSettings(chosen, values)
 
 
 def _value(setting: str, unit: str) -> str:

@@ -1,6 +1,8 @@
-"""Filesystem and RAID from what tools printed: mount, mkfs, btrfs, zfs, zpool, mdadm.
+"""Filesystem and RAID from what tools printed: mount, findmnt, lsblk, df, mkfs, btrfs, zfs, zpool, mdadm.
 
-Every function takes a text and returns facts, or nothing where the text says nothing.
+Every function takes a text and returns facts, or nothing where the text says nothing. A text is taken for
+that of a tool by its whole format: its heading, and every line below it. A word such as zfs, or a heading
+that several tools have, tells nothing.
 """
 
 from __future__ import annotations
@@ -11,15 +13,41 @@ from typing import Final
 
 from app.domain import filesystems
 
-_MOUNT: Final = re.compile(r"^(\S+) on (\S+) type (\w+) \(([^)]*)\)", re.MULTILINE)
+_MOUNT_LINES: Final = (
+    re.compile(r"\S+ on (?P<target>/.*) type (?P<type>[\w.]+) \((?P<options>[^()]*)\)(?: \[.*\])?"),
+    re.compile(r"\S+ (?P<target>/\S*) (?P<type>[\w.]+) (?P<options>\S+) \d \d"),
+)
+"""Of mount, and of /proc/mounts."""
+_TABLES: Final = (
+    (  # df -T
+        re.compile(r"Filesystem +Type +\S+ +Used +Avail\w* +(?:Use%|Capacity) +Mounted on"),
+        re.compile(r"\S+ +(?P<type>[\w.]+) +[\d.]+\w* +[\d.]+\w* +[\d.]+\w* +(?:\d+%|-) +(?P<target>/.*)"),
+    ),
+    (
+        re.compile(r"TARGET +SOURCE +FSTYPE +OPTIONS"),  # findmnt
+        re.compile(
+            r"[ |`├└│─-]*(?P<target>/\S*) +\S+ +(?P<type>[\w.]+) +(?P<options>\S+=?\S*)",
+        ),
+    ),
+)
+"""Heading, and lines."""
+_LSBLK: Final = re.compile(r"NAME +(?:[A-Z%:-]+ +)*FSTYPE +(?:[A-Z%:-]+ +)*MOUNTPOINTS?")
+_LSBLK_NAME: Final = re.compile(r"[ |`├└│─-]*[\w!.-]+ *")
+_PROPERTIES: Final = re.compile(r"NAME +PROPERTY +VALUE +SOURCE")
 _PROPERTY: Final = re.compile(
-    r"^(\S+)\s+([a-z_:]+)\s+(\S.*?)\s+(-|local|default|received|inherited.*|temporary)$", re.MULTILINE
+    r"(\S+)\s+([\w.:@-]+)\s+(\S.*?)\s+(-|local|default|received|inherited.*|temporary)"
 )
 _BTRFS_PROFILE: Final = re.compile(
-    r"^\s*(Data|Metadata)[,:]\s*(?:.*?\s)??(single|dup|raid\d+c?\d?)\b", re.IGNORECASE | re.MULTILINE
+    r"^(?:"
+    r"(?P<kind>Data|Metadata), ?(?P<profile>single|dup|raid\d+c?\d?): "
+    r"(?:total=\S+, used=\S+|Size:\S+, Used:\S+(?: \([\d.]+%\))?)"  # of btrfs filesystem
+    r"|  (?P<made>Data|Metadata):\s+(?P<as>single|dup|raid\d+c?\d?)\s+[\d.]+\w+"  # of mkfs.btrfs
+    r")\s*$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _BTRFS_DEVICES: Final = re.compile(r"^(?:Number of devices:\s+|\s*Total devices )(\d+)", re.MULTILINE)
 _MDSTAT: Final = re.compile(r"^md\w+ : active (?:\([^)]*\) )?(raid\d+|linear) (.+)$", re.MULTILINE)
+_MDADM_HEAD: Final = re.compile(r"\s*/dev/md\S*:\s*$", re.MULTILINE)
 _MDADM: Final = re.compile(r"^\s*Raid Level : (\S+)\s*$", re.MULTILINE)
 _MDADM_DISKS: Final = re.compile(r"^\s*Raid Devices : (\d+)\s*$", re.MULTILINE)
 _VDEV: Final = re.compile(r"^\t( *)(\S+)", re.MULTILINE)
@@ -79,34 +107,82 @@ class StorageInfo:
 
 def read_storage(text: str) -> StorageInfo | None:
     """Return what a text of any of these tools says; None where it is of none of them."""
-    for reader in (_zpool, _zfs, _btrfs, _mdadm, _mdstat, _mount):
+    for reader in (_zpool, _zfs, _btrfs, _mdadm, _mdstat, _mounted):
         told = reader(text)
         if told is not None:
             return told
     return None
 
 
-def _mount(text: str) -> StorageInfo | None:
-    """Return what ``mount`` printed of a filesystem that can hold data; None for several of them."""
-    found = [match for match in _MOUNT.finditer(text) if match[3] in NAMES]
+def _lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def _mounted(text: str) -> StorageInfo | None:
+    """Return the only mounted filesystem that can hold data; None for several of them."""
+    lines = _lines(text)
+    rows = _mount_rows(lines) or _table_rows(lines) or _lsblk_rows(lines)
+    found = [(type_, options) for type_, options in rows if type_ in NAMES]
     if len(found) != 1:
         return None
-    return StorageInfo(found[0][3], tuple(found[0][4].split(",")))
+    type_, options = found[0]
+    return StorageInfo(type_, tuple(options.split(",")) if options else ())
+
+
+def _all(pattern: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
+    """Return the matches of all lines; nothing where one is another."""
+    found = [match for line in lines if (match := pattern.fullmatch(line))]
+    return found if len(found) == len(lines) else []
+
+
+def _mount_rows(lines: list[str]) -> list[tuple[str, str]]:
+    """Return (type, options) of every line of mount or /proc/mounts."""
+    found = next((found for pattern in _MOUNT_LINES if (found := _all(pattern, lines))), [])
+    return [(match["type"], match["options"]) for match in found]
+
+
+def _table_rows(lines: list[str]) -> list[tuple[str, str]]:
+    """Return (type, options) of every line of df or findmnt; df has no options."""
+    for heading, line in _TABLES:
+        if lines and heading.fullmatch(lines[0]):
+            return [(each["type"], each.groupdict().get("options") or "") for each in _all(line, lines[1:])]
+    return []
+
+
+def _lsblk_rows(lines: list[str]) -> list[tuple[str, str]]:
+    """Return (type, no options) of every mounted device of ``lsblk -f``, whose columns may be empty."""
+    if not lines or not _LSBLK.fullmatch(lines[0]):
+        return []
+    begin = lines[0].index("FSTYPE")
+    end = begin + len(re.match(r"FSTYPE +", lines[0][begin:])[0])  # type: ignore[index]  # it is there
+    name_end = len(re.match(r"NAME +", lines[0])[0])  # type: ignore[index]  # likewise
+    mounted = lines[0].index("MOUNTPOINT")
+    rows = []
+    for line in lines[1:]:
+        type_ = line[begin:end].strip()
+        is_whole = line[begin - 1 : begin] in {"", " "} and line[mounted - 1 : mounted] in {"", " "}
+        if not (is_whole and _LSBLK_NAME.fullmatch(line[:name_end]) and re.fullmatch(r"[\w.]*", type_)):
+            return []
+        if line[mounted:].startswith("/"):
+            rows.append((type_, ""))
+    return rows
 
 
 def _zfs(text: str) -> StorageInfo | None:
-    if not text.startswith("NAME"):
+    lines = _lines(text)
+    if not lines or not _PROPERTIES.fullmatch(lines[0]):
+        return None
+    rows = _all(_PROPERTY, [line for line in lines if not _PROPERTIES.fullmatch(line)])
+    if not rows:
         return None
     found = [
-        (match[2], match[3])
-        for match in _PROPERTY.finditer(text)
-        if match[4] not in {"-", "default"} or match[2] == _RECORD_SIZE
+        (match[2], match[3]) for match in rows if match[4] not in {"-", "default"} or match[2] == _RECORD_SIZE
     ]
     return StorageInfo("zfs", properties=tuple(found))
 
 
 def _zpool(text: str) -> StorageInfo | None:
-    if not re.match(r"\s*pool: \S+", text):
+    if not re.match(r"\s*pool: \S+\n\s*state: \w+\n", text):
         return None
     groups, disks, pool = [], 0, ""
     once = text.split("\n  pool:", maxsplit=1)[0]  # some keep the status before and after in one file
@@ -132,7 +208,10 @@ def _zpool(text: str) -> StorageInfo | None:
 
 
 def _btrfs(text: str) -> StorageInfo | None:
-    profiles = {match[1].lower(): match[2].lower() for match in _BTRFS_PROFILE.finditer(text)}
+    profiles = {
+        (match["kind"] or match["made"]).lower(): (match["profile"] or match["as"]).lower()
+        for match in _BTRFS_PROFILE.finditer(text)
+    }
     count = _BTRFS_DEVICES.search(text)
     if "data" not in profiles:
         return None
@@ -145,7 +224,7 @@ def _btrfs(text: str) -> StorageInfo | None:
 
 def _mdadm(text: str) -> StorageInfo | None:
     level, disks = _MDADM.search(text), _MDADM_DISKS.search(text)
-    if level is None:
+    if level is None or not _MDADM_HEAD.match(text):
         return None
     return StorageInfo(
         level=LEVELS.get(level[1], ""), assembler="md", devices=int(disks[1]) if disks else None

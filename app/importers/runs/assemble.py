@@ -21,13 +21,14 @@ from app.importers.formats.folder_names import FolderNameFacts
 from app.importers.formats.outputs import PgbenchOutput, ReportColumns
 from app.importers.formats.results_tables import ResultRow
 from app.importers.formats.server_log_times import server_events, zone_of
+from app.importers.runs.configuration_names import ConfigurationNames, Place, conditions_of, place_key
 from app.importers.runs.discovery import ScanResult
 from app.importers.runs.environment import Environment, read_environment
 from app.importers.runs.foreign_run import ForeignEvent, ForeignRun
 from app.importers.runs.outputs_and_logs import ThreadLogs
 from app.importers.runs.timeline import Timeline, TimelineInputs, read_timeline
 from app.postgres.installations.installation import block_size_of
-from app.postgres.pgbench.summary import PgbenchSummary
+from app.postgres.pgbench.summary import Connecting, PgbenchSummary
 from app.postgres.settings import unsafe_settings
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (
@@ -84,6 +85,23 @@ class RunFiles:
         """Of pgbench, where there is one."""
         return self.output.summary if self.output else None
 
+    @property
+    def told_summary(self) -> PgbenchSummary | None:
+        """The summary, or that of another run with the same labels."""
+        return self.summary or self.alike
+
+    @property
+    def scale(self) -> int | None:
+        """Of pgbench."""
+        if self.summary is not None and self.summary.scale is not None:
+            return self.summary.scale
+        return self.row.scale if self.row else None
+
+    @property
+    def key(self) -> Place:
+        """The same for runs that names and scale do not tell apart."""
+        return place_key(self.campaign, self.place, self.scale)
+
     def digest(self) -> str:
         """Return what is the same for the same files, and another for others."""
         found = hashlib.sha256()
@@ -99,13 +117,18 @@ class RunFiles:
 
 
 def build_run(
-    candidate: RunFiles, machines: Mapping[str, Mapping[str, Json]], bad: BadLines, stack: ExitStack
+    candidate: RunFiles,
+    machines: Mapping[str, Mapping[str, Json]],
+    names: ConfigurationNames,
+    bad: BadLines,
+    stack: ExitStack,
 ) -> ForeignRun:
     """Return the run; reads its log once.
 
     Args:
         candidate: its files.
         machines: facts of described machines.
+        names: of all runs that are imported with it; those before it are settled.
         bad: gets lines that nobody understands.
         stack: keeps a temporary file until the run is written.
     """
@@ -114,7 +137,14 @@ def build_run(
     environment.machine = dict(machines.get(candidate.place.machine, {}))
     timeline = read_timeline(_sources(candidate), bad, stack)
     workload = _workload(candidate)
-    configuration = _configuration(candidate, environment, workload)
+    conditions = conditions_of(candidate.told_summary)
+    configuration, repeat = names.settle(
+        candidate.key,
+        conditions,
+        _configuration(candidate, environment, workload, names),
+        candidate.place.repeat,
+    )
+    candidate.place = replace(candidate.place, repeat=repeat)
     metadata = _metadata(candidate, environment, timeline, workload, configuration)
     return ForeignRun(
         digest=candidate.digest(),
@@ -162,20 +192,18 @@ def _workload(candidate: RunFiles) -> WorkloadMetadata:
     return WorkloadMetadata(label=MODE_LABELS[mode]) if mode else WorkloadMetadata()
 
 
-def _scale(candidate: RunFiles) -> int | None:
-    if candidate.summary is not None and candidate.summary.scale is not None:
-        return candidate.summary.scale
-    return candidate.row.scale if candidate.row else None
-
-
-def _configuration(candidate: RunFiles, environment: Environment, workload: WorkloadMetadata) -> str:
+def _configuration(
+    candidate: RunFiles, environment: Environment, workload: WorkloadMetadata, names: ConfigurationNames
+) -> str:
     """Return what distinguishes this run from others beside its repeat."""
-    storage, scale = environment.storage, _scale(candidate)
+    storage, scale = environment.storage, candidate.scale
     others = [name for name in candidate.place.configuration if name != _DEFAULT]
     parts = [storage.filesystem, storage.level, *others]
     if not any(parts):
-        return candidate.title
+        parts = [candidate.title]
     parts += [tr("scale {scale}").format(scale=scale) if scale else "", known(workload.label, "")]
+    conditions = conditions_of(candidate.told_summary)
+    parts += names.differing(candidate.key, conditions, label_of)
     return " ".join(part for part in parts if part)
 
 
@@ -195,10 +223,10 @@ def _metadata(
         number=candidate.place.repeat + 1,
         target=TargetMetadata(kind=IMPORTED, path="", raid=environment.storage.level or None),
         workload=workload,
-        scale=_scale(candidate),
+        scale=candidate.scale,
         data_bytes=environment.data_bytes,
         installation=InstallationMetadata(
-            version=environment.version or _version(candidate.summary),
+            version=environment.version or _server_version(candidate.summary),
             folder=environment.build.get("BINDIR", ""),
             origin=IMPORTED,
             configure=environment.build.get("CONFIGURE", ""),
@@ -245,9 +273,9 @@ def _whole(number: float) -> float | int:
     return int(number) if number == int(number) else number
 
 
-def _version(summary: PgbenchSummary | None) -> str:
-    """Return pgbench's version where the server's is not known: mostly the same; the mark says imported."""
-    return summary.version.split(" ")[0] if summary else ""
+def _server_version(summary: PgbenchSummary | None) -> str:
+    """Return the server's version as pgbench prints it: its own stands for both where they are the same."""
+    return (summary.server_version or summary.version).split(" ")[0] if summary else ""
 
 
 def _files(candidate: RunFiles) -> list[str]:
@@ -270,12 +298,32 @@ def _marks(
     if environment.settings is not None:
         marks += [
             ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=why))
-            for name, value, why in unsafe_settings(environment.settings.chosen)
+            for name, value, why in unsafe_settings(environment.settings.values.items())
         ]
     marks = list(judged_marks(marks, metadata, read_environment_facts(environment.facts())))
+    if candidate.summary is not None and (reason := _connecting(candidate.summary)):
+        marks.append(("connecting", reason))
     if candidate.output is not None and (reason := candidate.output.why_incomplete):
         marks.append(("aborted", reason))
     return marks
+
+
+_MUCH_CONNECTING: Final = 0.05
+"""Of the TPS."""
+
+
+def _connecting(summary: PgbenchSummary) -> str:
+    """Return what the TPS of a run say of the time for connecting, where that makes a difference."""
+    if summary.connecting is Connecting.INCLUDED:
+        return tr("its TPS include the time for connecting, which those of other runs leave out")
+    with_it = summary.tps_with_connecting
+    if with_it is None or abs(with_it - summary.tps) <= _MUCH_CONNECTING * summary.tps:
+        return ""
+    message = tr(
+        "its TPS leave out the time for connecting, with it they are {tps:g}: since version 14 pgbench prints"
+        " only that where each transaction connects"
+    )
+    return message.format(tps=with_it)
 
 
 def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) -> list[tuple[str, str]]:
@@ -293,9 +341,10 @@ def _missing(candidate: RunFiles, environment: Environment, timeline: Timeline) 
     if not environment.storage.filesystem:
         missing.append((tr("filesystem"), tr("no file and no name of a folder tells it")))
     if environment.settings is None:
-        missing.append((tr("settings of the server"), tr("no file tells them")))
-    if not environment.version and candidate.summary is not None and candidate.summary.version:
-        missing.append((tr("version of the server"), tr("no file tells it; the version is that of pgbench")))
+        reason = environment.no_settings or tr("no file tells them")
+        missing.append((tr("settings of the server"), reason))
+    if not environment.version and not _server_version(candidate.summary):
+        missing.append((tr("version of the server"), tr("no file tells it")))
     if not environment.machine:
         missing.append((tr("machine"), tr("no file describes it")))
     missing.append((tr("CPU, devices, memory, pressure"), tr("nothing of it was recorded")))

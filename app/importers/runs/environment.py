@@ -15,7 +15,12 @@ from app.importers.files.open_members import text_of
 from app.importers.formats.file_types import FileType
 from app.importers.formats.folder_names import FolderNameFacts
 from app.importers.formats.server_log_times import server_version
-from app.importers.formats.settings_texts import ServerSettings, parse_pg_config, parse_settings
+from app.importers.formats.settings_texts import (
+    ServerSettings,
+    parse_configuration,
+    parse_pg_config,
+    parse_settings,
+)
 from app.importers.formats.storage_texts import StorageInfo, read_storage
 from app.importers.runs.discovery import FoundFile, ScanResult, members_of
 from app.probes.base.fact_tree import Facts
@@ -33,6 +38,7 @@ class Environment:
         storage: merged from all texts and names.
         origins: what each of its parts was taken from.
         settings: of the server; None where no file tells them.
+        no_settings: why there are none although files tell some; empty otherwise.
         version: of the server; empty where unknown.
         build: pg_config's lines.
         data_bytes: size of the database before the run.
@@ -42,6 +48,7 @@ class Environment:
     storage: StorageInfo = field(default_factory=StorageInfo)
     origins: dict[str, str] = field(default_factory=dict)
     settings: ServerSettings | None = None
+    no_settings: str = ""
     version: str = ""
     build: dict[str, str] = field(default_factory=dict)
     data_bytes: int | None = None
@@ -103,6 +110,8 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
     for _, text in _texts(tree, folder, FileType.SETTINGS, notes):
         found.settings = parse_settings(text)
         found.version = found.settings.values.get("server_version", "")
+    if found.settings is None:
+        _read_configuration(found, tree, folder, notes)
     for _, text in _texts(tree, folder, FileType.PG_CONFIG, notes):
         found.build = parse_pg_config(text)
     for _, text in _texts(tree, folder, FileType.SIZES, notes, above=False):
@@ -112,6 +121,22 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
             found.version = found.version or server_version(text)
     found.version = found.version or found.build.get("VERSION", "").removeprefix("PostgreSQL ")
     return found
+
+
+_ADDED: Final = "postgresql.auto.conf"
+"""What ALTER SYSTEM wrote, read after postgresql.conf."""
+
+
+def _read_configuration(found: Environment, tree: ScanResult, folder: Path, notes: list[str]) -> None:
+    """Read the nearest configuration file; of several nobody knows which was used."""
+    texts = [(each.member.name, text) for each, text in _texts(tree, folder, FileType.CONFIGURATION, notes)]
+    files = [text for name, text in texts if name != _ADDED]
+    added = [text for name, text in texts if name == _ADDED]
+    if max(len(files), len(added)) > 1:
+        names = ", ".join(sorted({name for name, _ in texts}))
+        found.no_settings = tr("of several files nobody knows which was used: {names}").format(names=names)
+    elif texts:
+        found.settings = parse_configuration(*files, *added)
 
 
 def _texts(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +14,12 @@ from app.importers.files.members import ForeignFile
 from app.importers.files.open_members import opened, text_of
 from app.importers.files.parse_errors import BadLines
 from app.importers.formats.file_types import FileType
-from app.importers.formats.folder_names import read_place
+from app.importers.formats.folder_names import numbered, read_place
 from app.importers.formats.outputs import PgbenchOutput, split_output
 from app.importers.formats.results_tables import ResultRow, parse_results
 from app.importers.runs.assemble import RunFiles
 from app.importers.runs.discovery import FoundFile, ScanResult, SkippedFile, members_of
-from app.importers.runs.outputs_and_logs import OutputWithLogs, ThreadLogs, group_logs, join_outputs, pair_up
+from app.importers.runs.outputs_and_logs import OutputWithLogs, group_logs, join_outputs, pair_up
 from app.postgres.pgbench.summary import PgbenchSummary
 
 _SAME_TPS: Final = 5e-7
@@ -42,6 +43,9 @@ class CandidateFinder:
         self._tree = tree
         self._machines = machines
         self._left = left
+        self._beside: dict[Path, set[str]] = {}
+        for place in {each for folder in tree.folders for each in (folder, *folder.parents)}:
+            self._beside.setdefault(place.parent, set()).add(place.name)
         self._tables = [table for folder in tree.folders for table in self._read_tables(folder)]
 
     @property
@@ -77,14 +81,16 @@ class CandidateFinder:
         if not (outputs or logs or statistics):
             return
         pairs = pair_up(outputs, logs, self._left)
+        stems = [_stem(pair, pairs) for pair in pairs]
+        repeats = numbered(stems)
         if len(pairs) > 1 and statistics:
             reason = tr("to which of the {count} runs beside it it belongs cannot be told").format(
                 count=len(pairs)
             )
             self._left += [SkippedFile(member.told, reason) for member in statistics]
             statistics = ()
-        for pair in pairs:
-            yield self._candidate(folder, pair, statistics, is_alone=len(pairs) == 1)
+        for pair, stem in zip(pairs, stems, strict=True):
+            yield self._candidate(folder, pair, statistics, *repeats.get(stem, (stem, None)))
 
     def _outputs(self, files: Sequence[FoundFile]) -> list[PgbenchOutput]:
         found: list[PgbenchOutput] = []
@@ -125,24 +131,31 @@ class CandidateFinder:
         return found
 
     def _candidate(
-        self, folder: Path, pair: OutputWithLogs, statistics: tuple[ForeignFile, ...], *, is_alone: bool
+        self,
+        folder: Path,
+        pair: OutputWithLogs,
+        statistics: tuple[ForeignFile, ...],
+        stem: str,
+        number: int | None,
     ) -> RunFiles:
         summary = pair.output.summary if pair.output else None
         table = self._table_of(folder)
         top = table.folder if table else self._tree.root
         campaign = self._campaign(top)
+        folders, folder_number = self._without_repeats(top, folder)
         place = read_place(
             campaign.split("/"),
-            folder.relative_to(top).parts,
+            [*folders, *filter(None, [stem])],
             machines=self._machines,
             scale=summary.scale if summary else None,
         )
+        told = number if number is not None else folder_number
         candidate = RunFiles(
             tree=self._tree,
             folder=folder,
-            place=place,
+            place=place if told is None else replace(place, repeat=told),
             campaign=campaign,
-            title=folder.name if is_alone else _title(pair.output, pair.log),
+            title=folder.name,
             output=pair.output,
             log=pair.log,
             statistics=statistics,
@@ -150,6 +163,20 @@ class CandidateFinder:
         if table is not None:
             self._take_row(candidate, table)
         return candidate
+
+    def _without_repeats(self, top: Path, folder: Path) -> tuple[list[str], int | None]:
+        """Return the names of the folders down to one, and its number where they are numbered repeats."""
+        names, number = [], None
+        for place in reversed([folder, *folder.parents]):
+            if place == top or not place.is_relative_to(top):
+                continue
+            name, told = numbered(self._beside.get(place.parent, ())).get(place.name, (place.name, None))
+            if told is None or not name:  # that of a run alone is understood as a whole
+                names.append(place.name)
+            else:
+                names.append(name)
+                number = told
+        return names, number
 
     def _campaign(self, folder: Path) -> str:
         return "/".join((self._tree.root.name, *folder.relative_to(self._tree.root).parts))
@@ -204,10 +231,25 @@ def _told(table: _Table, row: ResultRow) -> str:
     return tr("{file}, line {line}").format(file=table.told, line=row.line)
 
 
-def _title(output: PgbenchOutput | None, log: ThreadLogs | None) -> str:
-    if output is not None:
-        return Path(output.file.split(",")[0]).stem
-    return log.name if log else ""
+_GENERIC: Final = frozenset(
+    {
+        *("bench", "benchmark", "console", "log", "out", "output", "pgbench", "pgbench_log", "print"),
+        *("progress", "report", "result", "results", "run", "stderr", "stdout", "summary", "test"),
+    }
+)
+"""What people call the only output of a folder: it says nothing of the run."""
+
+
+def _stem(pair: OutputWithLogs, beside: Sequence[OutputWithLogs]) -> str:
+    """Return what the name of its file says of a run; empty where that could stand for any run."""
+    if pair.output is None:
+        return pair.log.name if pair.log is not None and len(beside) > 1 else ""
+    file = pair.output.file.split(", ")[0]
+    name = file.rpartition(": ")[2].rpartition("/")[2]
+    stem = name.removesuffix(".gz").removesuffix(".bz2").rpartition(".")[0] or name
+    files = {each.output.file for each in beside if each.output is not None}
+    words = set(filter(None, re.split(r"[-_. ]", stem.lower())))
+    return "" if len(files) == 1 and words <= _GENERIC else stem
 
 
 def _alike(found: Sequence[PgbenchSummary]) -> PgbenchSummary | None:

@@ -39,6 +39,7 @@ from app.runfile.summary import usual_length_s
 _WHOLE: Final = 0.98
 _EARLY_S: Final = 1.0
 _LATE_S: Final = 5.0
+_MOSTLY_CONNECTED: Final = 0.95
 _NEAR_S: Final = 2.0
 """How far the time that pgbench's figures imply may be from the end of its log."""
 
@@ -140,8 +141,14 @@ def _guarded(timeline: Timeline, log: ThreadLogs, take: Callable[[], None]) -> N
 
 
 def _printed_s(summary: PgbenchSummary | None) -> float | None:
-    """Return the time that pgbench divided by, without connecting; None where it told no TPS."""
-    return summary.transactions / summary.tps if summary and summary.tps and summary.transactions else None
+    """Return the time that pgbench divided by; None where it told no TPS.
+
+    Without connecting, but for clients that connect for every transaction: that is no beginning.
+    """
+    if summary is None or not summary.tps or not summary.transactions:
+        return None
+    whole = summary.tps_with_connecting or summary.tps
+    return summary.transactions / (whole if whole < _MOSTLY_CONNECTED * summary.tps else summary.tps)
 
 
 def _end_s(summary: PgbenchSummary | None, last_s: float) -> float:
@@ -232,7 +239,10 @@ def _sampling(
         # Clients whose last line is not near the end of a file are taken to be like the others.
         expected = summary.clients * survey.threads / summary.threads
         counted = round(counted * max(1.0, expected / survey.clients)) if survey.counted > lines else counted
-    is_whole = counted >= _WHOLE * total and survey.threads >= min(summary.threads or 1, summary.clients or 1)
+    has_all_threads = survey.threads >= min(summary.threads or 1, summary.clients or 1)
+    # Logs of several threads may have been joined in one file.
+    is_joined = lines >= _WHOLE * total or survey.clients == summary.clients
+    is_whole = counted >= _WHOLE * total and (has_all_threads or is_joined)
     sampling = find_sampling(lines, total if is_whole else counted)
     if not is_whole:
         message = tr("the log tells of {known} of {total} transactions, in {files} files")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from app.domain.errors import PgbenchError
@@ -74,6 +75,18 @@ _STATEMENT: Final = re.compile(
 _ABORTED: Final = re.compile(r"Run was aborted|\b[Cc]lient \d+ (?:script \d+ )?aborted\b")
 _ERROR: Final = re.compile(r"\b(?:error|fatal): (.+)")
 _CHATTER: Final = re.compile(r"progress: |pgbench: setting random seed|(?:pgbench: hint: )?Try ")
+
+
+class Connecting(StrEnum):
+    """What TPS say of the time for connecting.
+
+    Before 14 pgbench printed TPS with and without it; since then without that for the first connections, and
+    with it where each transaction has a connection of its own (``--connect``).
+    """
+
+    LEFT_OUT = "left-out"
+    FIRST_LEFT_OUT = "first-left-out"
+    INCLUDED = "included"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +188,13 @@ class PgbenchSummary(_Outcome):
     aborted: bool = False
     messages: tuple[str, ...] = ()
     other_lines: tuple[str, ...] = ()
+
+    @property
+    def connecting(self) -> Connecting:
+        """What its TPS say of the time for connecting."""
+        if self.tps_with_connecting is None:
+            return Connecting.FIRST_LEFT_OUT
+        return Connecting.LEFT_OUT if self.tps != self.tps_with_connecting else Connecting.INCLUDED
 
     @property
     def not_done(self) -> int:

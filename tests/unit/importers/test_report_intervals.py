@@ -69,7 +69,7 @@ def test_late_report(tmp_path: Path) -> None:
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.integers(1, 60))
 def test_seconds_keep_the_mean(values: list[float], interval_s: int) -> None:
-    ends_ms = 1000.0 * interval_s * np.arange(1, len(values) + 1)
+    ends_ms = 1000.0 * interval_s * np.arange(1.0, len(values) + 1, dtype=np.float64)
     seconds = seconds_of(ends_ms, np.array(values), 0.0, interval_s)
     assert len(seconds) == interval_s * len(values)
     assert seconds.mean() == pytest.approx(np.mean(values))
