@@ -31,6 +31,9 @@ _TABLES: Final = (
     ),
 )
 """Heading, and lines."""
+_IN_MEMORY: Final = "tmpfs"
+_SYSTEM: Final = re.compile(r"/(?:run|dev|sys)\b")
+"""Where every machine has filesystems in memory of its own."""
 _LSBLK: Final = re.compile(r"NAME +(?:[A-Z%:-]+ +)*FSTYPE +(?:[A-Z%:-]+ +)*MOUNTPOINTS?")
 _LSBLK_NAME: Final = re.compile(r"[ |`├└│─-]*[\w!.-]+ *")
 _PROPERTIES: Final = re.compile(r"NAME +PROPERTY +VALUE +SOURCE")
@@ -122,7 +125,11 @@ def _mounted(text: str) -> StorageInfo | None:
     """Return the only mounted filesystem that can hold data; None for several of them."""
     lines = _lines(text)
     rows = _mount_rows(lines) or _table_rows(lines) or _lsblk_rows(lines)
-    found = [(type_, options) for type_, options in rows if type_ in NAMES]
+    found = [
+        (type_, options)
+        for type_, options, target in rows
+        if type_ in NAMES and not (type_ == _IN_MEMORY and _SYSTEM.match(target))
+    ]
     if len(found) != 1:
         return None
     type_, options = found[0]
@@ -135,22 +142,23 @@ def _all(pattern: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
     return found if len(found) == len(lines) else []
 
 
-def _mount_rows(lines: list[str]) -> list[tuple[str, str]]:
-    """Return (type, options) of every line of mount or /proc/mounts."""
+def _mount_rows(lines: list[str]) -> list[tuple[str, str, str]]:
+    """Return (type, options, where) of every line of mount or /proc/mounts."""
     found = next((found for pattern in _MOUNT_LINES if (found := _all(pattern, lines))), [])
-    return [(match["type"], match["options"]) for match in found]
+    return [(match["type"], match["options"], match["target"]) for match in found]
 
 
-def _table_rows(lines: list[str]) -> list[tuple[str, str]]:
-    """Return (type, options) of every line of df or findmnt; df has no options."""
+def _table_rows(lines: list[str]) -> list[tuple[str, str, str]]:
+    """Return (type, options, where) of every line of df or findmnt; df has no options."""
     for heading, line in _TABLES:
         if lines and heading.fullmatch(lines[0]):
-            return [(each["type"], each.groupdict().get("options") or "") for each in _all(line, lines[1:])]
+            rows = [{"options": "", **each.groupdict()} for each in _all(line, lines[1:])]
+            return [(each["type"], each["options"], each["target"]) for each in rows]
     return []
 
 
-def _lsblk_rows(lines: list[str]) -> list[tuple[str, str]]:
-    """Return (type, no options) of every mounted device of ``lsblk -f``, whose columns may be empty."""
+def _lsblk_rows(lines: list[str]) -> list[tuple[str, str, str]]:
+    """Return (type, no options, where) of the mounted devices of ``lsblk -f``; its columns may be empty."""
     if not lines or not _LSBLK.fullmatch(lines[0]):
         return []
     begin = lines[0].index("FSTYPE")
@@ -164,7 +172,7 @@ def _lsblk_rows(lines: list[str]) -> list[tuple[str, str]]:
         if not (is_whole and _LSBLK_NAME.fullmatch(line[:name_end]) and re.fullmatch(r"[\w.]*", type_)):
             return []
         if line[mounted:].startswith("/"):
-            rows.append((type_, ""))
+            rows.append((type_, "", line[mounted:]))
     return rows
 
 

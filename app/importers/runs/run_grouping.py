@@ -155,7 +155,7 @@ class CandidateFinder:
             folder=folder,
             place=place if told is None else replace(place, repeat=told),
             campaign=campaign,
-            title=folder.name,
+            title=top.name,
             output=pair.output,
             log=pair.log,
             statistics=statistics,

@@ -1,0 +1,193 @@
+"""Filesystem and settings beside results: known by their whole format, and not guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.importers.formats.settings_texts import (
+    is_configuration,
+    is_settings,
+    parse_configuration,
+    parse_settings,
+)
+from app.importers.formats.storage_texts import StorageInfo, read_storage
+from app.runfile.reader import RunFile
+from tests.unit.importers.imports import DATA, bring_in, only
+from tests.unit.importers.made_logs import summary_text
+
+FOREIGN = DATA / "import" / "foreign"
+XFS = StorageInfo("xfs")
+
+
+@pytest.mark.parametrize("name", ["F05-name-is-zfs/lsblk.txt", "F05b-name-is-zfs/pods.txt"])
+def test_f05(tmp_path: Path, name: str) -> None:
+    assert read_storage((FOREIGN / name).read_text()) is None
+    imported = only(bring_in(tmp_path, (FOREIGN / name).parent))
+    assert "filesystem" in dict(imported.missing)
+
+
+LSBLK = (
+    "NAME   FSTYPE FSVER LABEL UUID FSAVAIL FSUSE% MOUNTPOINTS\n"
+    "sda                                           \n"
+    "└─sda1 ext4   1.0         aa-b                \n"
+    "sdb    xfs                bb-c    3.6T     1% /data\n"
+)
+DF = (
+    "Filesystem     Type  1K-blocks  Used Available Use% Mounted on\n"
+    "tmpfs          tmpfs       100     0       100   0% /run\n"
+    "/dev/sdb       xfs         100    10        90  10% /srv/pg data\n"
+)
+FINDMNT = "\n".join(
+    (
+        "TARGET    SOURCE   FSTYPE OPTIONS",
+        "/         overlay  overlay rw",
+        "└─/data   /dev/sdb xfs    rw,relatime\n",
+    )
+)
+PROC = "/dev/sdb /data xfs rw,relatime 0 0\nproc /proc proc rw 0 0\n"
+MOUNT = "/dev/sdb on /data type xfs (rw,relatime)\nproc on /proc type proc (rw)\n"
+ZFS = "NAME  PROPERTY    VALUE  SOURCE\np/d   recordsize  8K     local\np/d   type        filesystem  -\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (LSBLK, ()),
+        (DF, ()),
+        (FINDMNT, ("rw", "relatime")),
+        (PROC, ("rw", "relatime")),
+        (MOUNT, ("rw", "relatime")),
+    ],
+)
+def test_tools_that_show_filesystems(text: str, options: tuple[str, ...]) -> None:
+    assert read_storage(text) == StorageInfo("xfs", options=options)
+
+
+@pytest.mark.parametrize("text", [LSBLK, DF, FINDMNT, PROC, MOUNT, ZFS])
+@pytest.mark.parametrize("line", ["something else: xfs", "-- zfs?", "/dev/sdc ext4", "xfs zfs ext4 btrfs"])
+def test_one_line_that_is_not_understood(text: str, line: str) -> None:
+    assert read_storage(text) is not None
+    assert read_storage(f"{text}{line}\n") is None
+    assert read_storage(f"{line}\n{text}") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NAME\n",
+        "NAME  USED  AVAIL\nzfs  1  2\n",
+        "NAME STATUS\ndb-0 recordsize 8K local\n",
+        "We use xfs on /data type xfs (rw)\n",
+        "Data: raid1 is what we chose\n",
+        "Metadata, raid1 as well\n",
+        "  Raid Level : raid5\n",
+        "pool: zfs\n",
+        "Filesystem Type\n/dev/sda xfs\n",
+        "/dev/a on / type ext4 (rw)\n/dev/b on /mnt type xfs (rw)\n",
+    ],
+)
+def test_words_that_look_like_a_tool(text: str) -> None:
+    assert read_storage(text) is None
+
+
+@given(st.text("zfsxNAME 01/-\n", max_size=80))
+def test_any_text_about_zfs(text: str) -> None:
+    assert read_storage(text) is None
+
+
+def test_f23(tmp_path: Path) -> None:
+    imported = only(bring_in(tmp_path, FOREIGN / "F23-settings"))
+    assert "unsafe" in imported.marks
+    assert "settings of the server" not in dict(imported.missing)
+    with RunFile(imported.path) as run:
+        told = {(each.name, each.value) for each in run.metadata.settings}  # type: ignore[union-attr]
+    assert told == {("fsync", "off"), ("full_page_writes", "off")}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b" name | setting \n",
+        b"       name       | current_setting \n",
+        b"name,setting,unit\n",
+        b'"name";"setting"\n',
+        b"name\tcurrent_setting\n",
+        b"name|setting|description\n",
+    ],
+)
+def test_headings_of_settings(head: bytes) -> None:
+    assert is_settings(head)
+
+
+@pytest.mark.parametrize(
+    "head", [b"name|value\n", b"name | settings\n", b"username|setting\n", b"name setting\n"]
+)
+def test_headings_of_other_tables(head: bytes) -> None:
+    assert not is_settings(head)
+
+
+def test_long_table_without_source() -> None:
+    rows = "".join(f"s{number}|{number}\n" for number in range(300))
+    found = parse_settings(f"name|setting\n{rows}fsync|off\n")
+    assert found.chosen == ()
+    assert found.values["fsync"] == "off"
+
+
+CONF = """# a comment
+shared_buffers = 1GB   # half
+fsync off
+archive_command = 'cp %p ''/a b''/%f'
+#work_mem = 4MB
+fsync = 'off'
+include_dir = 'conf.d'
+"""
+
+
+@pytest.mark.parametrize("name", ["postgresql.conf", "pg.txt"])
+def test_f22(tmp_path: Path, name: str) -> None:
+    assert is_configuration(CONF.encode())
+    assert parse_configuration(CONF).values == {
+        "shared_buffers": "1GB",
+        "fsync": "off",
+        "archive_command": "cp %p '/a b'/%f",
+    }
+    (tmp_path / "out.txt").write_text(summary_text(600, 10.0, seconds=60))
+    (tmp_path / name).write_text(CONF)
+    assert "unsafe" in only(bring_in(tmp_path / "library", tmp_path)).marks
+
+
+def test_later_file_wins(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text(summary_text(600, 10.0, seconds=60))
+    (tmp_path / "postgresql.conf").write_text(CONF)
+    (tmp_path / "postgresql.auto.conf").write_text("fsync = on\nwork_mem = '8MB'\n")
+    assert "unsafe" not in only(bring_in(tmp_path / "library", tmp_path)).marks
+
+
+def test_several_files_tell_nothing(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text(summary_text(600, 10.0, seconds=60))
+    for name in ("postgresql-a.conf", "postgresql-b.conf"):
+        (tmp_path / name).write_text(CONF)
+    imported = only(bring_in(tmp_path / "library", tmp_path))
+    assert "nobody knows which" in dict(imported.missing)["settings of the server"]
+    assert "unsafe" not in imported.marks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# nothing\n",
+        "port = 5432\n",
+        "vm.swappiness = 1\nfs.file-max = 10\n",
+        "[global]\nfsync = 1\n",
+        "fsync = 1\nrw=randwrite and more\n",
+        "fsync\n",
+        "We set fsync = off in the end.\n",
+    ],
+)
+def test_texts_that_are_no_configuration(text: str) -> None:
+    assert not is_configuration(text.encode())
