@@ -47,6 +47,7 @@ CHAPTERS: Final = (
     Chapter("commands"),
     Chapter("campaign", ManualPage(f"{COMMAND}-campaign", "campaign files of pgFooting")),
     Chapter("run", ManualPage(f"{COMMAND}-run", "run files of pgFooting")),
+    Chapter("importing"),
     Chapter("safety"),
     Chapter("talks"),
     Chapter("removing"),

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from app.cli.commands.import_results import _ProgressLine
 from app.cli.main import main
-from tests.unit.importers.made_logs import write_log
+from tests.unit.importers.made_logs import summary_text, write_log
 
 VONDRA = Path(__file__).resolve().parents[2] / "data" / "import" / "vondra-2022"
 
@@ -115,3 +115,11 @@ def test_progress_is_one_line_that_ends_empty() -> None:
     assert max(map(len, parts)) <= 79
     assert parts[-1] == ""
     assert parts[-2].strip() == ""
+
+
+def test_f24_list_shows_few_tps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "out.txt").write_text(summary_text(5, 0.08, seconds=60))
+    assert main(["import", str(tmp_path / "run"), "--output", str(tmp_path / "library")]) == 0
+    assert main(["list", "--library", str(tmp_path / "library")]) == 0
+    assert capsys.readouterr().out.count("0.08") == 2

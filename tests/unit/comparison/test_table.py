@@ -233,7 +233,11 @@ def test_the_first_configuration_alone_is_compared_with_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tps", "text"), [(None, ""), (0.0, "0.0"), (99.94, "99.9"), (99.96, "100"), (12345.6, "12,346")]
+    ("tps", "text"),
+    [
+        *((None, ""), (0.0, "0.0"), (0.08, "0.08"), (0.0123, "0.012"), (0.96, "1.0"), (99.94, "99.9")),
+        *((99.96, "100"), (12345.6, "12,346")),
+    ],
 )
 def test_tps_have_thousands_separators(tps: float | None, text: str) -> None:
     assert format_tps(tps) == text

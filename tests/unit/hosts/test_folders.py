@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
 import socket
@@ -12,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app import TOP
 from app.hosts.folders.delete_tree import Removal, remove
 from app.hosts.folders.descriptors import FileIdentity, identity_of, make_folder, opened, strictly, write_file
 from app.hosts.folders.folder_access import FolderFacts, Obstacle, examine
+from app.hosts.folders.own_folders import TEMPORARY, of_an_account
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 identities = st.builds(FileIdentity, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
@@ -284,3 +287,24 @@ def test_a_data_directory_is_recognised_from_inside(folder: Path) -> None:
     found = examine(str(folder / "base" / "1"))
     assert isinstance(found, FolderFacts)
     assert found.cluster == str(folder)
+
+
+@pytest.mark.parametrize(("uid", "hint"), [(0, "free some space"), (1000, "set XDG_STATE_HOME")])
+def test_f24_hint_of_root(monkeypatch: pytest.MonkeyPatch, uid: int, hint: str) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: uid)
+    monkeypatch.delenv(TEMPORARY, raising=False)
+    assert of_an_account("set XDG_STATE_HOME", root="free some space") == hint
+
+
+def test_f24_hints_that_name_variables() -> None:
+    """Each of them goes through `of_an_account`."""
+    named = {
+        (path.name, node.value)
+        for path in (TOP / "app").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.keyword) and call.arg == "hint"
+        for node in ast.walk(call.value)
+        if isinstance(node, ast.Constant) and "XDG_" in str(node.value)
+        if "of_an_account" not in ast.unparse(call.value)
+    }
+    assert named == set()

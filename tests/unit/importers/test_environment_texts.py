@@ -41,13 +41,10 @@ DF = (
     "tmpfs          tmpfs       100     0       100   0% /run\n"
     "/dev/sdb       xfs         100    10        90  10% /srv/pg data\n"
 )
-FINDMNT = "\n".join(
-    (
-        "TARGET    SOURCE   FSTYPE OPTIONS",
-        "/         overlay  overlay rw",
-        "└─/data   /dev/sdb xfs    rw,relatime\n",
-    )
-)
+FINDMNT = """TARGET    SOURCE   FSTYPE OPTIONS
+/         overlay  overlay rw
+└─/data   /dev/sdb xfs    rw,relatime
+"""
 PROC = "/dev/sdb /data xfs rw,relatime 0 0\nproc /proc proc rw 0 0\n"
 MOUNT = "/dev/sdb on /data type xfs (rw,relatime)\nproc on /proc type proc (rw)\n"
 ZFS = "NAME  PROPERTY    VALUE  SOURCE\np/d   recordsize  8K     local\np/d   type        filesystem  -\n"
