@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,8 @@ def test_no_name_of_a_server_is_obeyed(payload: str, tmp_path: Path) -> None:
     address = replace(ADDRESS, parameters={**ADDRESS.parameters, "host": payload})
     ask = test_load.question(None)
     for name, question in (
-        (payload, lambda: ask.contact([Contact(f"host={payload}", payload)])),
-        (f"{payload}:5432", lambda: ask([OpenServer(address, LOOK)])),
+        (payload, partial(ask.contact, [Contact(f"host={payload}", payload)])),
+        (f"{payload}:5432", partial(ask, [OpenServer(address, LOOK)])),
     ):
         with pytest.raises(RefusedError) as caught:
             question()
