@@ -14,11 +14,14 @@ from app.domain.storage_plan.plan import Group, StoragePlan
 from app.postgres.settings import quote_value
 from app.report.report import read_findings, read_report
 from app.report.storage_commands import storage_commands
+from app.report.take_with_you import taken_text
 from app.runfile.writer import Json
 from tests import fix_report
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.pasted import PAYLOADS, paste
+from tests.unit.importers.imports import bring_in
+from tests.unit.importers.made_logs import summary_text
 from tests.unit.report.test_take_with_you import part, taken, three_times
 from tests.unit.storage.plans import disks
 
@@ -169,3 +172,17 @@ def test_libmount_reads_one_line_of_known_words(
         ]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert done.stdout.split() == [line.split()[2], line.split()[3], "/srv/pgdata"]
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_nothing_of_imported_results_is_obeyed_when_pasted(payload: str, tmp_path: Path) -> None:
+    folder = tmp_path / "results" / payload.replace("/", "_")
+    folder.mkdir(parents=True)
+    (folder / f"{payload.replace('/', '_')}.out").write_text(summary_text(60_000, 1000.0, seconds=60))
+    (folder / "postgresql.conf").write_text(
+        f"work_mem = '8MB'\n{payload} = on\narchive_command = {payload}\n"
+    )
+    report = bring_in(tmp_path / "library", tmp_path / "results")
+    assert report.imported
+    text = taken_text(read_findings([run.path for run in report.imported]))
+    assert paste(text.splitlines(), tmp_path) == []
