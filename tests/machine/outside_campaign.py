@@ -10,8 +10,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.domain.errors import StorageError
+from app.helper.storage.journal import Journal
+from app.helper.storage.leftovers import Leftovers
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
+from app.storage.spare.spare import SpareDisks
 from tests.machine.rig_campaigns import (
     USER,
     as_user,
@@ -22,7 +28,15 @@ from tests.machine.rig_campaigns import (
     wait_until,
 )
 
-__all__ = ["begin_rounds", "go_on", "install", "start_outside", "tell_outside", "tell_waiting"]
+__all__ = [
+    "begin_rounds",
+    "go_on",
+    "install",
+    "release_outside",
+    "start_outside",
+    "tell_outside",
+    "tell_waiting",
+]
 
 _ROUNDS = Path("/home", USER, "rounds")
 _COUNTING = "/etc/polkit-1/rules.d/00-asked.rules"
@@ -91,6 +105,28 @@ def tell_outside(*serials: str) -> None:
             }
         )
     )
+
+
+def release_outside(*serials: str) -> None:
+    """Release what a session left on disks, as a person does who has seen it; print as JSON what was offered.
+
+    An array that udevd has assembled writes to its members when it is stopped, so that they are shown again.
+    """
+    spare = SpareDisks(Policy(), SourceFolders.of_this_machine())
+    left = Leftovers(Journal(), spare)
+    identities = [spare.identify(node) for node in devices(serials)]
+    seen = {disk: found for disk in identities if (found := left.offered(disk)) is not None}
+    refused = [
+        [each.rule for each in left.refusals({node: spare.identify(node)})[node]] for node in devices(serials)
+    ]
+    for attempt in range(2):
+        try:
+            left.release({disk: found.digest for disk in seen if (found := left.offered(disk)) is not None})
+            break
+        except StorageError:
+            if attempt:
+                raise
+    print(json.dumps({"ours": [found.is_ours for found in seen.values()], "refused": refused}))  # noqa: T201
 
 
 def begin_rounds(serial: str) -> None:

@@ -82,10 +82,13 @@ def test_a_disk_that_is_pulled_while_it_is_measured_leaves_the_other_free_and_al
     check_kept(found, found["told"])
 
 
-def test_a_power_cut_leaves_free_disks_after_the_next_boot_and_all_whole_seconds(guest: Guest) -> None:
+def test_disks_are_offered_after_a_power_cut(guest: Guest) -> None:
     told = measure(guest, CUT_OFF)["told"]
     guest.cut_power()
     guest.boot()
+    offered = json.loads(in_guest(guest, "release_outside", *CUT_OFF).splitlines()[-1])
+    assert offered["ours"] == [True, True]
+    assert all("D18" in rules for rules in offered["refused"])
     found = wait_for(guest, CUT_OFF, lambda found: not found["left"])
     assert (found["disks"], found["state"]) == (2, "incomplete")
     check_kept(found, told[:-1])  # the last one may have been on its way to the disk

@@ -129,7 +129,7 @@ class Trial:
         self.plan = layout.plan(disks)
         self.foreign: Foreign | None = None
         self.had_ours = False
-        self.was_live = False
+        self.was_live = self.was_offered = False
         self._before: list[str] = []
         self._stack = stack
 
@@ -197,7 +197,7 @@ class Trial:
         except NotApplicableError:
             return Outcome((), applies=False, seconds=time.monotonic() - started_s)
         faults = [*self._unchanged_faults(), *self._faults(moment, said)]
-        cleaned = not journaled()
+        cleaned = not journaled() and not self.was_offered
         if also_later:
             faults += self._later_faults()
         told = " | ".join(each.words for each in said if each.words)
@@ -250,6 +250,7 @@ class Trial:
         """All is clean, or told and kept for a person, who can release it; then it is clean."""
         if not journaled():
             return self._clean_faults(words)
+        self.was_offered = True
         disks = [disk.node for disk in self.stage.disks if disk.node and not disk.is_bare()]
         refused = refusals(disks)
         found = [] if words else ["kept and not told"]
