@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -24,6 +25,8 @@ PRESSURE_SHARE: Final = THRESHOLDS[DisturbanceKind.MEMORY_PRESSURE].least / 100
 LOW_MEMORY_SHARE: Final = 0.1
 SWAP_IN_USE_BYTES: Final = 64 * MIB
 HUGE_PAGES_FROM_BYTES: Final = 32 * GIB
+WRITTEN_EPOCH_S: Final = 1_767_225_600
+"""2026-01-01."""
 SLOW_CLOCKS: Final = frozenset({"acpi_pm", "hpet", "jiffies", "refined-jiffies", "pit"})
 SLEEP_STATES: Final = frozenset({"mem", "disk", "freeze", "standby"})
 
@@ -210,6 +213,17 @@ def check_clock_source(situation: PreflightContext) -> Found:
     return [PreflightFinding("slow-clock", Severity.WARNING, message, hint, {"clock_source": source})]
 
 
+def check_date(_situation: PreflightContext) -> Found:
+    """A date before this program was written: a clock without a battery, or one that was set wrong."""
+    now_s = time.time()
+    if now_s >= WRITTEN_EPOCH_S:
+        return []
+    date = time.strftime("%Y-%m-%d", time.gmtime(now_s))
+    message = tr("The date of this machine is {date}, which is wrong. Runs will carry it.").format(date=date)
+    hint = tr("Set the clock first: timedatectl set-ntp true")
+    return [PreflightFinding("wrong-date", Severity.WARNING, message, hint, {"date": date})]
+
+
 def check_filesystem(situation: PreflightContext) -> Found:
     """A folder whose filesystem is not what the user thinks of as a disk."""
     mount = situation.mount
@@ -282,6 +296,7 @@ CHECKS: Final[tuple[Callable[[PreflightContext], Found], ...]] = (
     check_sleep,
     check_cgroup,
     check_clock_source,
+    check_date,
     check_filesystem,
     check_devices,
 )

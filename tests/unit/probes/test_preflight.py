@@ -8,7 +8,7 @@ import pytest
 from app.domain.units import GIB
 from app.probes.base.backing_devices import Backing, BackingDevice
 from app.probes.base.mounts import Mount
-from app.probes.preflight.checks import findings_of, run_preflight
+from app.probes.preflight.checks import WRITTEN_EPOCH_S, findings_of, run_preflight
 from app.probes.preflight.context import (
     BusyProcess,
     CgroupLimits,
@@ -127,3 +127,11 @@ def test_this_machine_can_be_looked_at(tmp_path: Path) -> None:
     for finding in run_preflight(PreflightRequest(str(tmp_path), library=str(tmp_path))):
         assert finding.code
         assert finding.message
+
+
+@pytest.mark.parametrize(("now_s", "codes"), [(0.0, ["wrong-date"]), (WRITTEN_EPOCH_S, []), (4e9, [])])
+def test_a_date_of_the_past(monkeypatch: pytest.MonkeyPatch, now_s: float, codes: list[str]) -> None:
+    monkeypatch.setattr("time.time", lambda: now_s)
+    found = findings_of(GOOD)
+    assert [finding.code for finding in found] == codes
+    assert all("1970-01-01" in finding.message for finding in found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 
 from app.domain.errors import CancelledError, StorageError
 from app.storage.system import state, waiting
+from app.storage.system.programs import CompletedProgram
 from app.storage.system.time_limits import Patience
 from app.storage.system.waiting import NODE_S, await_node, await_sync, lock
 
@@ -232,3 +233,36 @@ def test_patience_that_is_at_its_end_lets_nobody_wait(monkeypatch: pytest.Monkey
     assert [patience.pause(1.0), patience.pause(1.0), patience.pause(1.0)] == [True, True, False]
     assert slept == [1.0, 0.5]
     assert patience.limit(5.0) == 0
+
+
+# --- udevd
+
+
+def udevadm(code: int, asked: list[tuple[str, ...]]) -> Callable[[Sequence[str]], CompletedProgram]:
+    def run(argv: Sequence[str]) -> CompletedProgram:
+        asked.append(tuple(argv))
+        return CompletedProgram(tuple(argv), code, "", "", 0.0)
+
+    return run
+
+
+def test_udevd_is_waited_for_only_for_our_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sizes = {"/dev/sda": 7, "/dev/sda1": 7}
+    monkeypatch.setattr(state, "size_bytes", lambda node: sizes.get(node, 0))
+    monkeypatch.setattr(waiting, "_UDEV_CONTROL", tmp_path)
+    asked: list[tuple[str, ...]] = []
+    nodes = ("/dev/sda", "/dev/sda1", "/dev/gone")
+    assert waiting.await_udevd(nodes, udevadm(0, asked)) is not None
+    assert asked == [
+        ("udevadm", "control", "--ping"),
+        ("udevadm", "trigger", "--action=change", "--settle", "/dev/sda", "/dev/sda1"),
+    ]
+    assert not any("settle" in argv for argv in asked), "which waits for every device"
+    asked.clear()
+    failed = waiting.await_udevd(nodes, udevadm(1, asked))
+    assert failed is not None
+    assert (failed.exit_code, len(asked)) == (1, 1)
+    assert waiting.await_udevd(("/dev/gone",), udevadm(0, asked)) is None
+    monkeypatch.setattr(waiting, "_UDEV_CONTROL", tmp_path / "none")
+    assert waiting.await_udevd(nodes, udevadm(0, asked)) is None
+    assert len(asked) == 1
