@@ -6,7 +6,8 @@ Said and simulated detectable differences: tests/bench/bench_planner.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,7 +39,7 @@ class Plan:
     """How many configurations are compared, and how much their runs spread.
 
     Attributes:
-        comparisons: of the others with the first.
+        comparisons: of the others with the first, under one condition.
         spread: standard deviation of the logarithms of run means.
     """
 
@@ -70,11 +71,13 @@ def effect_sentences(
         about_s: how long all of it takes; None where that is open.
         spreads: of the library's runs, by kind of target.
     """
-    count = len(campaign.configurations)
-    if count < 2:
+    comparisons = _comparisons(campaign)
+    if len(campaign.configurations) < 2:
         return (tr("One configuration: there is nothing to compare it with, only its numbers."),)
+    if not comparisons:
+        return (tr("Each configuration has a condition of its own: there are only their numbers."),)
     spread, source = _spread(campaign, spreads or {})
-    plan = Plan(count - 1, spread)
+    plan = Plan(comparisons, spread)
     per_repeat_s = None if about_s is None else about_s / campaign.repeats
     told = [_first(campaign, plan, source), _for_differences(plan, per_repeat_s)]
     if per_repeat_s:
@@ -87,6 +90,21 @@ def effect_sentences(
             )
         )
     return tuple(sentence for sentence in told if sentence)
+
+
+def _comparisons(campaign: Campaign) -> int:
+    """Return how many are compared with the first of the condition that has most: with the same workload.
+
+    Where nothing but the workload differs the campaign asks about that: with the same transactions.
+    """
+    first = campaign.configurations[0]
+    asks = all(
+        (each.target, each.postgresql) == (first.target, first.postgresql) for each in campaign.configurations
+    )
+    alike: Counter[Hashable] = Counter(
+        each.workload.scripts if asks else each.workload for each in campaign.configurations
+    )
+    return max(alike.values()) - 1
 
 
 def _spread(campaign: Campaign, spreads: Mapping[str, KnownSpread]) -> tuple[float, str]:

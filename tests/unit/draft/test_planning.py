@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
-from app.domain.campaign.configuration import Campaign, Configuration, FolderTarget, MemoryTarget
+from app.domain.campaign.configuration import (
+    BuiltinScript,
+    Campaign,
+    Configuration,
+    FolderTarget,
+    MemoryTarget,
+    Script,
+    Workload,
+)
 from app.domain.campaign.design import Design
 from app.draft.planning import NOISY_SPREAD, Plan, effect_sentences
 from app.library.spreads import KnownSpread
 
+SCRIPTS = [Script(each) for each in BuiltinScript]
 FOLDER = {"folder": KnownSpread(0.021, 4, 19)}
 
 
@@ -34,6 +44,31 @@ def test_more_configurations_show_less_with_the_same_repeats() -> None:
     assert differences[-1] > 1.7 * differences[0]
     assert "allowing for 11 comparisons" in effect_sentences(campaign(12))[0]
     assert "allowing" not in effect_sentences(campaign(2))[0]
+
+
+def matrix(footings: int, scales: int, scripts: int) -> Campaign:
+    """Return a campaign of as many folders as footings, each under as many conditions."""
+    made = [
+        Configuration(
+            f"{folder} {scale} {script}",
+            FolderTarget(f"/srv/{folder}"),
+            workload=Workload(scripts=(SCRIPTS[script],), scale=scale + 1, size=None),
+        )
+        for folder, scale, script in product(range(footings), range(scales), range(scripts))
+    ]
+    return Campaign("trial", tuple(made), 5)
+
+
+@pytest.mark.parametrize(
+    ("footings", "scales", "scripts", "comparisons"),
+    [(4, 2, 2, 3), (2, 5, 1, 1), (1, 4, 1, 3), (1, 4, 2, 3), (1, 1, 2, 0)],
+)
+def test_family_is_that_of_a_condition(footings: int, scales: int, scripts: int, comparisons: int) -> None:
+    told = effect_sentences(matrix(footings, scales, scripts), None, FOLDER)[0]
+    if not comparisons:
+        assert told.startswith("Each configuration has a condition of its own")
+        return
+    assert shown(told) == pytest.approx(100 * (Plan(comparisons, 0.021).detectable(5) or 0), abs=0.06)
 
 
 def test_the_spread_is_that_of_the_librarys_runs_on_such_a_target() -> None:
