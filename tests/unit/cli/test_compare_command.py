@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,57 @@ def test_a_read_only_library_can_be_compared(tmp_path: Path, capsys: Capture) ->
     finally:
         paths[0].parent.chmod(0o700)
     assert "xfs is 10.0 % faster" in capsys.readouterr().out
+
+
+def write_conditions(folder: Path, **clients: tuple[int, ...]) -> None:
+    """Write three runs of each filesystem with each number of clients, of one campaign."""
+    for repeat, (filesystem, numbers) in product(range(3), clients.items()):
+        for number in numbers:
+            name = f"{filesystem} {number:02}"
+            trial = Trial(
+                f"{name} #{repeat + 1}",
+                name,
+                repeat,
+                tps=(1000 if filesystem == "ext4" else 1100) * number + repeat,
+                filesystem=filesystem,
+                more={"workload": {"label": "tpcb-like", "clients": number, "threads": 1}},
+            )
+            write_trial(folder / f"{name} {repeat}.footing", trial)
+
+
+def test_conditions_are_told_apart(tmp_path: Path, capsys: Capture) -> None:
+    write_conditions(tmp_path, ext4=(4, 16), xfs=(4, 16))
+    assert call(tmp_path) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "clients 4 xfs 04 is 10." in told
+    assert "clients 16 xfs 16 is 10." in told
+    assert "times as fast" not in told
+    assert call(tmp_path, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in found["conditions"]] == ["clients 4", "clients 16"]
+    assert [each["configurations"] for each in found["conditions"]] == [[0, 1], [2, 3]]
+    assert (found["asked"], found["fastest"]) == (None, None)
+    assert ["verdict" in each for each in found["configurations"]] == [False, True, False, True]
+
+
+def test_a_condition_that_is_asked_about_is_compared(tmp_path: Path, capsys: Capture) -> None:
+    write_conditions(tmp_path, ext4=(4, 16), xfs=(4, 16))
+    assert call(tmp_path, "--across", "clients") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "ext4 16 is 4.0 times as fast as ext4 04" in told
+    assert "xfs 16 is 4.0 times as fast as xfs 04" in told
+    assert "xfs 16 is 4.4 times" not in told
+
+
+def test_a_campaign_of_one_footing_asks_about_its_condition(tmp_path: Path, capsys: Capture) -> None:
+    write_conditions(tmp_path, ext4=(4, 16))
+    assert call(tmp_path) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Compared are levels of one condition, clients" in told
+    assert "ext4 16 is 4.0 times as fast as ext4 04" in told
+
+
+def test_transactions_are_no_condition_to_ask_about(tmp_path: Path, capsys: Capture) -> None:
+    write_conditions(tmp_path, ext4=(4,))
+    assert call(tmp_path, "--across", "transactions") == 2
+    assert "There are: scale, machine, clients" in capsys.readouterr().err

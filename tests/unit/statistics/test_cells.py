@@ -106,3 +106,34 @@ def test_a_true_difference_of_single_runs_is_found_over_the_cells() -> None:
     found = [compare_over_cells(each).comparison.verdict for each in simulated]
     assert found.count(Verdict.HIGHER) > 90
     assert Verdict.LOWER not in found
+
+
+def blocked(*cells: tuple[float, ...]) -> list[CellPair]:
+    """Return cells of repeats, each by the differences of the logarithms of its pairs."""
+    return [CellPair(1.0, math.exp(math.fsum(each) / len(each)), differences=each) for each in cells]
+
+
+def test_repeats_of_two_cells_are_enough() -> None:
+    found = compare_over_cells(blocked((-0.70, -0.69, -0.68), (-0.70, -0.68, -0.69)))
+    assert (found.comparison.verdict, found.depends, found.repeated) == (Verdict.LOWER, False, True)
+    assert found.comparison.ratio == pytest.approx(math.exp(-0.69))
+
+
+def test_cells_that_differ_have_no_mean() -> None:
+    found = compare_over_cells(blocked((0.0, 0.01, -0.01), (0.7, 0.71, 0.69), (0.7, 0.7, 0.71)))
+    assert (found.comparison.verdict, found.comparison.interval, found.depends) == (
+        Verdict.INDICATIVE,
+        None,
+        True,
+    )
+
+
+def test_cells_that_differ_by_less_than_matters_have_one() -> None:
+    found = compare_over_cells(blocked((0.0, 0.0001, -0.0001), (0.01, 0.0101, 0.0099)))
+    assert (found.comparison.verdict, found.depends) == (Verdict.HIGHER, False)
+
+
+def test_a_cell_of_one_pair_makes_cells_the_repeats() -> None:
+    found = compare_over_cells(blocked((0.1, 0.11), (0.1, 0.12), (0.1,)))
+    assert not found.repeated
+    assert found.comparison.runs == (3, 3)
