@@ -243,9 +243,10 @@ class _Importer:
         notes: list[str] = []
         machines = read_machines(tree, notes)
         names = ConfigurationNames()
-        for candidate in CandidateFinder(tree, frozenset(machines), []):
+        first = CandidateFinder(tree, frozenset(machines), [])
+        for candidate in first:
             names.note(candidate.key, conditions_of(candidate.told_summary))
-        finder = CandidateFinder(tree, frozenset(machines), left)
+        finder = CandidateFinder(tree, frozenset(machines), left, first)
         tables = [
             member for files in tree.folders.values() for member in members_of(files, FileType.TIME_TABLE)
         ]

@@ -22,6 +22,8 @@ from app.importers.runs.discovery import FoundFile, ScanResult, SkippedFile, mem
 from app.importers.runs.outputs_and_logs import OutputWithLogs, group_logs, join_outputs, pair_up
 from app.postgres.pgbench.summary import PgbenchSummary
 
+_MOST_REPORTS_KEPT: Final = 1_000_000
+"""Between two finders; a report has about 70 bytes."""
 _SAME_TPS: Final = 5e-7
 """pgbench prints six decimals."""
 
@@ -37,9 +39,23 @@ class _Table:
 
 
 class CandidateFinder:
-    """Sorts the files of one tree into runs. Nothing of a run is kept once the next one is asked for."""
+    """Sorts the files of one tree into runs. Nothing of a run is kept once the next one is asked for.
 
-    def __init__(self, tree: ScanResult, machines: frozenset[str], left: list[SkippedFile]) -> None:
+    Attributes:
+        parsed: outputs, with their bad lines, by file: those of a finder before, of few reports in all.
+    """
+
+    def __init__(
+        self,
+        tree: ScanResult,
+        machines: frozenset[str],
+        left: list[SkippedFile],
+        before: CandidateFinder | None = None,
+    ) -> None:
+        self.parsed: dict[str, tuple[list[PgbenchOutput], BadLines]] = {}
+        self._reports = 0
+        self._is_first = before is None
+        self._before = {} if before is None else before.parsed
         self._tree = tree
         self._machines = machines
         self._left = left
@@ -95,10 +111,10 @@ class CandidateFinder:
     def _outputs(self, files: Sequence[FoundFile]) -> list[PgbenchOutput]:
         found: list[PgbenchOutput] = []
         for member in members_of(files, FileType.OUTPUT):
-            bad = BadLines()
+            outputs, bad = self._before.pop(member.told, ([], BadLines()))
             try:
-                streams = opened([member])
-                outputs = [each for _, stream in streams for each in split_output(stream, member.told, bad)]
+                for _, stream in opened([] if outputs else [member]):
+                    outputs = list(split_output(stream, member.told, bad))
             except ForeignDataError as error:
                 self._left.append(SkippedFile(member.told, error.message, is_problem=True))
                 continue
@@ -106,6 +122,9 @@ class CandidateFinder:
                 reason = tr("cannot be read: {reason}").format(reason=error.strerror)
                 self._left.append(SkippedFile(member.told, reason, is_problem=True))
                 continue
+            self._reports += sum(len(each.progress) for each in outputs)
+            if outputs and self._is_first and self._reports <= _MOST_REPORTS_KEPT:
+                self.parsed[member.told] = outputs, bad
             self._left += [SkippedFile(member.told, text, is_problem=True) for text in bad.told]
             for each in outputs:
                 if each.problem and not each.progress:
