@@ -1,4 +1,4 @@
-"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 6).
+"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 7).
 
 Everything of Gio happens in a thread of its own; whoever calls here waits in bounded time, and may look at
 other things meanwhile. The helper's unique name is asked once: calls go to it and signals are taken from it
@@ -21,6 +21,7 @@ from app.dbus.bus_thread import BusThread
 from app.dbus.connection import open_system_bus
 from app.dbus.helper_errors import (
     NOTHING_TOUCHED,
+    DiskRefusedError,
     HelperStartsError,
     NoHelperError,
     PlanRefusedError,
@@ -35,6 +36,7 @@ from app.domain.errors import FootingError
 from app.domain.inspection_report import ReadProgress, looked_from_wire
 from app.domain.maintenance import MaintenanceEnd, maintenance
 from app.domain.messages.message import message_from_wire
+from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome, kept_from_wire
 from app.domain.storage_plan.plan import MOST_GROUPS, StoragePlan
 from app.domain.storage_plan.problems import plan_problems
 from app.domain.storage_plan.wire import IDENTITY, PLANS, identity_to_wire, plan_to_wire
@@ -45,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 6
+INTERFACE_NUMBER: Final = 7
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
 """Of calls that wait for nobody; starting the helper is one of them."""
@@ -54,6 +56,8 @@ START_S: Final = 90.0
 INSPECT_S: Final = 120.0
 PERSON_S: Final = 660.0
 """Of calls that wait for a person: polkit's two questions may take five minutes each."""
+RELEASE_S: Final = PERSON_S + 300.0
+"""Root waits for those who only read the disk, then wipes a few MB and looks at secret places of the disk."""
 SYNC_S: Final = 1800.0
 MAINTENANCE_S: Final = 1800.0
 """How much longer than its own limit the answer of a maintenance may take: the helper ends it first."""
@@ -247,6 +251,48 @@ class HelperClient:
         wire = identity_to_wire(disk)
         (answer,) = self.call("Read", f"({IDENTITY})", wire, timeout_s=READ_S, interactive=True, watch=look)
         return _root_answer(*answer[1:])
+
+    def inspect_kept(
+        self, disk: DiskIdentity, watch: Watch = _nothing, *, interactive: bool = True
+    ) -> tuple[KeptDisk, str]:
+        """Return what is on a disk that the helper's journal keeps, and the digest by which it is released.
+
+        Args:
+            disk: as it was listed.
+            watch: called often while it is waited for.
+            interactive: whether a person may be asked for a password, where this machine's rules want one.
+
+        Raises:
+            RefusedError: the journal does not keep the disk.
+            HelperBusyError: the disk belongs to a session that is alive.
+            DiskRefusedError: the disk is gone or another one.
+        """
+        wire = identity_to_wire(disk)
+        kept, digest = self.call(
+            "InspectKept", f"({IDENTITY})", wire, timeout_s=PERSON_S, interactive=interactive, watch=watch
+        )
+        return kept_from_wire(kept), digest
+
+    def release_kept(self, disk: DiskIdentity, digest: str, watch: Watch = _nothing) -> ReleaseOutcome:
+        """Ask for authorisation to release a disk that the journal keeps, and return how it was released.
+
+        Args:
+            disk: as it was listed.
+            digest: of `inspect_kept`: root refuses a disk that is not as it was shown.
+            watch: called often while the person is asked.
+
+        Raises:
+            NotAuthorisedError: with polkit's verdict.
+            DiskRefusedError: the disk is not released, with the reason; or it is gone or another one.
+            RefusedError, HelperBusyError: as `inspect_kept`.
+        """
+        content = (identity_to_wire(disk), digest)
+        outcome, message, hint = self.call(
+            "ReleaseKept", f"({IDENTITY}s)", *content, timeout_s=RELEASE_S, interactive=True, watch=watch
+        )
+        if outcome == ReleaseOutcome.KEPT:
+            raise DiskRefusedError(message_from_wire(message), hint=message_from_wire(hint))
+        return ReleaseOutcome(outcome)
 
     def describe(self, plans: Sequence[StoragePlan], watch: Watch = _nothing) -> Description:
         """Return what the helper would do for plans; touches nothing, and nobody is asked.

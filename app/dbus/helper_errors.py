@@ -172,6 +172,10 @@ _BUSY: Final = {
         tr("The helper works for another campaign, or has not finished what it was asked before."),
         tr("One campaign at a time can use spare disks on a machine."),
     ),
+    "session": (
+        tr("The disk belongs to a campaign that is running."),
+        tr("Its disks are given back when it ends."),
+    ),
     "asked": (
         tr("A question for the password is open already for you on this machine."),
         tr("Answer or close that one first; it closes by itself after five minutes."),
@@ -204,7 +208,7 @@ _CANNOT: Final = {
 
 def _refused_disks(text: str) -> FootingError:
     lines = "\n".join(f"  {line}" for line in text[:_LONGEST].splitlines())
-    message = tr("The helper refuses disks of this campaign:") + f"\n{lines}\n{NOTHING_TOUCHED}"
+    message = tr("The helper refuses these disks:") + f"\n{lines}\n{NOTHING_TOUCHED}"
     hint = tr("“pgfooting disks” tells for each disk why, and what would make it spare.")
     return DiskRefusedError(message, hint=hint)
 
@@ -229,12 +233,15 @@ def _bad_plan(text: str) -> FootingError:
 
 def _busy(text: str) -> FootingError:
     message, hint = _BUSY.get(text, _BUSY[""])
-    if text in {"asked", "overtaken"}:
+    if text in {"asked", "overtaken", "session"}:
         message = f"{message} {NOTHING_TOUCHED}"
     return HelperBusyError(message, hint=hint)
 
 
-def _unknown(_text: str) -> FootingError:
+def _unknown(text: str) -> FootingError:
+    if text == "not-kept":
+        message = tr("The helper keeps nothing of this disk: there is nothing to release.")
+        return RefusedError(f"{message} {NOTHING_TOUCHED}", hint=tr("“pgfooting disks” shows its state."))
     return HelperLostError(tr("The helper's session is over: it knows nothing of these disks any more."))
 
 

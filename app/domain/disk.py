@@ -51,6 +51,14 @@ class DiskIdentity:
         """
         return _UNNAMEABLE.sub("_", (self.wwn or self.serial).strip())
 
+    def typed_name(self) -> str:
+        """Return what a person types to name it: its serial number; `key` if that cannot be typed as it is.
+
+        It needs no quotes in any shell.
+        """
+        serial = self.serial.strip()
+        return self.key() if not serial or _UNNAMEABLE.search(serial) else serial
+
     def tail(self) -> str:
         """Return the last four characters of the serial (else of the WWN), which people type to confirm."""
         return (self.serial or self.wwn or "").strip()[-_SHOWN_TAIL:]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from app.dbus.helper_client import HelperClient
 from app.domain.disk import Disk, RootAnswer, SpareAnswer
 from app.domain.inspection_report import ReadProgress
+from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.domain.storage_plan.plan import StoragePlan
 from app.draft.disks.table import InspectionResult
 
@@ -58,6 +59,37 @@ def read_disk(
     client = HelperClient.open()
     try:
         return _inspected(disk, client.read(disk.identity, progress, watch))
+    finally:
+        client.close()
+
+
+def inspect_kept(disk: Disk) -> tuple[KeptDisk, str]:
+    """Return what is on a disk that the helper's journal keeps, and the digest by which it is released.
+
+    Raises:
+        FootingError: there is no helper, it does not answer, or it does not keep the disk.
+    """
+    client = HelperClient.open()
+    try:
+        return client.inspect_kept(disk.identity)
+    finally:
+        client.close()
+
+
+def release_kept(disk: Disk, digest: str, watch: Callable[[], None] = lambda: None) -> ReleaseOutcome:
+    """Have root release a disk that its journal keeps, and return how; a person is asked for a password.
+
+    Args:
+        disk: as it was listed.
+        digest: of `inspect_kept`.
+        watch: called often while the person is asked; what it raises calls the question off.
+
+    Raises:
+        FootingError: it is not released, with the reason.
+    """
+    client = HelperClient.open()
+    try:
+        return client.release_kept(disk.identity, digest, watch)
     finally:
         client.close()
 

@@ -25,6 +25,7 @@ from app.helper.base.folders import INTERFACE
 from app.helper.methods import METHODS, Access, method
 from app.helper.session.describe import described
 from app.helper.session.inspection import Tell, inspected, read_whole
+from app.helper.session.kept import check_kept, inspect_kept, release_kept
 from app.helper.session.lifetime import Lifetime, LifetimeAction, RateLimit, expired
 from app.helper.session.requests import REQUESTS
 from app.helper.session.session import Session
@@ -35,17 +36,19 @@ from app.helper.storage.signals import SignalSender
 
 NAME: Final = "org.pgfooting.Helper1"
 PATH: Final = "/org/pgfooting/Helper1"
-INTERFACE_NUMBER: Final = 6
+INTERFACE_NUMBER: Final = 7
 IDLE_S: Final = 60.0
 STOP_S: Final = 90.0
 """How long the helper goes on unmaking when it is told to end; what hangs is left."""
 LOOK_S: Final = 5.0
 _MOST_INSPECTED: Final = 64
 _MOST_NOTED: Final = 200
-_MESSAGE: Final = "Authentication is required to erase $(disks) and to run PostgreSQL there"
+_ERASE: Final = "Authentication is required to erase $(disks) and to run PostgreSQL there"
+_RELEASE: Final = "Authentication is required to release $(disks) and to wipe what pgFooting left there"
 
 OVERTAKEN: Final = "overtaken"
 """Somebody else's question was answered first."""
+_WORKERS: Final = ("Describe", "Inspect", "Read", "ReleaseKept")
 _PLACES: Final[Mapping[str, QuestionLimit]] = {
     Access.INSPECT: QuestionLimit(4, 32, MethodError("TooMany")),
     Access.ERASE: QuestionLimit(1, 8, MethodError("Busy", "asked")),
@@ -85,7 +88,7 @@ class Helper:
         self._owned: OwnedSession | None = None
         self._callers = Callers(self.bus, self._left)
         self._questions = OpenQuestions(self.bus, _PLACES)
-        self._workers = {name: Worker(self.bus, name) for name in ("Describe", "Inspect", "Read")}
+        self._workers = {name: Worker(self.bus, name) for name in _WORKERS}
         self._reads: dict[str, tuple[str, threading.Event]] = {}
         self._paces = {each.name: RateLimit(each.every_s) for each in METHODS if each.every_s > 0}
         self._noted = audit.RateLimitedLog()
@@ -120,10 +123,12 @@ class Helper:
             case Access.ANYONE:
                 {"Version": self._version, "Describe": self._describe}[call.method](call, answer, caller)
             case Access.INSPECT:
-                then = {"Inspect": self._inspect, "Read": self._read}[call.method]
-                self._authorise(call, answer, caller, access, {}, partial(then, call, answer, caller))
-            case Access.ERASE:
-                self._execute(call, answer, caller)  # asks itself, with the disks of the plans
+                asked = {"Inspect": self._inspect, "Read": self._read, "InspectKept": self._inspectkept}
+                then = partial(asked[call.method], call, answer, caller)
+                self._authorise(call, answer, caller, access, {}, then)
+            case Access.ERASE:  # they ask themselves, with the disks
+                asking = {"Execute": self._execute, "ReleaseKept": self._releasekept}
+                asking[call.method](call, answer, caller)
             case Access.OWNER:
                 if self._owned is None or not self._owned.is_meant(call):
                     raise MethodError("Unknown")
@@ -208,6 +213,30 @@ class Helper:
         self._workers["Read"].add(caller, answer, work)
         self._reads[caller.name] = (identity_from_wire(wire).device_number, stop)
 
+    def _inspectkept(self, call: Call, answer: Reply, caller: Caller) -> None:
+        (wire,) = call.arguments
+
+        def work() -> Then:
+            found = inspect_kept(wire, self._leftovers)
+            return lambda: answer.give(*found)
+
+        self._workers["Inspect"].add(caller, answer, work)
+
+    def _releasekept(self, call: Call, answer: Reply, caller: Caller) -> None:
+        wire, digest = call.arguments
+        worker = self._workers["ReleaseKept"]
+
+        def check() -> Then:
+            details = _question(_RELEASE, check_kept(wire, self._leftovers))
+            begin = partial(worker.add, caller, answer, release)
+            return lambda: self._authorise(call, answer, caller, Access.ERASE, details, begin)
+
+        def release() -> Then:
+            found = release_kept(wire, digest, caller.user, self._leftovers)
+            return lambda: answer.give(*found)
+
+        worker.add(caller, answer, check)
+
     def _looking(self, caller: Caller) -> Tell:
         """Return what tells a caller how much of a disk is looked at; called in any thread."""
 
@@ -241,11 +270,7 @@ class Helper:
             raise MethodError("Busy")
         _check_user(caller.user, user)
         taken = self._plans.take(call.sender, plan_id, digest)
-        details = {
-            "disks": taken.disk_names(),
-            "polkit.message": _MESSAGE,
-            "polkit.gettext_domain": "pgfooting",
-        }
+        details = _question(_ERASE, taken.disk_names())
         begin = partial(self._begin, call, answer, taken, user, Process.of(caller.process))
         self._authorise(call, answer, caller, Access.ERASE, details, begin)
 
@@ -346,6 +371,11 @@ class Helper:
             audit.note(
                 "refused: %s by %s (user %s): %s %s", call.method, call.sender, user, refusal.code, words
             )
+
+
+def _question(message: str, disks: str) -> Mapping[str, str]:
+    """Return what polkit shows a person."""
+    return {"disks": disks, "polkit.message": message, "polkit.gettext_domain": "pgfooting"}
 
 
 def _deny(why: Authorization | MethodError) -> None:

@@ -1,8 +1,9 @@
 """What answers as the helper in tests of its client: ``python -m tests.bus.helper_stand_in BEHAVIOUR``.
 
 The interface is the real one; nothing is made. BEHAVIOUR: ``works``, ``older-version``, ``newer-version``,
-``dies`` (at Make), ``refuses`` (Execute answers the error TEXT, ``NAME:text``), ``waits`` (Execute is never
-answered), ``fails`` (Make ends in Unmade with an error), ``keeps`` (Inspect calls no disk spare), ``expires``
+``dies`` (at Make), ``refuses`` (Execute and ReleaseKept answer the error TEXT, ``NAME:text``), ``waits``
+(Execute and ReleaseKept are never answered), ``fails`` (Make ends in Unmade with an error), ``keeps``
+(Inspect calls no disk spare, ReleaseKept releases none), ``expires``
 (while making and while ready it says that the session ends), ``ends`` (it has ended because nobody used it),
 ``hurries`` (DropCaches is first answered TooSoon, with TEXT), ``hangs`` (Maintain is never answered, and
 cannot be ended).
@@ -21,6 +22,7 @@ from app.domain.disk import DiskRefusal, UnreleasedItem, refusal_to_wire, unrele
 from app.domain.messages.message import WireMessage, message_to_wire
 from app.domain.messages.message import say as say_code
 from app.domain.step_progress import Operation, StepProgress, progress_to_wire
+from app.domain.storage_plan.kept_disk import KeptContent, KeptDisk, kept_to_wire
 from tests.bus.service_stand_in import say
 
 XML = (Path(__file__).parents[2] / "app/helper/interface.xml").read_text(encoding="utf-8")
@@ -57,6 +59,21 @@ class StandIn:
             self.service.emit(call.sender, "Looking", wire[4], done, 1000)
         if self.behaviour != "waits":
             answer.give((wire[4], "spare", [], (16 << 20, 1280, 65536, 2 << 30, 1.8e9, 0.0)))
+
+    def _InspectKept(self, _call: Call, answer: Reply) -> None:  # noqa: N802
+        content = KeptContent("/dev/sdb1", "ext4", "", "CUSTOMERS", "/srv", 1.8e9, 1, 2)
+        kept = KeptDisk(True, True, 1.7e9, (content,), say_code("journal-session", id="7"))  # noqa: FBT003
+        answer.give(kept_to_wire(kept), "digest")
+
+    def _ReleaseKept(self, call: Call, answer: Reply) -> None:  # noqa: N802
+        _, digest = call.arguments
+        if self.behaviour == "refuses":
+            raise MethodError(*self.text.split(":", 1))
+        if self.behaviour == "keeps":
+            told = message_to_wire(say_code("not-as-shown", disk=digest)), message_to_wire("Look.")
+            answer.give("kept", *told)
+        elif self.behaviour != "waits":
+            answer.give("wiped", *NO_MESSAGES)
 
     def _Execute(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         if self.behaviour == "refuses":

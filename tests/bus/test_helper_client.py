@@ -16,18 +16,21 @@ from app.dbus import helper_client
 from app.dbus.helper_client import INTERFACE_NUMBER, HelperClient, HelperSignal
 from app.dbus.helper_errors import (
     CannotError,
+    DiskRefusedError,
     ExpiredError,
+    HelperBusyError,
     HelperLostError,
     HelperStartsError,
     NoHelperError,
     NotAuthorisedError,
 )
 from app.domain.disk import DiskRefusal, UnreleasedItem
-from app.domain.errors import CancelledError, ExitStatus, FootingError, StorageError
+from app.domain.errors import CancelledError, ExitStatus, FootingError, RefusedError, StorageError
 from app.domain.filesystems import filesystem
 from app.domain.inspection_report import InspectionReport, ReadProgress
 from app.domain.options.raid import Level
 from app.domain.step_progress import Operation, StepProgress
+from app.domain.storage_plan.kept_disk import ReleaseOutcome
 from app.domain.storage_plan.plan import Role
 from app.hosts import disk_recovery
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
@@ -433,3 +436,43 @@ def test_waiting_for_a_person_can_be_ended(helping: Helping) -> None:
     with pytest.raises(KeyboardInterrupt):
         client.execute(client.describe(PLANS), 1000, leave)
     client.close()
+
+
+DISK = PLANS[0].data.disks[0]
+
+
+def test_a_kept_disk_is_shown_and_released(helping: Helping) -> None:
+    helping("works")
+    with closing(HelperClient.open()) as client:
+        kept, digest = client.inspect_kept(DISK)
+        assert (kept.will_wipe, kept.contents[0].label, kept.reason) == (True, "CUSTOMERS", "session 7")
+        assert client.release_kept(DISK, digest) is ReleaseOutcome.WIPED
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "text", "kind", "words"),
+    [
+        ("keeps", "", DiskRefusedError, "digest is not as it was shown. Nothing was written"),
+        ("refuses", "Unknown:not-kept", RefusedError, "nothing to release"),
+        ("refuses", "Busy:session", HelperBusyError, "a campaign that is running"),
+        ("refuses", "NotAuthorized:challenge", NotAuthorisedError, "password"),
+        ("refuses", "DiskRefused:8:16 D15 not here", DiskRefusedError, "8:16 D15 not here"),
+    ],
+)
+def test_a_release_is_refused_with_status_3(
+    helping: Helping, behaviour: str, text: str, kind: type[FootingError], words: str
+) -> None:
+    helping(behaviour, text)
+    with closing(HelperClient.open()) as client, pytest.raises(kind, match=words) as refused:
+        client.release_kept(DISK, "digest")
+    assert refused.value.exit_status is ExitStatus.REFUSED
+
+
+def test_a_release_is_called_off(helping: Helping) -> None:
+    helping("waits")
+
+    def leave() -> None:
+        raise CancelledError("no")
+
+    with closing(HelperClient.open()) as client, pytest.raises(CancelledError):
+        client.release_kept(DISK, "digest", leave)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from app.helper import service
 from app.helper.__main__ import main
 from app.helper.session import lifetime
 from app.storage.inspect import processes as inspect_processes
+from app.storage.system.device import OpenDevice
 
 _PR_SET_MDWE = 65
 _PR_MDWE_REFUSE_EXEC_GAIN = 1
@@ -60,8 +62,24 @@ def gain_no_program_text() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_MDWE, _PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)
 
 
+def be_killed_after_zeroing(count: int) -> None:
+    """Die as soon as so many areas were filled with zeros."""
+    zero, left = OpenDevice.zero, [count]
+
+    def zeroed(self: OpenDevice, offset: int, length: int) -> None:
+        zero(self, offset, length)
+        self.flush()
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(OpenDevice, "zero", zeroed)  # noqa: B010
+
+
 if __name__ == "__main__":
     gain_no_program_text()
+    if os.environ.get("TEST_KILLED_AFTER_ZEROING"):
+        be_killed_after_zeroing(int(os.environ["TEST_KILLED_AFTER_ZEROING"]))
     if os.environ.get("TEST_STARTED_PROGRAMS"):
         tell_programs(Path(os.environ["TEST_STARTED_PROGRAMS"]))
     if os.environ.get("TEST_SESSION_LIFETIME"):

@@ -30,9 +30,11 @@ from pytestqt.qtbot import QtBot
 from app.domain.campaign.configuration import DiskTarget
 from app.domain.disk import Disk, DiskRefusal
 from app.domain.disk import SpareAnswer as DiskAnswer
+from app.domain.errors import FootingError, RefusedError
 from app.domain.inspection_report import InspectionReport
 from app.domain.options.raid import Level
 from app.domain.problem import Problem
+from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.domain.storage_plan.plan import Role
 from app.draft.disks.filesystems import say_lines
 from app.draft.disks.table import DiskRow, InspectionResult, assign
@@ -47,6 +49,7 @@ from app.postgres.machine import Machine
 from app.process.starter import current_account
 from app.storage.spare.disks import Listing
 from tests.made_disks import OPEN, SPARE, SYSTEM, everything_works, listing
+from tests.unit.domain.test_kept_disk import KEPT_DISK
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import Text
@@ -54,9 +57,11 @@ from ui.window.campaigns.campaign_pages import CampaignPages
 from ui.wizard.background import disk_feed, whole_read
 from ui.wizard.background import validation as asking
 from ui.wizard.editors.disk_table import DiskColumn, DiskModel, kind_icon
+from ui.wizard.pages import release_dialog
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
+from ui.wizard.pages.release_dialog import ReleaseDialog
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
@@ -506,7 +511,14 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
         asked.extend(disk.name for disk in disks)
         return {disk.name: answers[-1] for disk in disks}
 
+    kept: list[Disk] = []
+
+    def look(disk: Disk) -> tuple[KeptDisk, str]:
+        kept.append(disk)
+        return KEPT_DISK, "seen"
+
     monkeypatch.setattr(disk_feed, "inspect_disks", inspect)
+    monkeypatch.setattr(release_dialog, "inspect_kept", look)
     machinery.disks = (left, SYSTEM)
     wizard = open_wizard(Step.DISKS)
     page = disks_page(wizard)
@@ -519,6 +531,13 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
     qtbot.waitUntil(lambda: "label PRECIOUS" in words_of(page, DiskColumn.ANSWER)[0])
     assert "D18: pgFooting's journal names it. xfs, label PRECIOUS" in page.why.text()
     assert "→ Look at it." in page.why.text()
+    (dialog,) = wizard.findChildren(ReleaseDialog)
+    qtbot.waitUntil(lambda: len(kept) == 1 and "CUSTOMERS" in dialog.told.text())
+    assert ("umount /srv" in dialog.error.text(), dialog.field.isEnabled()) == (True, False)
+    dialog.reject()
+    qtbot.waitUntil(lambda: not wizard.findChildren(ReleaseDialog))
+    wizard.activateWindow()
+    qtbot.waitUntil(wizard.isActiveWindow)
     # root's look makes udev look again: what root said counts as long as the disk carries what was left on it
     elsewhere = replace(left, answer=DiskAnswer.LOOKS_SPARE, refusals=(), held_by=())
     machinery.show(elsewhere, SYSTEM)
@@ -536,6 +555,53 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
     qtbot.waitUntil(lambda: "✔ spare" in words_of(page, DiskColumn.ANSWER)[0])
     assert asked == [SPARE[0].name] * 2
     assert not page.release.isVisible()
+
+
+def test_a_kept_disk_is_released_by_dialog(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = replace(SPARE[0], is_left_over=True, answer=DiskAnswer.NOT_SPARE)
+    reason = DiskRefusal("D18", "pgFooting's journal names it.", "xfs, label PRECIOUS", "Release it.")
+    answers = [InspectionResult(left, DiskAnswer.NOT_SPARE, (reason,))]
+    outcomes: list[FootingError | ReleaseOutcome] = [RefusedError("Not as shown."), ReleaseOutcome.WIPED]
+    asked: list[tuple[str, str]] = []
+
+    def release(disk: Disk, digest: str, _watch: object) -> ReleaseOutcome:
+        asked.append((disk.name, digest))
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, FootingError):
+            raise outcome
+        answers.append(InspectionResult(left, DiskAnswer.SPARE))
+        return outcome
+
+    free = replace(KEPT_DISK, obstacles=())
+    monkeypatch.setattr(
+        disk_feed, "inspect_disks", lambda disks, _: {each.name: answers[-1] for each in disks}
+    )
+    monkeypatch.setattr(release_dialog, "inspect_kept", lambda _disk: (free, "seen"))
+    monkeypatch.setattr(release_dialog, "release_kept", release)
+    machinery.disks = (left, SYSTEM)
+    wizard = open_wizard(Step.DISKS)
+    page = disks_page(wizard)
+    page.table.selectRow(0)
+    page.release.click()
+    qtbot.waitUntil(lambda: bool(wizard.findChildren(ReleaseDialog)))
+    (dialog,) = wizard.findChildren(ReleaseDialog)
+    qtbot.waitUntil(dialog.field.isEnabled)
+    assert ("CUSTOMERS" in dialog.told.text(), dialog.release.isEnabled()) == (True, False)
+    QTest.keyClicks(dialog.field, "nope")
+    assert not dialog.release.isEnabled()
+    dialog.field.clear()
+    QTest.keyClicks(dialog.field, left.identity.tail())
+    assert dialog.release.isEnabled()
+    QTest.mouseClick(dialog.release, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: dialog.error.text() == "Not as shown." and dialog.field.isEnabled())
+    assert (dialog.field.text(), dialog.release.isEnabled()) == ("", False), "it is looked at again"
+    QTest.keyClicks(dialog.field, left.identity.tail())
+    QTest.keyClick(dialog.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not wizard.findChildren(ReleaseDialog))
+    assert asked == [(left.name, "seen")] * 2
+    qtbot.waitUntil(lambda: "✔ spare" in words_of(page, DiskColumn.ANSWER)[0])
 
 
 def test_a_disk_that_pgfooting_left_something_on_is_offered_to_nobody_before_root_was_asked(

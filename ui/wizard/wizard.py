@@ -52,6 +52,7 @@ from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
 from ui.wizard.pages.postgres_page import PostgresPage
+from ui.wizard.pages.release_dialog import ReleaseDialog
 from ui.wizard.pages.review_page import ReviewPage
 from ui.wizard.pages.target_page import WherePage
 from ui.wizard.pages.workload_page import WorkloadPage
@@ -284,7 +285,8 @@ class Wizard(QDialog):
         self.feed.changed.connect(self._on_answered)
         self.roots.answered.connect(self._on_answered)
         self.roots.failed.connect(self._on_failed)
-        self.whole_read.ended.connect(self.roots.release)
+        self.roots.kept.connect(self._on_kept)
+        self.whole_read.ended.connect(self.roots.ask_about)
         self.whole_read.failed.connect(self._on_failed)
         self.files.loaded.connect(self._on_loaded)
         self.files.failed.connect(self._on_failed)
@@ -363,6 +365,14 @@ class Wizard(QDialog):
             self.whole_read.stop()
         else:
             self.whole_read.start(disk)
+
+    def _on_kept(self, key: str) -> None:
+        """Let a person decide about a disk that a session left."""
+        disk = self.draft.storage.disk(key)
+        if disk is not None:
+            dialog = ReleaseDialog(self.theme, disk, self)
+            dialog.released.connect(partial(self.roots.ask_about, key))
+            dialog.open()
 
     def _on_failed(self, sentence: str) -> None:
         self._trouble = sentence

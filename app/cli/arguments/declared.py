@@ -154,8 +154,20 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
     disks.add_argument("--json", action="store_true", help=tr("one object"))
     disks.add_argument(
         "--release",
-        action="store_true",
-        help=tr("let root try again to give back what pgFooting left on disks"),
+        nargs="?",
+        const="",
+        metavar="SERIAL",
+        help=tr(
+            "show what a crashed session left on this disk, ask for the end of its serial number, and "
+            "release it; without a serial number: give back what root can release without asking"
+        ),
+    )
+    disks.add_argument(
+        "--erase",
+        action="append",
+        default=[],
+        metavar="SERIAL",
+        help=tr("with --release: confirm the release of this disk; else it is asked"),
     )
     disks.add_argument(
         "--read",

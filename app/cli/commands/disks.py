@@ -19,13 +19,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from app import COMMAND
+from app.cli.commands.release import ReleaseQuestion, release_command, release_disk
 from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Disk, SpareAnswer, grouped_reasons
 from app.domain.errors import ExitStatus, FootingError, UsageError
 from app.domain.inspection_report import ReadProgress
-from app.domain.text import CALLED, tr
+from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import JOURNALED
 from app.draft.root_answers import inspect_disks, read_disk
@@ -48,11 +49,17 @@ _SIGNS: Final = {
 
 def disks_command(arguments: argparse.Namespace) -> int:
     """List the disks; it is no error when none is spare, only when one was to be released and was not."""
+    if arguments.erase and not arguments.release:
+        raise UsageError(tr("--erase confirms a release: name the disk with --release SERIAL."))
     policy = read_policy()  # as root decides: test devices are listed where an administrator allows them
     listing = find_disks(policy)
+    if arguments.release:
+        question = ReleaseQuestion(tuple(arguments.erase))
+        release_disk(_named(listing.disks, arguments.release), question, as_json=arguments.json)
+        return ExitStatus.DONE
     status = ExitStatus.DONE
     unanswered: FootingError | None = None
-    if arguments.release:
+    if arguments.release is not None:
         remains = _release([disk for disk in listing.disks if disk.is_left_over])
         status = ExitStatus.FAILED if remains.sentences else ExitStatus.DONE
         for sentence in remains.sentences:
@@ -170,9 +177,10 @@ def _show_disk(disk: Disk, console: Console) -> None:
     head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
     for line in (head, *map(Text, lines[1:])):
         console.print(line, soft_wrap=True)
-    if disk.is_left_over and disk.answer is not SpareAnswer.SPARE:
-        sentence = tr("Used by pgFooting now, or left by it. Root gives back what was left: {command}")
-        text = sentence.format(command=f"{CALLED} disks --release")
+    is_kept = any(each.rule == JOURNALED for each in disk.refusals)  # whose remedy names the command
+    if disk.is_left_over and disk.answer is not SpareAnswer.SPARE and not is_kept:
+        sentence = tr("Used by pgFooting now, or left by it. What was left is released by: {command}")
+        text = sentence.format(command=release_command(disk))
         console.print(Text(plain(f"  {text}"), style="red"), soft_wrap=True)
     if disk.answer is SpareAnswer.SPARE and disk.looked is not None:
         for text in _folded(f"  {disk.looked.sentence()}", console, 2):

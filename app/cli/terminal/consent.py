@@ -59,7 +59,7 @@ class ErasureQuestion:
             raise _needs_erase(open_ones)
         _show(erasure, console)
         for disk in open_ones:
-            self._ask_for(disk)
+            ask_for_tail(disk, tr("Type the last {count} characters of {serial} to erase it: "), self.ask)
 
     def _not_confirmed(self, disks: Sequence[Disk]) -> list[Disk]:
         confirmed: set[str] = set()
@@ -71,22 +71,32 @@ class ErasureQuestion:
             confirmed.add(found[0].identity.device_number)
         return [disk for disk in disks if disk.identity.device_number not in confirmed]
 
-    def _ask_for(self, disk: Disk) -> None:
-        tail = disk.identity.tail()
-        prompt = tr("Type the last {count} characters of {serial} to erase it: ").format(
-            count=len(tail), serial=plain(_name(disk))
-        )
-        for _ in range(_ATTEMPTS):
-            try:
-                typed = (self.ask or _ask_terminal)(prompt)
-            except EOFError as err:
-                raise CancelledError(tr("Stopped. Nothing was touched.")) from err
-            if tail and typed.strip() == tail:
-                return
-            if not typed.strip():
-                break
-        message = tr("The disk {serial} was not confirmed. Nothing was touched.")
-        raise RefusedError(message.format(serial=plain(_name(disk))))
+
+def ask_for_tail(disk: Disk, prompt: str, ask: Callable[[str], str] | None = None) -> None:
+    """Ask for the last characters of a serial number.
+
+    Args:
+        disk: whose.
+        prompt: with their number and the serial number to be filled in.
+        ask: shows a prompt and returns the line that was typed; the terminal without it.
+
+    Raises:
+        RefusedError: not confirmed.
+        CancelledError: the person has left.
+    """
+    tail = disk.identity.tail()
+    prompt = prompt.format(count=len(tail), serial=plain(name_of(disk)))
+    for _ in range(_ATTEMPTS):
+        try:
+            typed = (ask or _ask_terminal)(prompt)
+        except EOFError as err:
+            raise CancelledError(tr("Stopped. Nothing was touched.")) from err
+        if tail and typed.strip() == tail:
+            return
+        if not typed.strip():
+            break
+    message = tr("The disk {serial} was not confirmed. Nothing was touched.")
+    raise RefusedError(message.format(serial=plain(name_of(disk))))
 
 
 def _ask_terminal(prompt: str) -> str:
@@ -98,16 +108,17 @@ def _ask_terminal(prompt: str) -> str:
     return line
 
 
-def _name(disk: Disk) -> str:
+def name_of(disk: Disk) -> str:
+    """Return what people know a disk by: its serial number, else its WWN."""
     return disk.identity.serial.strip() or disk.identity.key()
 
 
 def _names(disks: Sequence[Disk]) -> str:
-    return tr("Its disks are: {names}.").format(names=", ".join(plain(_name(disk)) for disk in disks))
+    return tr("Its disks are: {names}.").format(names=", ".join(plain(name_of(disk)) for disk in disks))
 
 
 def _needs_erase(disks: Sequence[Disk]) -> RefusedError:
-    options = " ".join(shell_option("--erase", _name(disk)) for disk in disks)
+    options = " ".join(shell_option("--erase", name_of(disk)) for disk in disks)
     message = tr("This campaign erases disks, and there is no terminal to ask on. Nothing was touched.")
     return RefusedError(message, hint=tr("If they may be erased, add: {options}").format(options=options))
 
@@ -119,7 +130,7 @@ def _show(erasure: ErasePrompt, console: Console) -> None:
     line(tr("These disks will be erased:"), "bold red")
     for disk in erasure.disks:
         model = disk.identity.model.strip() or tr("unknown model")
-        words = [model, _name(disk), format_size(disk.identity.size_bytes), disk.name]
+        words = [model, name_of(disk), format_size(disk.identity.size_bytes), disk.name]
         words += [tr("TEST DEVICE")] if disk.is_test_device else []
         line("  " + "  ".join(words))
         looked = disk.looked

@@ -160,14 +160,13 @@ STORAGE: Final[Mapping[str, str]] = {
     "since-anew": tr("the disk has come anew, or is another one, since pgFooting used it"),
     "table-not-ours": tr("a partition table or ends that are not, byte for byte, what pgFooting made"),
     "release-offered": tr(
-        "If nothing of that is needed: “Release it” in the wizard, or “pgfooting disks --release”."
+        "If nothing of that is needed: pgfooting disks --release {serial} (in the wizard: “Release disk …”)."
     ),
     "changed-since-seen": tr("was changed since pgFooting saw it last"),
     "changed-since-shown": tr("was changed since it was shown"),
     "holds-changed-table": tr(
         "holds a partition table that is not, byte for byte, the one that pgFooting made"
     ),
-    "holds-others": tr("holds something that pgFooting has not made"),
     "left-alone": tr("pgFooting leaves {disk} alone as long as that is there."),
     # helper/session/lifetime.py
     "session-expired": tr("Nobody made use of the session for {hours} hours."),
@@ -178,8 +177,16 @@ STORAGE: Final[Mapping[str, str]] = {
     "journal-not-understood": tr("{path} cannot be understood, and may name it"),
     "rule-not-given-back": tr("pgFooting used it and has not given it back."),
     "release-it": tr(
-        "When that is gone, “Release it” in the wizard or “pgfooting disks --release” gives it back."
+        "To see what is on it and release it: pgfooting disks --release {serial} "
+        "(in the wizard: “Release disk …”)."
     ),
+    "journal-aside": tr(
+        "An administrator who needs nothing of that session's disks moves the file away: mv {path} /root/"
+    ),
+    # helper/session/kept.py
+    "not-looked-at": tr("It cannot be looked at."),
+    "not-as-shown": tr("{disk} is not as it was shown. Nothing was written to it."),
+    "look-again": tr("Look at it again, then decide."),
     # helper/storage/ownership.py
     "processes-work": tr("These processes work on it: {who}."),
     "user-unseen": tr("The user {user} has something open there that cannot be seen."),

@@ -49,6 +49,11 @@ class InspectionResult:
     refusals: tuple[DiskRefusal, ...] = ()
     looked: InspectionReport | None = None
 
+    @property
+    def is_journaled(self) -> bool:
+        """Whether the helper's journal keeps the disk."""
+        return any(each.rule == JOURNALED for each in self.refusals)
+
 
 @dataclass(frozen=True, slots=True)
 class StorageFacts:
@@ -88,8 +93,7 @@ def _is_kept_still(told: InspectionResult, disk: Disk) -> bool:
 
     Root's own look makes udev look again, so that for a moment the disk looks different.
     """
-    is_journaled = any(each.rule == JOURNALED for each in told.refusals)
-    return is_journaled and disk.is_left_over and told.disk.identity == disk.identity
+    return told.is_journaled and disk.is_left_over and told.disk.identity == disk.identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +198,7 @@ def obstacle(disk: Disk, *, twin: bool = False) -> str:
     if kept is not None:
         return f"{kept.message} {kept.evidence}".strip()
     if disk.is_left_over and disk.answer is not SpareAnswer.SPARE:
-        return tr("used by pgFooting, or left by it: “Release it” lets root give it back")
+        return tr("used by pgFooting, or left by it: “Release disk …” shows what is on it")
     if disk.answer is SpareAnswer.NOT_SPARE:
         first = next(iter(disk.held_by), "")
         messages = list(dict.fromkeys(refusal.message.rstrip(".") for refusal in disk.refusals))

@@ -32,6 +32,8 @@ from app.storage.layout.steps import Mark, mark_fact, mark_of
 SCHEMA: Final = 3
 """1 had neither boot nor marks of signatures, 2 no digests and no mounts: they are read, and their disks are
 left to a person; nothing of them is wiped."""
+BEGAN: Final = "began"
+"""Name of the fact when a session began to use its disks, whole seconds since the epoch."""
 _MOST_BYTES: Final = 16 * 1024**2
 """Of one file: what is read, and therefore what is written. The largest plan with its marks has a few MB."""
 _MOST_STEPS: Final = 100_000
@@ -71,6 +73,12 @@ class JournalEntry:
     boot: str = ""
     kept: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
+
+    @property
+    def began_s(self) -> float:
+        """When the session began to use its disks, seconds since the epoch; 0 if an older helper made it."""
+        text = self.facts.get(BEGAN, "")
+        return float(text) if text.isdecimal() else 0.0
 
     def holds(self, disk: DiskIdentity) -> bool:
         """Return whether something was begun on a disk that was not yet given back."""

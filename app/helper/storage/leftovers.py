@@ -8,6 +8,7 @@ the journal names is spare to nobody (rule D18) until it was given back.
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 import time
 import uuid
@@ -16,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal
@@ -52,6 +54,7 @@ ANSWERED_S: Final = 60.0
 _AT_WORK_S: Final = 5.0
 """For how long it is repeated: a program of a helper that was killed may still be at work."""
 
+_NOTHING_AGREED: Final[Mapping[DiskIdentity, str]] = MappingProxyType({})
 _log = logging.getLogger(__name__)
 
 
@@ -159,7 +162,7 @@ class Leftovers:
             StorageError: libblkid cannot be asked.
             OSError: it is not here, or cannot be read.
         """
-        entry = self._left_on(disk)
+        entry = self.left_on(disk)
         if entry is None:
             return None
         devices = find_again(entry, self.disks).devices
@@ -174,8 +177,8 @@ class Leftovers:
     def release(self, agreed: Mapping[DiskIdentity, str]) -> None:
         """Release disks of one session as a person has agreed who saw what lies on them.
 
-        What is ours is wiped, saved before, and recorded as released. Anything else stays, and so does the
-        entry of the journal: whoever made it blanks the disk.
+        What is ours is wiped, saved before, and recorded as released. To a disk with anything else nothing is
+        written: the journal forgets it, and the rules judge it like any other.
 
         Args:
             agreed: `OfferedDisk.digest` of what was seen, by disk. All disks of an array or pool together.
@@ -185,7 +188,7 @@ class Leftovers:
                 gone, or changed since it was seen.
             OSError: the journal cannot be written.
         """
-        entry = next(filter(None, map(self._left_on, agreed)), None)
+        entry = next(filter(None, map(self.left_on, agreed)), None)
         with ExitStack() as held:
             for key in sorted(disk.key() for _, disk in entry.plan.members()) if entry else ():
                 lock = self._lock_of(key)
@@ -193,23 +196,28 @@ class Leftovers:
                     raise StorageError(say("journal-session", id=entry.session if entry else ""))
                 held.callback(lock.release)
             # SECURITY: as it is now: somebody else may have released it since.
-            entry = next(filter(None, map(self._left_on, agreed)), None)
+            entry = next(filter(None, map(self.left_on, agreed)), None)
             if entry is None or not all(entry.holds(disk) for disk in agreed):
                 raise StorageError(say("nothing-left"))
             audit.note("releasing disks of %s as a person agreed", entry.session)
-            by_key = {disk.key(): digest for disk, digest in agreed.items()}
             try:
                 recovery = _Recovery(entry.session)
-                _unmake(entry, self.journal, self.disks, Patience(ASKED_S), recovery, by_key)
+                _unmake(entry, self.journal, self.disks, Patience(ASKED_S), recovery, agreed)
             except FootingError:
                 # Other disks of the session may be left: what counts are those that were agreed to.
                 now = self.journal.entry(entry.session)
                 if now is None or any(now.holds(disk) for disk in agreed):
                     raise
 
-    def _left_on(self, disk: DiskIdentity) -> JournalEntry | None:
+    def left_on(self, disk: DiskIdentity) -> JournalEntry | None:
+        """Return the entry of a session that is over and left something on a disk; None if there is none."""
         entries, _ = self.journal.entries()
         return next((each for each in entries if each.session not in self.live and each.holds(disk)), None)
+
+    def under_way(self, session: uuid.UUID) -> str:
+        """Return what the recovery of a session does now, in words; empty if none is under way."""
+        recovery = self._under_way.get(session)
+        return recovery.words() if recovery is not None and recovery.is_at_work else ""
 
     def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         """Return why disks are not spare, by node: the rules', and that the journal names them.
@@ -226,14 +234,13 @@ class Leftovers:
     def refusal(self, node: str, disk: DiskIdentity) -> DiskRefusal | None:
         """Return that the journal names a disk, with the reason why it could not be given back; None else."""
         _, bad = self.journal.entries()
-        if (entry := self._left_on(disk)) is not None:
-            running = self._under_way.get(entry.session)
-            if running is not None and running.is_at_work:
-                return _refusal(running.words())
-            reason = entry.kept.get(disk.key(), "")
-            return _refusal(reason or say("journal-session", id=entry.session))
+        if (entry := self.left_on(disk)) is not None:
+            evidence = self.under_way(entry.session) or entry.kept.get(disk.key(), "")
+            remedy = say("release-it", serial=disk.typed_name())
+            return _refusal(evidence or say("journal-session", id=entry.session), remedy)
         if bad and _has_table(node):
-            return _refusal(say("journal-not-understood", path=bad[0]))
+            remedy = say("journal-aside", path=shlex.quote(str(bad[0])))
+            return _refusal(say("journal-not-understood", path=bad[0]), remedy)
         return None
 
     def _start(self, session: uuid.UUID, patience: Patience) -> _Recovery:
@@ -287,13 +294,8 @@ def _await(recoveries: Sequence[_Recovery], limit_s: float | None) -> None:
             each.thread.join(None if deadline_s is None else max(0.0, deadline_s - time.monotonic()))
 
 
-def _refusal(evidence: str) -> DiskRefusal:
-    return DiskRefusal(
-        RULE,
-        say("rule-not-given-back"),
-        evidence,
-        say("release-it"),
-    )
+def _refusal(evidence: str, remedy: str) -> DiskRefusal:
+    return DiskRefusal(RULE, say("rule-not-given-back"), evidence, remedy)
 
 
 def _has_table(node: str) -> bool:
@@ -307,7 +309,7 @@ def _unmake(
     disks: SpareDisks,
     patience: Patience,
     recovery: _Recovery,
-    agreed: Mapping[str, str] | None = None,
+    agreed: Mapping[DiskIdentity, str] = _NOTHING_AGREED,
 ) -> None:
     """Unmake what is left of one layout.
 
@@ -317,7 +319,7 @@ def _unmake(
         disks: of this machine.
         patience: what may be waited for others.
         recovery: told what it does.
-        agreed: digest of what a person saw on disks and agreed to release, by `DiskIdentity.key`.
+        agreed: digest of what a person saw on disks, as they are now, and agreed to release.
 
     Raises:
         FootingError, OSError: some of it is still there; the journal keeps it, with the reasons.
@@ -337,7 +339,7 @@ def _unmake(
     if not entry.boot:
         entry = replace(entry, facts={**_as_begun(undo), **entry.facts})
     writer = Writer(journal, entry)
-    nodes = {key: device.node for key, device in found.devices.items()}
+    as_seen = {found.devices[disk.key()].node: disk for disk in agreed}
     hooks = Hooks(
         disks.identify,
         disks.refusals,
@@ -352,9 +354,10 @@ def _unmake(
         other_boot=other_boot,
         since=since,
     )
-    _check_answers(found.chosen, writer)
-    execution = Execution(found.chosen, hooks, dict(entry.facts), patience_s=_AT_WORK_S)
-    execution.agreed = {nodes[key]: digest for key, digest in (agreed or {}).items()}
+    chosen = {**found.chosen, **as_seen}  # of another size, too: a person has seen that
+    _check_answers(chosen, writer)
+    execution = Execution(chosen, hooks, dict(entry.facts), patience_s=_AT_WORK_S)
+    execution.agreed = {node: agreed[disk] for node, disk in as_seen.items()}
     group = ControlGroup(entry.session.hex[:16], entry.user)
     try:
         unmake(execution, undo, layout.folder, group)

@@ -140,10 +140,11 @@ class DescribedPlans:
 
     def disk_names(self) -> str:
         """Return the disks as the message of polkit names them."""
-        return ", ".join(_name(disk) for disk in self.disks().values())
+        return ", ".join(map(name_of, self.disks().values()))
 
 
-def _name(disk: DiskIdentity) -> str:
+def name_of(disk: DiskIdentity) -> str:
+    """Return a disk as a message of polkit names it."""
     words = (disk.model, disk.serial or disk.wwn or disk.device_number, f"({format_size(disk.size_bytes)})")
     return " ".join("".join(filter(str.isprintable, word)) for word in words if word)
 

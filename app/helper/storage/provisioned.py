@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +18,7 @@ from app.domain.storage_plan.plan import Role
 from app.helper.base import audit
 from app.helper.base.folders import PRIVATE, RUN, make_private_folder
 from app.helper.storage.control_groups import ControlGroup
-from app.helper.storage.journal import Journal, JournalEntry, Writer
+from app.helper.storage.journal import BEGAN, Journal, JournalEntry, Writer
 from app.helper.storage.maintenance import MaintenanceThread, Told, commands_for, commands_left
 from app.helper.storage.ownership import Process, end_users, hand_over, who_holds
 from app.helper.storage.pending_plans import PlannedLayout
@@ -45,7 +46,8 @@ class ProvisionedStorage:
         self.user = user
         self.group = ControlGroup(layout.id.hex[:16], user)
         self._is_gone = False
-        entry = JournalEntry(layout.id, user, layout.plan, layout.devices, boot=state.boot_id())
+        facts = {BEGAN: f"{time.time():.0f}"}
+        entry = JournalEntry(layout.id, user, layout.plan, layout.devices, 0, facts, state.boot_id())
         self._writer = Writer(journal, entry)
         self._steps = layout.steps()
         hooks = replace(hooks, journal=self._begin, facts=self._writer.facts, done=listener.executed)

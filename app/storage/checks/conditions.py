@@ -171,8 +171,9 @@ def _owned(condition: OwnPartition, facts: Mapping[str, str]) -> ConditionResult
     with reading(condition.disk) as disk:
         now = table_digest(disk)
     is_same = now == facts.get(table_fact(condition.table_place))
-    told = "seen-own-table" if is_same else "seen-other-table"
-    return ConditionResult(is_same, say(told, disk=condition.disk))
+    node = condition.disk
+    told = say("seen-own-table", disk=node) if is_same else say("seen-other-table", disk=node)
+    return ConditionResult(is_same, told)
 
 
 def _owned_member(condition: OwnMember, facts: Mapping[str, str], run: Run) -> ConditionResult:

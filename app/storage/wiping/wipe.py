@@ -40,7 +40,7 @@ from app.storage.system.programs import CompletedProgram
 from app.storage.wiping import decision
 from app.storage.wiping.decision import WipeVerdict
 from app.storage.wiping.found import areas, is_whole, look, resolved
-from app.storage.wiping.offered import look_at, look_through
+from app.storage.wiping.offered import OfferedDisk, look_at, look_through
 
 READERS_S: Final = 10.0
 """How long it is waited for those who only read a disk before they are named, and for an array to run."""
@@ -204,7 +204,9 @@ class Wiper:
         with alone:
             # SECURITY: once nobody has it open any more, and through the descriptor that then writes.
             if content_digest(device) != self.facts.get(look_fact(step.place)):
-                self._keep(partition, device.node, say("changed-since-seen"), say("release-offered"))
+                self._keep(
+                    partition, device.node, say("changed-since-seen"), self._offer_words(partition.disk)
+                )
             self.begin(step)
             self._mark(step.place, Mark.WIPING)
             self._zero(device, areas(ours, device), step.place)
@@ -306,37 +308,48 @@ class Wiper:
         words = [each.words() for each in (*lies.on_disk, *lies.inside)]
         words += [] if lies.is_our_table else [say("table-not-ours")]
         what = joined("; ", words) or say("none")
-        hint = say("release-offered") if lies.is_ours else self._hint_of_foreign(disk)
+        hint = self._offer_words(disk) if lies.is_ours else self._hint_of_foreign(disk)
         raise KeptError(disk, say("kept-offered", node=disk, why=why, what=what), hint)
 
     def _release_agreed(self, step: WipeTable, device: OpenDevice) -> None:
-        """Wipe what a person has seen and agreed to release, if it is ours and still what was seen.
+        """Wipe what a person has seen and agreed to release, if it is ours; else only forget the disk.
 
         Raises:
-            KeptError: it is another one by now, or not ours.
+            KeptError: it is not what was seen any more.
         """
         partition = step.partition
         disk, place = partition.disk, partition.table_place
         ours = resolved(step.signature, self.facts)
+        if not self._as_agreed(step, device).is_ours:
+            self._mark(place, Mark.RELEASED)  # SECURITY: and nothing is recorded of what others left there
+            return
         if not is_where_made(partition):
             self._keep(partition, partition.node, say("moved-for-kernel"))
         with self._forgotten(partition, device):
-            lies = look_through(device, partition, ours, self.facts, self.run)
-            if lies.digest != self.agreed[disk]:
-                self._keep(partition, disk, say("changed-since-shown"))
-            if not lies.is_ours:
-                self._keep(
-                    partition, disk, say("holds-changed-table" if lies.is_our_content else "holds-others")
-                )
+            lies = self._as_agreed(step, device)
         self.begin(step)
         part = device.part(partition.node, partition.start_bytes, partition.size_bytes)
         if lies.inside:
             self._mark(partition.place, Mark.WIPING)
             self._zero(part, areas(ours, part), partition.place)
+            if left := look(part, ours, self.run, may_be_partial=True):
+                words = joined("; ", [each.words() for each in left])
+                raise StorageError(say("signature-stays", node=part.node, what=words))
         self._mark(partition.place, Mark.WIPED)
         self._remove_table(step, device)
         self.hooks.release({disk: self.disks[disk]})
         self._mark(place, Mark.RELEASED)
+
+    def _as_agreed(self, step: WipeTable, device: OpenDevice) -> OfferedDisk:
+        """Return what lies on a disk, if a person has seen just that.
+
+        Raises:
+            KeptError: it was changed since.
+        """
+        lies = look_through(device, step.partition, step.signature, self.facts, self.run)
+        if lies.digest != self.agreed[step.partition.disk]:
+            self._keep(step.partition, step.partition.disk, say("changed-since-shown"))
+        return lies
 
     def _gone(self, disk: str) -> NoReturn:
         """Refuse to forget a disk that is away: what we made is still on it.
@@ -432,6 +445,9 @@ class Wiper:
         message = joined(" ", (say("kept", node=node, reason=reason), self._written(partition)))
         raise KeptError(partition.disk, message, hint or self._hint_of_foreign(partition.disk))
 
+    def _offer_words(self, disk: str) -> str:
+        return say("release-offered", serial=self.disks[disk].typed_name())
+
     def _hint_of_foreign(self, disk: str) -> str:
         return joined(" ", (say("left-alone", disk=disk), blanking(disk)))
 
@@ -440,7 +456,8 @@ class Wiper:
         places = (partition.place, partition.table_place)
         marks = {mark_of(self.facts, place) for place in places}
         marks |= {Mark(value) for name, value in self.facts.items() if name.startswith(_MARK_OF_ARRAY)}
-        return say("more-not-written" if marks & {Mark.WIPING, Mark.WIPED} else "nothing-written")
+        is_written = bool(marks & {Mark.WIPING, Mark.WIPED})
+        return say("more-not-written") if is_written else say("nothing-written")
 
 
 def is_where_made(partition: SessionPartition) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import io
 import json
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from app.cli.arguments.declared import build_parser
 from app.cli.commands import disks
 from app.cli.commands.disks import show_disks
 from app.dbus.helper_errors import not_installed
@@ -163,9 +163,10 @@ def test_a_test_device_is_marked() -> None:
 
 def test_a_disk_that_pgfooting_left_something_on_says_what_gives_it_back() -> None:
     left = dataclasses.replace(REFUSED, is_left_over=True)
-    assert "left by it. Root gives back what was left: pgfooting disks --release" in shown(
-        Listing((left,), (), as_root=True)
-    )
+    command = "What was left is released by: pgfooting disks --release Z1D0ABCD"
+    assert command in shown(Listing((left,), (), as_root=True))
+    kept = dataclasses.replace(left, refusals=(DiskRefusal("D18", "Kept.", "session 7", "Release it."),))
+    assert command not in shown(Listing((kept,), (), as_root=True)), "its remedy names the command"
     released = dataclasses.replace(SPARE, is_left_over=True)
     assert "--release" not in shown(Listing((released,), (), as_root=True))
 
@@ -190,13 +191,13 @@ def test_what_root_says_of_a_disk_that_it_could_not_give_back_stands_in_red(
     monkeypatch.setattr(disks, "ask_root", ask)
     file = io.StringIO()
     monkeypatch.setattr(disks, "Console", lambda: Console(file=file, width=80, force_terminal=True))
-    assert disks.disks_command(argparse.Namespace(release=False, read="", json=False)) == 0
+    assert disks.disks_command(build_parser().parse_args(["disks"])) == 0
     assert asked == [[left.identity]], "who has nothing left on his disks starts no helper"
     (line,) = [each for each in file.getvalue().splitlines() if "PRECIOUS" in each]
     assert "\x1b[31m" in line
     monkeypatch.setattr(disks, "ask_root", lambda _disks: {})
     file.truncate(0)
-    assert disks.disks_command(argparse.Namespace(release=False, read="", json=False)) == 0
+    assert disks.disks_command(build_parser().parse_args(["disks"])) == 0
     assert "D08 It carries" in file.getvalue()
 
 

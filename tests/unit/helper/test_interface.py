@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.storage_plan.kept_disk import KEPT
 from app.domain.storage_plan.wire import GROUP, IDENTITY, PLAN, PLANS
 from app.helper.base.folders import INTERFACE
 from app.helper.methods import METHODS, Access, method
@@ -64,6 +65,8 @@ def test_nothing_can_be_set_from_outside() -> None:
 def test_the_signatures_are_those_that_both_sides_use() -> None:
     assert signature("Describe") == PLANS
     assert signature("Inspect") == f"a{IDENTITY}"
+    assert (signature("InspectKept"), signature("ReleaseKept")) == (IDENTITY, f"{IDENTITY}s")
+    assert f'name="kept" type="{KEPT}"' in INTERFACE.read_text()
     assert GROUP in PLAN in PLANS
 
 

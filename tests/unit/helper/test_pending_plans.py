@@ -125,7 +125,7 @@ def test_plans_of_a_connection_of_a_user_and_of_all_are_few_and_root_has_its_own
 
 def test_disks_are_named_by_what_is_known_of_them_and_printed_as_one_line() -> None:
     def name(identity: DiskIdentity) -> str:
-        return plans._name(identity)
+        return plans.name_of(identity)
 
     assert name(disk(1)) == "MODEL SERIAL1 (932 GiB)"
     assert name(replace(disk(1), serial="")) == f"MODEL {disk(1).wwn} (932 GiB)"

@@ -12,12 +12,12 @@ from tests.house import lines_of_code
 PROJECT = Path(__file__).parents[3]
 TEXT = (PROJECT / "packaging" / "SECURITY.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`(test_\w+)`", TEXT)))
-MOST_LINES = 2_500
+MOST_LINES = 2_600
 """Of code that only root executes in app/helper."""
 
 
 def test_every_item_of_the_list_is_there() -> None:
-    assert [int(number) for number in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)] == list(range(1, 36))
+    assert [int(number) for number in re.findall(r"^\| (\d+) \|", TEXT, re.MULTILINE)] == list(range(1, 37))
 
 
 @pytest.mark.parametrize("name", NAMED)

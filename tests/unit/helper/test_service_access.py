@@ -114,6 +114,10 @@ class World:
         monkeypatch.setattr(service_module, "described", self._described)
         monkeypatch.setattr(service_module, "inspected", lambda wire, *_: (wire[4], "spare"))
         monkeypatch.setattr(service_module, "read_whole", self._read)
+        self.released: list[tuple[str, str, int]] = []
+        monkeypatch.setattr(service_module, "inspect_kept", lambda wire, _left: (wire[4], "digest"))
+        monkeypatch.setattr(service_module, "check_kept", lambda wire, _left: f"MODEL {wire[0]}")
+        monkeypatch.setattr(service_module, "release_kept", self._release)
         monkeypatch.setattr("pwd.getpwuid", {0: "root", ANNA: "anna", BERT: "bert"}.__getitem__)
         monkeypatch.setattr("app.dbus.callers._has_account", {ANNA, BERT}.__contains__)
         self.helper = Helper(
@@ -131,6 +135,10 @@ class World:
         self, call: Call, user: int, _disks: object
     ) -> tuple[DescribedPlans, list[tuple[str, ...]]]:
         return describe_plans(call.sender, user, [(PLAN, devices(PLAN))])
+
+    def _release(self, wire: Any, digest: str, user: int, _left: object) -> tuple[str]:  # noqa: ANN401
+        self.released.append((wire[4], digest, user))
+        return ("wiped",)
 
     def _read(self, _wire: object, _left: object, _tell: object, is_cancelled: Callable[[], bool]) -> object:
         go_on = threading.Event()
@@ -292,7 +300,46 @@ def test_caches_are_dropped_again_only_after_a_while_whoever_asks(world: World) 
         assert world.ask(MINE, "Limit", "(st)", handle, 7) == [], "what has no pace is done at once"
 
 
+def test_who_may_inspect_sees_a_kept_disk(world: World) -> None:
+    denied = world.ask(MINE, "InspectKept", f"({IDENTITY})", WIRE)
+    assert [call[1][1] for call in world.bus.calls] == [Access.INSPECT]
+    world.bus.answer()
+    assert denied == ["NotAuthorized denied"]
+    shown = world.ask(MINE, "InspectKept", f"({IDENTITY})", WIRE)
+    world.bus.answer(authorized=True)
+    world.bus.turn()
+    assert shown == [("8:16", "digest")]
+
+
 # --- who may erase
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_a_kept_disk_is_released_after_a_yes(world: World, *, may: bool) -> None:
+    answers = world.ask(MINE, "ReleaseKept", f"({IDENTITY}s)", WIRE, "seen")
+    world.bus.turn()
+    _, (_, action, details, *_), *_ = world.bus.calls[-1]
+    assert (action, details["disks"]) == (Access.ERASE, "MODEL SERIAL1")
+    assert "release $(disks)" in details["polkit.message"]
+    assert (answers, world.released) == ([], []), "nothing before the answer"
+    world.bus.answer(authorized=may)
+    if may:
+        world.bus.turn()
+    assert answers == ([("wiped",)] if may else ["NotAuthorized denied"])
+    assert world.released == ([("8:16", "seen", ANNA)] if may else [])
+
+
+def test_one_dialog_of_a_user_for_all_that_erases(world: World) -> None:
+    world.ask(MINE, "ReleaseKept", f"({IDENTITY}s)", WIRE, "seen")
+    world.bus.turn()
+    assert world.execute(MINE, ANNA) == ["Busy asked"]
+
+
+def test_who_leaves_releases_nothing(world: World) -> None:
+    world.ask(MINE, "ReleaseKept", f"({IDENTITY}s)", WIRE, "seen")
+    world.bus.turn()
+    world.leave(MINE)
+    assert world.released == []
 
 
 def test_the_disks_are_named_to_whoever_authorises(world: World) -> None:

@@ -91,25 +91,34 @@ class RootAnswers(QObject):
         progressed: which share of all disks that were asked about is looked at, 0 to 1.
         answered: the draft knows root's answers.
         failed: the helper could not be asked; carries the sentence.
+        kept: key of a disk that was to be released, and that the helper's journal keeps: a person decides.
     """
 
     asking = Signal(bool)
     progressed = Signal(float)
     answered = Signal()
     failed = Signal(str)
+    kept = Signal(str)
 
     def __init__(self, draft: CampaignDraft, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._draft = draft
         self._op: BackgroundOp[Mapping[str, InspectionResult]] | None = None
+        self._released = ""
 
     def ask(self) -> None:
         """Ask about every disk that looks spare; without effect while an answer is awaited."""
         self._ask([disk for disk in self._draft.storage.disks if disk.answer is SpareAnswer.LOOKS_SPARE])
 
+    def ask_about(self, key: str) -> None:
+        """Ask about one disk."""
+        self._ask([disk for disk in self._draft.storage.disks if disk.identity.key() == key])
+
     def release(self, key: str) -> None:
         """Ask about one disk that pgFooting left something on: root first tries to give it back."""
-        self._ask([disk for disk in self._draft.storage.disks if disk.identity.key() == key])
+        if self._op is None:
+            self._released = key
+            self.ask_about(key)
 
     def _ask(self, disks: list[Disk]) -> None:
         if self._op is None and disks:
@@ -129,8 +138,11 @@ class RootAnswers(QObject):
         self.asking.emit(False)  # noqa: FBT003
         self._draft.see_inspection(told)
         self.answered.emit()
+        key, self._released = self._released, ""
+        if key and any(each.is_journaled for each in told.values()):
+            self.kept.emit(key)
 
     def _fail(self, error: FootingError) -> None:
-        self._op = None
+        self._op, self._released = None, ""
         self.asking.emit(False)  # noqa: FBT003
         self.failed.emit(f"{error.message} {error.hint}".strip())

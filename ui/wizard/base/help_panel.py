@@ -169,9 +169,10 @@ HELP_TEXTS: Final = {
     ),
     "release": Help(
         tr(
-            "pgFooting has something on this disk: a campaign works on it now, or what it made there could "
-            "not be unmade. The helper tries that once more, destroys only what its journal proves to be its "
-            "own, and says spare, or why not and what helps."
+            "pgFooting has something on this disk: a campaign works on it now, or ended without giving it "
+            "back, as after a crash or a power cut. Root gives back what it can still unmount itself. "
+            "Otherwise you see what is on the disk, and nothing is wiped before you have typed the end of "
+            "its serial number and an administrator's password."
         )
     ),
     "layout": Help(

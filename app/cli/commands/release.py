@@ -1,0 +1,99 @@
+"""`pgfooting disks --release SERIAL`: a disk that a session left is shown, confirmed and released."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.cli.terminal.consent import ask_for_tail, name_of
+from app.cli.terminal.plain_text import json_text, plain
+from app.cli.terminal.terminal_agent import is_terminal, terminal_agent
+from app.dbus.helper_errors import NOTHING_TOUCHED
+from app.domain.disk import Disk
+from app.domain.errors import RefusedError, UsageError
+from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
+from app.domain.text import CALLED, tr
+from app.draft.root_answers import inspect_kept, release_kept
+from app.storage.layout.disk_target import find_disks
+
+ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
+    ReleaseOutcome.WIPED: tr(
+        "{disk} is released. A copy of what was wiped is in /var/lib/pgfooting/signatures for a month."
+    ),
+    ReleaseOutcome.DROPPED: tr(
+        "pgFooting has forgotten {disk}; nothing was written to it. “pgfooting disks” shows its state now."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseQuestion:
+    """Shows what is on a disk, and asks for the end of its serial number.
+
+    Attributes:
+        confirmed: serial numbers or WWNs given with ``--erase``.
+        ask: shows a prompt and returns the line that was typed; None for the terminal.
+        can_ask: whether a person can be asked.
+    """
+
+    confirmed: tuple[str, ...] = ()
+    ask: Callable[[str], str] | None = None
+    can_ask: Callable[[], bool] = is_terminal
+
+    def __call__(self, disk: Disk, kept: KeptDisk) -> None:
+        """Return if the release was confirmed.
+
+        Raises:
+            UsageError: ``--erase`` names another disk.
+            RefusedError: the disk cannot be released now, or the release was not confirmed.
+            CancelledError: the person has left.
+        """
+        for name in self.confirmed:
+            if not find_disks(name, (disk,)):
+                message = tr("--erase {name}: this is not the disk to be released. Nothing was touched.")
+                raise UsageError(message.format(name=plain(name)))
+        for text in (*_heading(disk), *kept.sentences()):
+            sys.stderr.write(f"{plain(text)}\n")
+        if kept.obstacles:
+            message = tr("{disk} cannot be released now.").format(disk=disk.path)
+            told = "\n".join(map(plain, kept.obstacle_sentences()))
+            raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=told)
+        if self.confirmed:
+            return
+        if not self.can_ask():
+            message = tr("The release has to be confirmed, and there is no terminal to ask on.")
+            hint = tr("If it may be released, add: {options}")
+            options = f"--erase {disk.identity.typed_name()}"
+            raise RefusedError(f"{message} {NOTHING_TOUCHED}", hint=hint.format(options=options))
+        ask_for_tail(disk, tr("Type the last {count} characters of {serial} to release it: "), self.ask)
+
+
+def _heading(disk: Disk) -> tuple[str, ...]:
+    model = disk.identity.model.strip() or tr("unknown model")
+    line = tr("On {disk}, {model}, serial number {serial}, is:")
+    return (line.format(disk=disk.path, model=model, serial=name_of(disk)),)
+
+
+def release_disk(disk: Disk, question: ReleaseQuestion, *, as_json: bool) -> None:
+    """Show a disk that the helper's journal keeps, ask, and have it released; print what became of it.
+
+    Raises:
+        FootingError: it is not released; with the reason.
+    """
+    with terminal_agent():
+        kept, digest = inspect_kept(disk)
+        question(disk, kept)
+        outcome = release_kept(disk, digest)
+    if as_json:
+        told = {"disk": disk.as_mapping(), "kept": kept.as_mapping(), "outcome": outcome.value}
+        sys.stdout.write(json_text(json.dumps(told, ensure_ascii=False, indent=1)) + "\n")
+        return
+    sys.stdout.write(plain(ENDINGS[outcome].format(disk=disk.path)) + "\n")
+
+
+def release_command(disk: Disk) -> str:
+    """Return the command that releases a disk."""
+    return f"{CALLED} disks --release {disk.identity.typed_name()}"

@@ -1,0 +1,171 @@
+"""Releasing a disk that a session left: what is on it, the end of its serial number, and root's answer."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFrame,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.domain.disk import Disk
+from app.domain.errors import CancelledError, FootingError
+from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
+from app.domain.text import tr
+from app.domain.units import format_size
+from app.draft.disks.table import model_of, plain_line, serial_of
+from app.draft.root_answers import inspect_kept, release_kept
+from ui.background import BackgroundOp
+from ui.theme import MEDIUM, SMALL, Theme
+from ui.widgets.fields import line_edit
+from ui.widgets.tab_order import go_as_read
+from ui.widgets.texts import ErrorText, Text
+
+_EMS: Final = (96, 48)
+_FIELD_EMS: Final = 10
+
+
+class ReleaseDialog(QDialog):
+    """Shows what root finds on a disk, and releases it once the end of its serial number is typed.
+
+    Attributes:
+        told: what is on the disk, or that root looks.
+        field: for the last characters of the serial number.
+        error: why it is not released.
+        release: releases it; enabled once the right characters are typed.
+
+    Signals:
+        released: the disk is not the journal's any more.
+    """
+
+    released = Signal()
+
+    def __init__(self, theme: Theme, disk: Disk, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        go_as_read(self)
+        self._disk = disk
+        self._digest = ""
+        self._op: BackgroundOp[tuple[KeptDisk, str]] | BackgroundOp[ReleaseOutcome] | None = None
+        self._is_closed = False
+        self.setWindowTitle(tr("Release disk"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.told = Text(theme, tr("Asking root …"))
+        self.told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.error = ErrorText(theme)
+        self.field = line_edit("••••")
+        self.field.setMaxLength(8)
+        self.field.setFixedWidth(_FIELD_EMS * self.fontMetrics().averageCharWidth())
+        self.release = QPushButton(tr("&Release"))
+        self._lay_out(theme)
+        self._show_field()
+        self.field.textEdited.connect(lambda _: self._show_field())
+        self.finished.connect(self._stop)
+        self._look()
+
+    def _lay_out(self, theme: Theme) -> None:
+        name = Text(theme, _name(self._disk))
+        font = QFont(name.font())
+        font.setBold(True)
+        name.setFont(font)
+        area = QScrollArea(widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidget(self.told)
+        label = Text(theme, tr("Last four characters of its serial number:"))
+        self.field.setAccessibleName(label.text())
+        typed = QHBoxLayout()
+        typed.setSpacing(SMALL)
+        typed.addWidget(label, 1, Qt.AlignmentFlag.AlignVCenter)
+        typed.addWidget(self.field)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons.addButton(self.release, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons.accepted.connect(self._release)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(MEDIUM)
+        layout.addWidget(name)
+        layout.addWidget(area, 1)
+        layout.addWidget(self.error)
+        layout.addLayout(typed)
+        layout.addWidget(buttons)
+        em = self.fontMetrics().averageCharWidth()
+        self.resize(*(ems * em for ems in _EMS))
+
+    def _stop(self) -> None:
+        self._is_closed = True
+        if self._op is not None:
+            self._op.cancel()
+
+    # --- what is on it
+
+    def _look(self) -> None:
+        disk = self._disk
+        self._op = BackgroundOp(lambda: inspect_kept(disk), self._take, self._fail).start()
+
+    def _take(self, found: tuple[KeptDisk, str]) -> None:
+        self._op = None
+        kept, digest = found
+        self.told.setText("\n".join(map(plain_line, kept.sentences())))
+        if kept.obstacles:
+            self._show_error("\n".join(map(plain_line, kept.obstacle_sentences())))
+        else:
+            self._digest = digest
+            self._show_field()
+            self.field.setFocus()
+
+    # --- its release
+
+    def _show_field(self) -> None:
+        self.field.setEnabled(bool(self._digest) and self._op is None)
+        tail = self._disk.identity.tail().lower()
+        self.release.setEnabled(self.field.isEnabled() and self.field.text().strip().lower() == tail != "")
+        self.release.setDefault(self.release.isEnabled())
+
+    def _release(self) -> None:
+        disk, digest = self._disk, self._digest
+
+        def watch() -> None:
+            if self._is_closed:
+                raise CancelledError(tr("The question for the password was called off."))
+
+        self.error.hide()
+        self._op = BackgroundOp(
+            lambda: release_kept(disk, digest, watch), self._take_outcome, self._look_again
+        ).start()
+        self._show_field()
+
+    def _take_outcome(self, _outcome: ReleaseOutcome) -> None:
+        self._op = None
+        self.released.emit()
+        self.accept()
+
+    def _look_again(self, error: FootingError) -> None:
+        """Show why it was not released, and what is on it now: it may not be what was agreed to."""
+        self._digest = ""
+        self.field.clear()
+        self._fail(error)
+        self._look()
+
+    def _fail(self, error: FootingError) -> None:
+        self._op = None
+        self._show_error(f"{error.message} {error.hint}".strip())
+        self._show_field()
+
+    def _show_error(self, text: str) -> None:
+        self.error.setText(text)
+        self.error.show()
+
+
+def _name(disk: Disk) -> str:
+    words = tr("{model}, {serial}, {size} ({path})")
+    size = format_size(disk.identity.size_bytes)
+    return words.format(model=model_of(disk), serial=serial_of(disk), size=size, path=disk.path)
