@@ -62,22 +62,16 @@ refuse_colon() {
     "Nothing was changed. Use a path without a colon."
 }
 
-# Whether nobody but root can put something in the way of FOLDER, by its name and by where links lead: it may be missing.
-# A folder where all may write and none takes away what is another's counts where the next part is there; with STICKY at the end, too.
-# app/process/foreign_folders.py does the same.
+# Whether root owns what there is of PATH, by its name and by where links lead. app/process/foreign_folders.py does the same.
 is_roots() {
-  local way path found below
+  local way path found
   [[ $1 == /* ]] || return 1
   for way in "$1" "$(readlink --canonicalize-missing -- "$1")"; do
-    path=$way below=${2:-}
+    path=$way
     while true; do
       if [[ -e $path || -L $path ]]; then
-        found=$(stat --format='%u %a' -- "$path") || return 1
-        [[ ${found%% *} == 0 ]] || return 1
-        if [[ -d $path && ! -L $path ]] && ((8#${found##* } & 8#022)); then
-          [[ -n $below ]] && ((8#${found##* } & 8#1000)) || return 1
-        fi
-        below=there
+        found=$(stat --format=%u -- "$path") || return 1
+        [[ $found == 0 ]] || return 1
       fi
       [[ $path != / ]] || break
       path=${path%/*}
@@ -101,12 +95,12 @@ forget_foreign_folders() {
   local name
   is_root || return 0
   for name in XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME; do
-    if [[ -n ${!name:-} ]] && ! is_roots "${!name}"; then
-      say "$name is ${!name}, where others than root could write: it is not used."
+    if [[ -n ${!name:-} ]] && ! is_roots "${!name}/pgfooting"; then
+      say "$name is ${!name}, of another account: it is not used."
       unset "$name"
     fi
   done
-  if [[ -n ${TMPDIR:-} ]] && ! is_roots "$TMPDIR" sticky; then unset TMPDIR; fi
+  if [[ -n ${TMPDIR:-} ]] && ! is_roots "$TMPDIR"; then unset TMPDIR; fi
   if [[ -n ${HOME:-} ]]; then HOME=$(home_folder); fi
 }
 forget_foreign_folders

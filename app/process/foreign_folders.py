@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import stat
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Final
@@ -18,23 +17,16 @@ _FOLDERS: Final = (
     *("XDG_CONFIG_DIRS", "XDG_DATA_DIRS", "PGFOOTING_TEMP"),
 )
 """Not XDG_RUNTIME_DIR: the display is reached there, and whoever uses more of it looks at its owner."""
-_OF_OTHERS: Final = 0o022
 
 
-def is_roots(path: str, *, ends_sticky: bool = False) -> bool:
-    """Return whether only root can put something in the way of a path, by its name and where links lead.
-
-    Args:
-        path: may be missing.
-        ends_sticky: whether the path itself may be one where all write and none takes away what is another's;
-            such a folder on the way counts where the next part of the path is there.
-    """
+def is_roots(path: str) -> bool:
+    """Return whether root owns what there is of a path, by its name and where links lead."""
     if not path.startswith("/"):
         return False
-    return all(_is_way_of_roots(Path(way), is_there=ends_sticky) for way in (path, os.path.realpath(path)))
+    return all(_is_way_of_roots(Path(way)) for way in (path, os.path.realpath(path)))
 
 
-def _is_way_of_roots(way: Path, *, is_there: bool) -> bool:
+def _is_way_of_roots(way: Path) -> bool:
     for each in (way, *way.parents):
         try:
             found = each.lstat()
@@ -44,10 +36,6 @@ def _is_way_of_roots(way: Path, *, is_there: bool) -> bool:
             return False
         if found.st_uid != 0:
             return False
-        is_open = stat.S_ISDIR(found.st_mode) and bool(found.st_mode & _OF_OTHERS)
-        if is_open and not (is_there and found.st_mode & stat.S_ISVTX):
-            return False
-        is_there = True
     return True
 
 
@@ -59,7 +47,7 @@ def forget_foreign_folders(environment: MutableMapping[str, str]) -> tuple[str, 
         name
         for name in (*_FOLDERS, "TMPDIR", "HOME")
         if environment.get(name)
-        and not all(is_roots(each, ends_sticky=name == "TMPDIR") for each in environment[name].split(":"))
+        and not all(is_roots(f"{each}/pgfooting") for each in environment[name].split(":"))
     ]
     for name in foreign:
         del environment[name]

@@ -52,10 +52,10 @@ def places(folder: Path) -> dict[str, tuple[Path, bool]]:
         "a user's link to root's": (foreign / "link", False),
         "a link to a user's": (folder / "to-user", False),
         "back from foreign": (foreign / ".." / "own", False),
-        "group": (folder / "group", False),
-        "all": (folder / "all" / "x", False),
-        "sticky": (folder / "sticky", False),
-        "missing below sticky": (folder / "sticky" / "x", False),
+        "group": (folder / "group", True),
+        "all": (folder / "all" / "x", True),
+        "sticky": (folder / "sticky", True),
+        "missing below sticky": (folder / "sticky" / "x", True),
         "user's below sticky": (folder / "sticky" / "user", False),
         "relative": (Path("x"), False),
     }
@@ -80,8 +80,8 @@ def test_both_functions_say_whose_a_place_is(name: str, tmp_path: Path, scripts:
 
 def test_a_sticky_place_is_one_for_temporary_files(tmp_path: Path, scripts: Scripts) -> None:
     sticky, foreign = str(places(tmp_path)["sticky"][0]), str(tmp_path / "foreign")
-    assert is_roots(sticky, ends_sticky=True)
-    assert not is_roots(foreign, ends_sticky=True)
+    assert is_roots(sticky)
+    assert not is_roots(foreign)
     scripts.environment["TMPDIR"] = sticky
     assert scripts.call('echo "${TMPDIR:-}"').stdout == f"{sticky}\n"
     scripts.environment["TMPDIR"] = foreign
