@@ -507,7 +507,10 @@ def test_what_is_not_durable_stands_apart_in_the_window(
     assert [page.baseline.itemText(place) for place in range(page.baseline.count())] == ["ext4", "xfs"]
     assert page.content.names == ("fast (NOT DURABLE)", "ext4", "xfs")
     assert page.content.comparison is not None
-    assert headline_words(page.content.comparison) == ("1,100", "xfs: highest mean, indicative only")
+    assert headline_words(page.content.comparison) == (
+        "1,100",
+        "xfs: highest mean of what is durable, indicative only",
+    )
     bars = make_bars(page.content, "tps", None)
     assert bars is not None
     assert [bar.note.partition(",")[0] for bar in bars.groups[0].bars] == [
