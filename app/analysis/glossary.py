@@ -93,6 +93,14 @@ _OF_WINDOW: Final = (
         ("configuration",),
     ),
     GlossaryTerm(
+        tr("condition"),
+        tr(
+            "What a comparison holds fixed, such as transactions, scale and clients. Each condition is "
+            "compared by itself."
+        ),
+        ("condition",),
+    ),
+    GlossaryTerm(
         tr("repeat"),
         tr(
             "One of several runs of the same configuration. How much repeats differ says how large a "
