@@ -139,6 +139,7 @@ class Property:
         is_known: whether the file tells it.
         part: name of the property that is not known of a file that tells nothing of this kind.
         within: name of the property without which this one means nothing; empty for none.
+        follows: whether others decide it: a setting that a preset makes of machine, clients and data.
         measured: what was measured, which never comes out twice the same; None for what is exact. It differs
             where one is more than twice another and the two are apart by more than 0.1.
     """
@@ -150,6 +151,7 @@ class Property:
     is_known: bool = True
     part: str = ""
     within: str = ""
+    follows: bool = False
     measured: float | None = None
 
     @property
@@ -493,7 +495,8 @@ def _settings(run: RunMetadata, in_effect: Mapping[str, str]) -> Iterator[Proper
     for each in run.settings:
         if each.origin != "pgfooting" and each.name:
             words = in_effect.get(each.name.lower()) or each.value or tr("(empty)")
-            yield Property(SETTING, each.name, words[:MOST_CHARACTERS], part=SETTINGS)
+            follows = each.origin == "preset"
+            yield Property(SETTING, each.name, words[:MOST_CHARACTERS], part=SETTINGS, follows=follows)
     for name, value in in_effect.items():
         if name not in written:
             yield Property(SETTING, name, value[:MOST_CHARACTERS], is_shown=False, part=SETTINGS)

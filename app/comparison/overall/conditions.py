@@ -154,7 +154,17 @@ def role_of(item: Property) -> PropertyRole | None:
 def _held(run: RunFacts, roles: Collection[PropertyRole]) -> dict[_Key, Property]:
     """Return the properties of some roles; what is not known is a value of its own."""
     items = (*run.properties, *run.others)
-    return {item.key: item for item in items if _role(item) in roles}
+    return {item.key: item for item in items if _decides(item, roles)}
+
+
+def _decides(item: Property, roles: Collection[PropertyRole]) -> bool:
+    """Return whether a property tells runs of these roles apart.
+
+    Only chosen settings do: what a server has beside them names paths of that run, and a preset stands for
+    those that it makes of clients and data.
+    """
+    chosen = item.topic != SETTING or not item.is_known or (item.is_shown and not item.follows)
+    return chosen and _role(item) in roles
 
 
 def _role(item: Property) -> PropertyRole:
@@ -164,7 +174,7 @@ def _role(item: Property) -> PropertyRole:
 
 def is_held(item: Property, asked: PropertyRole | None) -> bool:
     """Return whether a property is the same in all that is compared, see `held_fixed`."""
-    return _role(item) in held_fixed(asked)
+    return _decides(item, held_fixed(asked))
 
 
 def _values(run: RunFacts, roles: Collection[PropertyRole]) -> frozenset[tuple[_Key, str, bool]]:

@@ -1,0 +1,56 @@
+"""Footings of runs as servers tell them: what differs in each run by itself is no footing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.comparison.comparison import compare_runs
+from app.comparison.overall.conditions import PropertyRole, asked_by, footing_of
+from app.runfile.metadata.run_metadata import SettingMetadata
+from app.runfile.writer import SERVER_DEFAULTS, Json
+from tests.known_runs import FACTS, WHOLE, write_known
+
+MADE_ANEW = ("data_directory", "config_file", "hba_file", "ident_file", "unix_socket_directories")
+"""Paths that a server tells and that are others for each run."""
+
+
+def run(folder: Path, number: int, clients: int = 4, origin: str = "preset", work_mem: str = "") -> RunFacts:
+    """Return a run with all that its server told of itself."""
+    value = work_mem or f"{64 // clients}MB"
+    settings = (SettingMetadata(name="work_mem", value=value, origin=origin),)
+    told: dict[str, Json] = {name: f"/run/pgfooting-{number}/{name}" for name in MADE_ANEW}
+    server: Json = {"settings": {"work_mem": {"value": value, "source": "configuration file"}}}
+    path = folder / f"{number:016}.footing"
+    written = replace(
+        WHOLE,
+        id=f"{number:016}",
+        repeat=number,
+        configuration=f"{clients} clients",
+        settings=settings,
+        workload=replace(WHOLE.workload, clients=clients),
+    )
+    write_known(path, written, FACTS | {"server": server, SERVER_DEFAULTS: told})
+    return read_run_facts(path)
+
+
+def test_paths_of_servers_are_no_footing(tmp_path: Path) -> None:
+    runs = [run(tmp_path, number) for number in range(3)]
+    assert len({item.value for each in runs for item in each.others if item.name == "data_directory"}) == 3
+    assert len(set(map(footing_of, runs))) == 1
+
+
+def test_campaign_over_clients_is_compared(tmp_path: Path) -> None:
+    """Its preset gives each level a work_mem of its own."""
+    runs = [run(tmp_path, number, clients) for number, clients in enumerate((1, 4, 16))]
+    assert asked_by(runs) is PropertyRole.CLIENTS
+    assert len(compare_runs(runs).parts) == 1
+
+
+@pytest.mark.parametrize(("origin", "footings"), [("preset", 1), ("user", 2)])
+def test_chosen_setting_is_footing(tmp_path: Path, origin: str, footings: int) -> None:
+    runs = [run(tmp_path, number, 4, origin, f"{4 + number}MB") for number in range(2)]
+    assert len(set(map(footing_of, runs))) == footings
