@@ -99,6 +99,7 @@ class Execution:
     ours: set[str] = field(default_factory=set)
     _done: list[StepResult] = field(default_factory=list)
     _begun: list[Step] = field(default_factory=list)
+    _mounted: dict[str, str] = field(default_factory=dict)
     _undoing: bool = False
     _ended: CompletedProgram | None = None
     _told: str = ""
@@ -170,6 +171,9 @@ class Execution:
                             self.kept.setdefault(disk, KeptError(disk, err.message, ""))
         finally:
             self._undoing = False
+            # SECURITY: a pool that is not destroyed now may be used before the next attempt.
+            destroys = [step for step in undo if isinstance(step, Command) and step.owned and step.looks]
+            self.ours -= {place.name for step in destroys for place in step.owned}
         return failures
 
     def _one(self, step: Step, number: int, count: int) -> None:
@@ -250,10 +254,10 @@ class Execution:
         if not os.path.lexists(step.path):
             return say("skipped-not-there")
         deadline_s = time.monotonic() + LOOKING_S
-        for disk in step.disks:
-            while state.size_bytes(disk) and state.is_claimed(disk):
-                if time.monotonic() >= deadline_s or not self.hooks.patience.pause(_AGAIN_S):
-                    raise StorageError(say("folder-stays", path=step.path, disk=disk))
+        for table in step.tables:
+            is_others = mark_of(self.facts, table.name) is Mark.RELEASED
+            if not is_others and not self._is_let_go(table.node, deadline_s):
+                raise StorageError(say("folder-stays", path=step.path, disk=table.node))
         Path(step.path).rmdir()
         return ""
 
@@ -301,15 +305,25 @@ class Execution:
                 ),
                 hint=say("kernel-says", lines=" / ".join(said)) if said else "",
             )
+        # SECURITY: others may unmount it and use what lies there: only our own unmounting grants it again.
+        self.ours -= {
+            place.name for each in command.undo if isinstance(each, Command) for place in each.frees
+        }
         made = self._seen(command.signs)  # before it is looked at whose it is
         self._hold(command.after, describe(command))
         made |= {mark_fact(place.name): Mark.MADE.value for place in command.signs}
         if command.mounts:
-            made[mount_fact(command.mounts)] = state.mount_of(command.mounts)
+            self._mounted[command.mounts] = state.mount_of(command.mounts)
+            made[mount_fact(command.mounts)] = self._mounted[command.mounts]
         self.ours |= freed
-        made |= self._seen([place for place in command.looks if place.name in self.ours])
         if made:
             self.know(made)
+        looks = [place for place in command.looks if place.name in self.ours]
+        deadline_s = time.monotonic() + LOOKING_S
+        for place in looks:
+            with suppress(OSError):  # a disk that was pulled
+                self._is_let_go(place.node, deadline_s)
+        self._see_what_is_left(looks)
 
     def _sign(self, places: Sequence[SignedPlace]) -> None:
         """Begin to make something in places, which from now on are this execution's."""
@@ -328,8 +342,19 @@ class Execution:
                     found[look_fact(place.name)] = content_digest(device)
         return found
 
+    def _is_let_go(self, node: str, deadline_s: float) -> bool:
+        """Return whether the kernel lets a device go in time, or has none of that name.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        while state.size_bytes(node) and state.is_claimed(node):
+            if time.monotonic() >= deadline_s or not self.hooks.patience.pause(_AGAIN_S):
+                return False
+        return True
+
     def _see_what_is_left(self, places: Sequence[SignedPlace]) -> None:
-        """Look at what a program left that failed; what cannot be seen is not undone."""
+        """Look at what a program left, each place by itself; what cannot be seen is not undone."""
         for place in places:
             with suppress(OSError):
                 self.know(self._seen((place,)))
@@ -348,10 +373,15 @@ class Execution:
     def _freed_by(self, command: Command) -> frozenset[str]:
         """Return the places that are this execution's once a command has unmounted what is mounted now.
 
-        SECURITY: the mount has to be the journal's own, over disks that have been here ever since.
+        SECURITY: the mount has to be the journal's own, over disks that have been here ever since; where its
+        number may be given to a later mount, one that this execution has made.
         """
         folders = [each.folder for each in command.when if isinstance(each, MountIs)]
-        is_own = [self.facts.get(mount_fact(folder)) == state.mount_of(folder) for folder in folders]
+        is_own = [
+            self.facts.get(mount_fact(folder)) == (mount := state.mount_of(folder))
+            and (state.is_unique(mount) or self._mounted.get(folder) == mount)
+            for folder in folders
+        ]
         if not command.frees or not is_own or not all(is_own):
             return frozenset()
         if self.hooks.since.keys() & {each.node for each in command.frees if each.is_table}:

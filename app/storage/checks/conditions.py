@@ -152,10 +152,7 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
             imported = state.pool_is_imported(pool)
             return ConditionResult(not imported, _imported(pool, imported=imported))
         case PoolNotMounted(pool):
-            mounted_at = state.pool_mounts(pool)
-            return ConditionResult(
-                not mounted_at, _mounted(mounted_at[0].folder if mounted_at else pool, mounted_at)
-            )
+            return _pool_unused(pool, run)
         case NoBtrfs(uuid):
             mounted = state.btrfs_is_mounted(uuid)
             seen = say("seen-btrfs", uuid=uuid) if mounted else say("seen-no-btrfs", uuid=uuid)
@@ -201,6 +198,15 @@ def _signed(condition: SignatureIs, facts: Mapping[str, str], run: Run) -> Condi
     )
     words = " ".join(f"{name}={found[name]}" for name in ("TYPE", "UUID", "LABEL") if name in found)
     return ConditionResult(holds, _has(condition.node, words))
+
+
+def _pool_unused(pool: str, run: Run) -> ConditionResult:
+    if mounted_at := state.pool_mounts(pool):
+        return ConditionResult(holds=False, evidence=_mounted(mounted_at[0].folder, mounted_at))
+    ended = run(("zfs", "list", "-H", "-r", "-t", "filesystem,volume", "-o", "name", pool))
+    names = ended.stdout.split("\n")[:-1]
+    told = " ".join(names) if ended.exit_code == 0 else ended.complaint()
+    return ConditionResult(ended.exit_code == 0 and names == [pool], _has(pool, told))
 
 
 def _unheld(node: str) -> ConditionResult:

@@ -101,9 +101,9 @@ def _of(members: tuple[PlanMember, ...], role: Role) -> tuple[PlanMember, ...]:
 
 def _folder_step(place: str, members: Sequence[PlanMember]) -> MakeFolder:
     """Return the step that makes a mount point: before all else, so that it is removed after all else."""
-    disks = tuple(member.disk for member in members)
+    tables = tuple(member.partition.places[1] for member in members)
     return MakeFolder(
-        place, "the mount point", undo=(RemoveFolder(place, "the mount point is removed", disks),)
+        place, "the mount point", undo=(RemoveFolder(place, "the mount point is removed", tables),)
     )
 
 

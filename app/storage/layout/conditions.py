@@ -262,9 +262,10 @@ class NoPool:
 
 @dataclass(frozen=True, slots=True)
 class PoolNotMounted:
-    """No dataset of a pool is mounted in this mount namespace: ``zpool destroy`` would unmount it.
+    """A pool has no dataset but its own, and none is mounted in this mount namespace.
 
-    In another namespace the kernel keeps the pool busy.
+    ``zpool destroy`` would unmount it, and takes what others made in the pool with it. In another namespace
+    the kernel keeps the pool busy.
     """
 
     pool: str

@@ -109,7 +109,8 @@ class Command:
         before: else it is refused.
         after: what has to be true once it ended, else the step failed.
         signs: places in which it makes a signature of ours; marked before, looked at and marked afterwards.
-        looks: places that are looked at again once it has ended, if this process may undo what lies there.
+        looks: places that are looked at again once it has ended and the kernel lets them go, if this process
+            may undo what lies there; of one that cannot be read the journal keeps the look that it has.
         frees: places of what it unmounts: who has unmounted the journal's own mount may undo what lies there.
         owned: places, else the step is left out where this process may not undo what lies in all of them.
         mounts: folder on which it mounts something; which mount that is becomes a fact.
@@ -200,13 +201,13 @@ class RemoveFolder:
     Attributes:
         path: of it.
         why: for people.
-        disks: nodes of the whole disks.
+        tables: partition tables of the disks; one that was given back is asked about no more.
         undo: nothing.
     """
 
     path: str
     why: str
-    disks: tuple[str, ...] = ()
+    tables: tuple[SignedPlace, ...] = ()
     undo: tuple[Step, ...] = ()
 
 

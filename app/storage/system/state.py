@@ -166,6 +166,11 @@ def mount_of(folder: str) -> str:
     return f"unique {number}"
 
 
+def is_unique(mount: str) -> bool:
+    """Return whether what `mount_of` returned is the number of no other mount in this boot."""
+    return mount.startswith("unique ")
+
+
 def pool_mounts(pool: str) -> tuple[MountEntry, ...]:
     """Return where datasets of a pool are mounted in this mount namespace.
 

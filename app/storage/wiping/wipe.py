@@ -8,7 +8,7 @@ uses the disk and every other partition leaves it as it is, with what was found 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
@@ -108,6 +108,7 @@ class Wiper:
         if step.array is not None:
             seen = self.check(step.array)
             if not seen.holds:
+                self._keep_what_was_in(step)
                 return seen.evidence
             node = seen.renamed or node
         else:
@@ -140,16 +141,29 @@ class Wiper:
         present: Sequence[SessionPartition],
         changed: Sequence[SessionPartition],
     ) -> str:
-        if changed:
-            # Nothing is written into the array, and nobody is kept by that: it can be taken apart, and its
-            # other disks are freed.
-            return say("skipped-no-table", disk=changed[0].disk)
         self._nobody_uses(node, present[0])
         self._require(step)
         if not self._runs(node, mark_of(self.facts, step.place)):
             self._keep(present[0], node, say("array-does-not-run"))
         with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
-            return self._wipe_content(step, device, nullcontext())
+            # Where a table was changed nothing is written into the array. If what it holds is as it was seen
+            # last, it is taken apart, and its other disks are freed.
+            stays = say("skipped-no-table", disk=changed[0].disk) if changed else ""
+            return self._wipe_content(step, device, nullcontext(), stays)
+
+    def _keep_what_was_in(self, step: Wipe) -> None:
+        """Make sure that an array that does not run holds nothing: others may have used what was in it.
+
+        Where a table was changed its partition is kept anyway, and where others unmounted it all are offered.
+
+        Raises:
+            KeptError: it may hold something.
+        """
+        if mark_of(self.facts, step.place) in {None, Mark.WIPED}:
+            return
+        for each in step.partitions:
+            if self._is_held(each) and each.table_place in self.ours and self.check(each.own).holds:
+                self._keep(each, step.node, say("array-does-not-run"), self._offer_words(each.disk))
 
     def _wipe_partition(self, step: Wipe, changed: Sequence[SessionPartition]) -> str:
         (partition,) = step.partitions
@@ -182,13 +196,16 @@ class Wiper:
             if not seen.holds:
                 raise RefusedError(say("wipe-refused", what=step.why, evidence=seen.evidence))
 
-    def _wipe_content(self, step: Wipe, device: OpenDevice, alone: AbstractContextManager[None]) -> str:
+    def _wipe_content(
+        self, step: Wipe, device: OpenDevice, alone: AbstractContextManager[None], stays: str = ""
+    ) -> str:
         """Look at what lies in a partition or an array, and wipe it if it is ours and as it was seen last.
 
         Args:
             step: what is wiped.
             device: the array; or the part of the disk, through the disk, that is our partition.
             alone: inside of it nobody has the partition open.
+            stays: why what is ours and as it was seen last is left there all the same; empty where it is not.
         """
         mark, ours = mark_of(self.facts, step.place), resolved(step.signature, self.facts)
         partition = step.partitions[0]
@@ -207,6 +224,8 @@ class Wiper:
                 self._keep(
                     partition, device.node, say("changed-since-seen"), self._offer_words(partition.disk)
                 )
+            if stays:
+                return stays
             self.begin(step)
             self._mark(step.place, Mark.WIPING)
             self._zero(device, areas(ours, device), step.place)
@@ -218,18 +237,20 @@ class Wiper:
 
     @contextmanager
     def _forgotten(self, partition: SessionPartition, device: OpenDevice) -> Iterator[None]:
-        """Have the kernel forget our partition meanwhile; it knows it again where nothing was wiped.
+        """Have the kernel forget our partition meanwhile; it knows it again where wiping had not begun.
 
         Raises:
             KeptError: somebody has it open: the kernel's own answer, who cannot be seen included.
         """
-        was_known = bool(state.size_bytes(partition.node))
+        known = state.partition_place(partition.node) if state.size_bytes(partition.node) else None
         self._forget_partition(partition, device)
         try:
             yield
-        except KeptError:
-            if was_known:
-                device.tell_partition(1, partition.start_bytes, partition.size_bytes)
+        except BaseException:
+            marks = {mark_of(self.facts, place.name) for place in partition.places}
+            if known and Mark.WIPING not in marks:
+                with suppress(OSError):  # what failed first is told
+                    device.tell_partition(1, *known)
             raise
 
     def wipe_table(self, step: WipeTable) -> str:
@@ -284,8 +305,11 @@ class Wiper:
             is_named = mark is Mark.MADE or self.check(OwnTable(disk, partition.table_uuid)).holds
             if not is_named or not self._is_our_table(partition, device):
                 self._keep(partition, disk, say("holds-changed-table"))
-            self._forget_partition(partition, device)
-            self._remove_table(step, device)
+            with self._forgotten(partition, device):
+                # SECURITY: once nobody has it open any more, and through the descriptor that then writes.
+                if not self._is_our_table(partition, device):
+                    self._keep(partition, disk, say("holds-changed-table"))
+                self._remove_table(step, device)
         self.hooks.release({disk: self.disks[disk]})
         self._mark(place, Mark.RELEASED)
         return True
@@ -327,7 +351,7 @@ class Wiper:
             self._keep(partition, partition.node, say("moved-for-kernel"))
         with self._forgotten(partition, device):
             lies = self._as_agreed(step, device)
-        self.begin(step)
+            self.begin(step)
         part = device.part(partition.node, partition.start_bytes, partition.size_bytes)
         if lies.inside:
             self._mark(partition.place, Mark.WIPING)

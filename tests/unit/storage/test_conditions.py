@@ -313,12 +313,17 @@ def test_a_pool_is_ours_where_it_is_imported_with_the_identifier_of_the_journal(
 
 
 def test_a_pool_of_which_a_dataset_is_mounted_anywhere_is_not_taken_apart(state: State) -> None:
-    assert holds(PoolNotMounted(POOL))
+    alone = ended(f"{POOL}\n")
+    assert holds(PoolNotMounted(POOL), alone)
+    for listed in (f"{POOL}\n{POOL}/volume\n", "", f"{POOL}/other\n", POOL):
+        assert not holds(PoolNotMounted(POOL), ended(listed)), listed
+    assert not holds(PoolNotMounted(POOL), ended(f"{POOL}\n", code=1))
+    assert "volume" in seen(PoolNotMounted(POOL), ended(f"{POOL}\n{POOL}/volume\n")).evidence
     state.mounts = (MountEntry(40, "/srv/other", "zfs", POOL, ()),)
     found = seen(PoolNotMounted(POOL))
     assert not found.holds
     assert "/srv/other" in found.evidence
-    assert holds(PoolNotMounted("tank"))
+    assert holds(PoolNotMounted("tank"), ended("tank\n"))
 
 
 def test_a_btrfs_is_mounted_or_not(state: State) -> None:

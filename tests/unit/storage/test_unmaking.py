@@ -363,6 +363,7 @@ UMOUNT = Command(
         (None, {}, False),
         ("unique 7", {"/dev/x": "other boot"}, False),
         ("unique 7", {"/dev/y": "other boot"}, True),
+        ("mountinfo 7", {}, False),  # by another process: a later mount may have got the number
     ],
 )
 def test_only_own_mount_frees(
@@ -372,7 +373,8 @@ def test_only_own_mount_frees(
     since: dict[str, str],
     is_freed: bool,  # noqa: FBT001
 ) -> None:
-    monkeypatch.setattr(state, "mount_of", lambda _folder: "unique 7")
+    now = "unique 7" if journal is None or state.is_unique(journal) else journal
+    monkeypatch.setattr(state, "mount_of", lambda _folder: now)
     execution = World().execution()
     execution.hooks = replace(execution.hooks, since=since)
     if journal is not None:
@@ -415,6 +417,82 @@ def test_owned_and_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert {path.name for path in tmp_path.iterdir()} == {"destroyed", "stopped"}
 
 
+MOUNT = Command(("true",), "mount", mounts=FOLDER, undo=(UMOUNT,))
+
+
+@pytest.mark.usefixtures("locks", "digests")
+@pytest.mark.parametrize("mount", ["unique 7", "mountinfo 7"])
+def test_mounting_gives_up_what_was_made(monkeypatch: pytest.MonkeyPatch, mount: str) -> None:
+    monkeypatch.setattr(state, "mount_of", lambda _folder: mount)
+    execution = World().execution()
+    execution.make((replace(touch(Path("/dev/null")), signs=(HERE, TABLE_HERE), undo=()), MOUNT))
+    assert execution.ours == set()
+    execution.unmake((UMOUNT,))
+    assert execution.ours == {"here", "table"}
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_unmounted_by_others_is_not_destroyed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(state, "mount_of", lambda _folder: "unique 7")
+    destroy = replace(touch(tmp_path / "destroyed"), owned=(HERE,), looks=(HERE,))
+    make = Command(("true",), "make", signs=(HERE, TABLE_HERE), undo=(destroy,))
+    execution = World().execution()
+    execution.make((make, MOUNT))
+    execution.unmake((replace(UMOUNT, when=(*UMOUNT.when, FAILS)), destroy))
+    assert list(tmp_path.iterdir()) == []
+    execution.unmake((UMOUNT, destroy))
+    assert list(tmp_path.iterdir()) != []
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_pool_of_an_attempt_before_is_not_destroyed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(state, "mount_of", lambda _folder: "unique 7")
+    execution = World().execution()
+    execution.facts[mount_fact(FOLDER)] = "unique 7"
+    destroy = replace(touch(tmp_path / "destroyed"), owned=(HERE,), looks=(HERE,))
+    with pytest.raises(StorageError):
+        execution.unmake((UMOUNT, replace(destroy, argv=("false",))))
+    assert execution.ours == {"table"}
+    execution.unmake((replace(UMOUNT, when=(*UMOUNT.when, FAILS)), destroy))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("locks")
+def test_looks_go_on_beside_a_pulled_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def reading(node: str) -> Iterator[str]:
+        if node == "/dev/pulled":
+            raise FileNotFoundError(2, "No such file or directory", node)
+        yield node
+
+    monkeypatch.setattr(execution_module, "reading", reading)
+    monkeypatch.setattr(execution_module, "content_digest", lambda node: f"content of {node}")
+    pulled = SignedPlace("pulled", "/dev/pulled")
+    execution = World().execution()
+    execution.ours |= {"pulled", "here"}
+    execution.facts[look_fact("pulled")] = "older"
+    execution.unmake((Command(("true",), "stop", looks=(pulled, HERE)),))
+    assert execution.facts[look_fact("here")] == "content of /dev/x1"
+    assert execution.facts[look_fact("pulled")] == "older"
+
+
+@pytest.mark.usefixtures("locks")
+def test_look_waits_until_let_go(digests: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = [True, True, False]
+    seen_at: list[int] = []
+
+    def is_claimed(_node: str) -> bool:
+        seen_at.append(len(digests))
+        return claims.pop(0)
+
+    monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
+    monkeypatch.setattr(state, "is_claimed", is_claimed)
+    execution = World().execution()
+    execution.ours.add("here")
+    execution.unmake((Command(("true",), "unmount", looks=(HERE,)),))
+    assert (claims, seen_at, digests) == ([], [0, 0, 0], ["/dev/x1"])
+
+
 def test_folder_of_a_claimed_disk_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "storage"
     folder.mkdir()
@@ -422,10 +500,16 @@ def test_folder_of_a_claimed_disk_stays(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(execution_module, "LOOKING_S", 0.0)
     monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
     monkeypatch.setattr(state, "is_claimed", claimed.__contains__)
-    step = RemoveFolder(str(folder), "remove", (NODE, OTHER))
+    tables = tuple(SignedPlace(f"table of {node}", node, is_table=True) for node in (NODE, OTHER))
+    step = RemoveFolder(str(folder), "remove", tables)
     with pytest.raises(StorageError, match=OTHER):
         World().execution().unmake((step,))
     assert folder.is_dir()
+    execution = World().execution()
+    execution.facts[mark_fact(tables[1].name)] = Mark.RELEASED  # whoever has it now is somebody else
+    execution.unmake((step,))
+    assert not folder.exists()
+    folder.mkdir()
     claimed.clear()
     World().execution().unmake((step,))
     assert not folder.exists()

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,8 +16,9 @@ from app.domain.disk import DiskIdentity
 from app.domain.errors import StorageError
 from app.domain.units import MIB
 from app.storage.checks import conditions
-from app.storage.checks.conditions import check
+from app.storage.checks.conditions import ConditionResult, check
 from app.storage.checks.hooks import Hooks, User
+from app.storage.layout.conditions import ArrayRuns, Condition
 from app.storage.layout.steps import (
     Mark,
     Wipe,
@@ -289,6 +290,83 @@ def test_open_partition(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
     assert root.device.did == ["forget 1", f"tell 1 {MIB} {PARTITION_BYTES}"], "the kernel knows it again"
     monkeypatch.setattr(state, "partition_place", lambda _node: (2 * MIB, PARTITION_BYTES))
     assert "another place" in root.back()
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_array_beside_a_changed_table(
+    root: Root,
+    monkeypatch: pytest.MonkeyPatch,
+    is_changed: bool,  # noqa: FBT001
+) -> None:
+    """What it holds has to be as it was seen last, or no disk of it is freed; nothing is written into it."""
+    array = root.device.part(PARTITION.disk, MIB, PARTITION_BYTES)
+    monkeypatch.setattr(wipe, "exclusive", lambda *_: nullcontext(array))
+    runs = ArrayRuns(PARTITION.disk, "uuid", (PARTITION.node,))
+    step = replace(WIPE, node=PARTITION.disk, array=runs)
+    root.device.put(0, b"x")
+    if is_changed:
+        tune("-C", "9")(root.device)
+    before = root.device.file.read_bytes()
+    wiper = root.wiper()
+    own = wiper.check
+
+    def seen(condition: Condition) -> ConditionResult:
+        return ConditionResult(holds=True, evidence="") if condition is runs else own(condition)
+
+    object.__setattr__(wiper, "check", seen)
+    if is_changed:
+        with pytest.raises(KeptError, match="changed since"):
+            wiper.wipe(step)
+    else:
+        assert "no partition table of ours" in wiper.wipe(step)
+    assert root.device.file.read_bytes() == before
+    assert root.device.did == []
+
+
+def test_table_changed_while_the_partition_is_forgotten(root: Root, monkeypatch: pytest.MonkeyPatch) -> None:
+    root.wiper().wipe(WIPE)
+    forget = root.device.forget_partition
+
+    def late(number: int) -> bool:
+        root.device.put(440, b"\1")
+        return forget(number)
+
+    monkeypatch.setattr(root.device, "forget_partition", late)
+    with pytest.raises(KeptError, match="byte for byte"):
+        root.wiper().wipe_table(TABLE)
+    assert len(root.zeroed) == 1
+
+
+@pytest.mark.parametrize("step", [WIPE, TABLE])
+def test_told_again_after_any_failure(
+    root: Root, monkeypatch: pytest.MonkeyPatch, step: Wipe | WipeTable
+) -> None:
+    if step is TABLE:
+        root.wiper().wipe(WIPE)
+    root.device.did.clear()
+    known = {PARTITION.disk: root.device.size_bytes, PARTITION.node: PARTITION_BYTES}
+    monkeypatch.setattr(state, "size_bytes", lambda node: known.get(node, 0))
+    monkeypatch.setattr(state, "partition_place", lambda _node: (MIB, PARTITION_BYTES))
+    monkeypatch.setattr("app.storage.wiping.found._is_known", lambda _part: False)
+    wiper = root.wiper()
+
+    def full(_step: object) -> None:
+        raise OSError(28, "the journal is full")
+
+    def tell(*where: int) -> None:
+        root.device.did.append(f"tell {where}")
+        raise OSError(5, "told in vain")
+
+    object.__setattr__(wiper, "begin", full)
+    monkeypatch.setattr(root.device, "tell_partition", tell)
+    with pytest.raises(OSError, match="the journal is full"):
+        wiper.wipe(step) if isinstance(step, Wipe) else wiper.wipe_table(step)
+    assert root.device.did == ["forget 1", f"tell {(1, MIB, PARTITION_BYTES)}"]
+    root.device.did.clear()
+    monkeypatch.setattr(root.device, "flush", lambda: full(None))
+    with pytest.raises(OSError, match="the journal is full"):
+        root.wiper().wipe(step) if isinstance(step, Wipe) else root.wiper().wipe_table(step)
+    assert not [each for each in root.device.did if each.startswith("tell")], "wiping had begun"
 
 
 def test_found_unmounted(root: Root) -> None:

@@ -92,7 +92,8 @@ class World:
         unused = cast("Any", None)
         hooks = cast("Any", SimpleNamespace(patience=self.patience, users=users))
         functions = unused, unused, unused, check
-        wiper = Wiper({DISK: unused, OTHER: unused}, hooks, self.facts, *functions, self.ours)
+        named = cast("Any", SimpleNamespace(typed_name=lambda: "serial number"))
+        wiper = Wiper({DISK: named, OTHER: named}, hooks, self.facts, *functions, self.ours)
         return wiper.wipe(step)
 
 
@@ -111,7 +112,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
     monkeypatch.setattr(wipe, "locked", locked)
     monkeypatch.setattr(wipe, "exclusive", exclusive)
-    monkeypatch.setattr(Wiper, "_wipe_content", lambda _self, _step, device, _alone: f"came to {device.node}")
+    monkeypatch.setattr(Wiper, "_wipe_content", lambda _self, _step, device, *_: f"came to {device.node}")
     monkeypatch.setattr(state, "size_bytes", lambda node: made.sizes.get(node, 0))
     monkeypatch.setattr(state, "partition_place", lambda _node: made.place)
     monkeypatch.setattr(state, "device_number", lambda _node: "8:17")
@@ -133,7 +134,17 @@ def test_an_array_is_come_to_under_the_name_that_it_has_now_with_all_disks_locke
 
 def test_an_array_that_is_not_ours_is_left_alone_with_what_was_seen(world: World) -> None:
     world.answers = {RUNS: ConditionResult(holds=False, evidence="another array")}
-    assert world.wipe(IN_ARRAY) == "another array"
+    for mark in (Mark.BEGUN, Mark.MADE, Mark.WIPING):
+        world.mark(IN_ARRAY.place, mark)
+        with pytest.raises(KeptError, match="does not run"):
+            world.wipe(IN_ARRAY)
+    for left_out in (Mark.WIPED, None):
+        world.mark(IN_ARRAY.place, left_out)
+        assert world.wipe(IN_ARRAY) == "another array"
+    world.mark(IN_ARRAY.place, Mark.MADE)
+    world.changed = {DISK}
+    world.ours = {PARTITION.table_place}
+    assert world.wipe(IN_ARRAY) == "another array", "each is kept or offered by itself"
     assert (world.locked, world.opened) == ([], [])
 
 
@@ -161,8 +172,8 @@ def test_changed_table(world: World) -> None:
     with pytest.raises(KeptError, match="byte for byte") as caught:
         world.wipe(STEP)
     assert "Nothing was written to it." in caught.value.message
-    assert DISK in world.wipe(IN_ARRAY), "nothing is written into the array, and nobody is kept by it"
     assert world.opened == []
+    assert world.wipe(IN_ARRAY) == "came to /dev/md/x", "what it holds is looked at all the same"
 
 
 @pytest.mark.parametrize("step", [STEP, IN_ARRAY])
