@@ -15,9 +15,9 @@ from typing import Final
 from app import COMMAND, TOP
 from app.cli.arguments.parser import Parser
 from app.cli.arguments.told import told_commands
-from app.manual.chapters import CHAPTERS
 
 _RECIPES: Final = TOP / "resources" / "recipes"
+_MANUAL: Final = TOP / "resources" / "manual"
 _ID: Final = r's/^ *"id": "\([0-9a-f]*\)".*/\1/p'
 _IDS: Final = f"timeout 5 {COMMAND} list --json 2>/dev/null | sed -n '{_ID}'"
 """What a shell runs to know the ids of the runs."""
@@ -54,7 +54,7 @@ def _words(parser: Parser, commands: tuple[str, ...]) -> Iterator[Word]:
         if "RECIPE" in metavar:
             values = tuple(sorted(path.stem for path in _RECIPES.glob("*.toml")))
         elif metavar == "CHAPTER":
-            values = tuple(each.id for each in CHAPTERS)
+            values = tuple(sorted(path.stem for path in _MANUAL.glob("*.md")))
         elif metavar == "COMMAND" and not action.option_strings:
             values = commands
         files = action.type is Path or metavar in {"RUN", "CAMPAIGN.toml|RECIPE"}

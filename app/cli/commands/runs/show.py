@@ -233,7 +233,8 @@ def _show_figures(run: RunFile, console: Console) -> None:
     if is_closed_loop(load, summary) and not is_told:
         print_sentence(console, CLOSED_LOOP_NOTE, style="dim")
     name = known(run.metadata.name, run.path.stem)
-    mean = run_interval(tuple(filter(None, (summary.get("tps"),))))
+    tps = summary.get("tps") or 0.0
+    mean = run_interval((tps,) if tps > 0 else ())
     if told := describe_rate(name, kept_rate(load, [summary]), mean, [summary]):
         print_sentence(console, f"{told}.")
 
