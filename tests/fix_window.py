@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.domain.metrics import Sample
+from app.runfile.disturbance import DISTURBED
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import Json, Phase, RunFileWriter, RunState
 from tests.quiet_machine import tell_quiet
@@ -78,7 +79,8 @@ def begin_trial(path: Path, trial: Trial, *, loading_s: int = 0) -> RunFileWrite
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     mount: Json = {"filesystem": trial.filesystem, "options": ["rw"], "super_options": ["noatime"]}
     with writer.transaction():
-        tell_quiet(writer)
+        if DISTURBED not in dict(trial.marks):
+            tell_quiet(writer)
         writer.set_run(_values(path, trial))
         writer.add_facts("before", {"storage": {"mount": mount}, "kernel": {"release": "6.1"}})
         for kind, reason in trial.marks:

@@ -201,11 +201,13 @@ def properties_of(run: RunMetadata, environment: EnvironmentFacts | None) -> Ite
     """
     yield from _target(run.target, environment)
     yield from _workload(run)
-    if isinstance(run.target.server, ServerMetadata):
+    in_effect = {} if environment is None else environment.settings_in_effect
+    if isinstance(run.target.server, ServerMetadata):  # its owner's settings are shown
         yield from _postgresql_elsewhere(run, environment)
+        in_effect = {}
     else:
         yield from _postgresql(run)
-    yield from _settings(run, {} if environment is None else environment.settings_in_effect)
+    yield from _settings(run, in_effect)
     if environment is not None:
         reached = environment.reached
         is_elsewhere = isinstance(run.target.server, ServerMetadata) and (not reached.over or reached.reason)

@@ -116,7 +116,7 @@ def test_zooming_changes_the_width_and_the_chart_says_which(
     assert "30 s mean" in stack.charts[0].heading.notes[0]  # warm-up and all
     stack.show_times(100, 200)
     qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "2 s mean")
-    assert {line.data.width_s for line in stack.charts[0].lines} == {5.0}
+    assert {line.data.width_s for line in stack.charts[0].lines} == {2.0}
     stack.show_everything()
     qtbot.waitUntil(lambda: stack.charts[0].heading.notes[-1] == "30 s mean")
 

@@ -107,6 +107,7 @@ def compare_arguments(paths: list[Path]) -> argparse.Namespace:
         effect=2.0,
         cut=None,
         baseline="",
+        across="",
         json=False,
         details=False,
         again=None,
@@ -154,7 +155,7 @@ def test_on_the_command_line_it_moves_no_other_column(
     before = printed(paths, capsys, "Configuration")
     assert [shown["Marks"] for shown in before] == [["", "", "unsafe"]] * 2
     put_new_in(monkeypatch, place)
-    after = printed(paths, capsys, "Configuration" if place else NEW)
+    after = printed(paths, capsys, "Configuration" if place > 1 else NEW)  # before it only the condition
     names = new_cells([name for name, _ in CONFIGURATIONS])
     assert tuple(without_new(shown, names) for shown in after) == before
 

@@ -53,7 +53,7 @@ class ReleaseQuestion:
         """
         for name in self.confirmed:
             if not find_disks(name, (disk,)):
-                message = tr("--erase {name}: this is not the disk to be released. Nothing was touched.")
+                message = tr("--erase {name!q}: this is not the disk to be released. Nothing was touched.")
                 raise UsageError(message.format(name=plain(name)))
         for text in (*_heading(disk), *kept.sentences()):
             sys.stderr.write(f"{plain(text)}\n")

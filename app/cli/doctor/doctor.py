@@ -140,7 +140,7 @@ def examine_machine(support: Support) -> list[Check]:
         *checks,
         baseline_check(),
         *qt_checks(),
-        Check("spare disks", None, disks),
+        Check("spare", None, disks),
         helper_check(),
         *storage_checks(support),
     ]

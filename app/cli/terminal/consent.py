@@ -66,7 +66,7 @@ class ErasureQuestion:
         for name in self.confirmed:
             found = find_disks(name, disks)
             if len(found) != 1:
-                message = tr("--erase {name}: this is no disk of the campaign. Nothing was touched.")
+                message = tr("--erase {name!q}: this is no disk of the campaign. Nothing was touched.")
                 raise UsageError(message.format(name=plain(name)), hint=_names(disks))
             confirmed.add(found[0].identity.device_number)
         return [disk for disk in disks if disk.identity.device_number not in confirmed]

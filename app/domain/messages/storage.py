@@ -160,7 +160,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "since-anew": tr("the disk has come anew, or is another one, since pgFooting used it"),
     "table-not-ours": tr("a partition table or ends that are not, byte for byte, what pgFooting made"),
     "release-offered": tr(
-        "If nothing of that is needed: pgfooting disks --release {serial} (in the wizard: “Release disk …”)."
+        "If nothing of that is needed: pgfooting disks --release {serial!q} (in the wizard: “Release disk …”)."
     ),
     "changed-since-seen": tr("was changed since pgFooting saw it last"),
     "changed-since-shown": tr("was changed since it was shown"),
@@ -177,11 +177,11 @@ STORAGE: Final[Mapping[str, str]] = {
     "journal-not-understood": tr("{path} cannot be understood, and may name it"),
     "rule-not-given-back": tr("pgFooting used it and has not given it back."),
     "release-it": tr(
-        "To see what is on it and release it: pgfooting disks --release {serial} "
+        "To see what is on it and release it: pgfooting disks --release {serial!q} "
         "(in the wizard: “Release disk …”)."
     ),
     "journal-aside": tr(
-        "An administrator who needs nothing of that session's disks moves the file away: mv {path} /root/"
+        "An administrator who needs nothing of that session's disks moves the file away: mv {path!q} /root/"
     ),
     # helper/session/kept.py
     "not-looked-at": tr("It cannot be looked at."),

@@ -104,6 +104,8 @@ def test_a_key_of_the_workload_is_declared_written_and_kept_and_pgbench_is_told(
         # what is late depends on it: it is read of what pgbench printed, and figures are made with it
         "postgres/pgbench/summary.py",
         "importers/runs/assemble.py",
+        "importers/runs/configuration_names.py",  # which tells configurations of others apart by it
+        "comparison/overall/conditions.py",  # which gives each property its role
         "runfile/metadata/offered_load.py",
         "runfile/figures.py",
         "runfile/summary.py",

@@ -87,7 +87,7 @@ def test_what_is_ready_stands_first(monkeypatch: pytest.MonkeyPatch, *, works: b
     monkeypatch.setattr(doctor, "_installations", lambda account: [Check("postgresql", works, "16")])
     topics = [each.topic for each in doctor.examine_machine(WHOLE)]
     assert (topics[0] == "ready") is works
-    storage = topics.index("spare disks")
+    storage = topics.index("spare")
     assert {"fio", "window", "reports", "memory"} <= set(topics[:storage])
     assert {"disks", "ext4", "md"} <= set(topics[storage:])
 

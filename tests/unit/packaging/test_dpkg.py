@@ -106,7 +106,7 @@ def possible() -> bool:
         return False
     option = "lowerdir=/usr,upperdir=/mnt/u,workdir=/mnt/w" + ("" if os.geteuid() == 0 else ",userxattr")
     code = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/u /mnt/w && mount -t overlay overlay -o $1 /mnt"
-    code += " && mkdir /mnt/lib/pgfooting-probe"  # folders of an unmapped root stay closed to an ordinary user
+    code += " && mkdir /mnt/lib/pgfooting-probe"  # what root owns stays closed to others
     argv = [*namespaces(), "sh", "-c", code, "sh", option]
     return subprocess.run(argv, capture_output=True, check=False).returncode == 0
 

@@ -429,8 +429,8 @@ def test_runs_of_earlier_formats_and_of_today_are_judged_in_one_comparison(tmp_p
     today = written(tmp_path / "a.footing", others=(0.0,) * 20, tps=(400.0,) * 20)
     found = compare_runs([read_run_facts(path) for path in (FORMAT_1, today)])
     assert len(found.groups) == 2
-    assert len(found.verdicts) == 1
-    assert "1 of 2 runs was disturbed (other programs used 94 % of the CPUs)" in found.verdicts[0]
+    told = [[each for each in run.sentences if each.startswith("Disturbed:")] for run in found.runs]
+    assert told == [["Disturbed: other programs used 94 % of the CPUs."], []]
 
 
 def test_a_disturbed_run_says_so_among_its_own_sentences(tmp_path: Path) -> None:
