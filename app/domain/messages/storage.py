@@ -160,7 +160,8 @@ STORAGE: Final[Mapping[str, str]] = {
     "since-anew": tr("the disk has come anew, or is another one, since pgFooting used it"),
     "table-not-ours": tr("a partition table or ends that are not, byte for byte, what pgFooting made"),
     "release-offered": tr(
-        "If nothing of that is needed: pgfooting disks --release {serial!q} (in the wizard: “Release disk …”)."
+        "If nothing of that is needed: pgfooting disks --release {serial!q} "
+        "(in the wizard: “Release disk …”)."
     ),
     "changed-since-seen": tr("was changed since pgFooting saw it last"),
     "changed-since-shown": tr("was changed since it was shown"),
