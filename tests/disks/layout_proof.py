@@ -145,7 +145,7 @@ def make_and_unmake(plan: StoragePlan, nodes: Sequence[str], folder: Path, spare
     for name in list(MOUNT_NAMES.values())[: 2 if plan.wal else 1]:
         use(folder / name)
     if is_unique(mount_of(str(folder / next(iter(MOUNT_NAMES.values()))))):
-        # as another process would, with nothing but the journal; an older kernel does not prove the mount to it
+        # as another process would, which an older kernel cannot prove the mount to
         execution = Execution(disks, journal.hooks(), dict(journal.facts))
     unmade = execution.unmake(undo_of(journal.begun))
     left = leftovers(tuple(disks), folder)
