@@ -8,6 +8,7 @@ from typing import Final
 from app.analysis.bottleneck import CAUSES, UNKNOWN, Bottleneck, Cause
 from app.analysis.cannot_show import describe_unshown
 from app.comparison.comparison import ComparedRun, RunComparison
+from app.comparison.overall.fastest import under_conditions
 from app.domain.text import tr
 
 MOST_NAMED: Final = 6
@@ -63,3 +64,11 @@ def _list(names: list[str]) -> str:
 def describe_what_is_unshown(comparison: RunComparison) -> str:
     """Return in one sentence what the compared figures cannot show; empty where there is nothing."""
     return describe_unshown(run.facts.unshown for run in comparison.own_runs if run.shape is not None)
+
+
+def describe_limits(comparison: RunComparison) -> tuple[str, ...]:
+    """Return what limited the configurations of each condition, and what its figures cannot show."""
+    return under_conditions(
+        comparison.parts,
+        lambda part: filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))),
+    )

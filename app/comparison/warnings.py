@@ -16,6 +16,7 @@ from app.comparison.comparison import RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import how_disturbed, is_disturbed, why_unknown
 from app.comparison.overall.conditions import CONDITION_WORDS
+from app.comparison.overall.fastest import under_conditions
 from app.comparison.overall.sequential import describe_design
 from app.comparison.overall.single_runs import campaign_of
 from app.comparison.warmup_truncation import describe_cut
@@ -99,7 +100,7 @@ def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
     """Return what weakens a comparison, as sentences, the gravest first; empty for interleaved repeats."""
     found = (
         *_of_disturbances(comparison),
-        *(told for part in comparison.parts for told in _within(part)),
+        *under_conditions(comparison.parts, _within),
         *_of_compression(comparison),
         *_of_sources(comparison),
         *_of_runs(comparison),

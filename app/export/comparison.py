@@ -39,6 +39,7 @@ with it as above. What does not exist is null.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 from app.comparison.anchor import Anchor
@@ -103,8 +104,8 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
         },
         "runs": [_run(run) for run in comparison.runs],
         "configurations": [
-            _configuration(part, group, row) | {"bottleneck": bottleneck_as_json(bottleneck)}
-            for part in comparison.parts
+            _configuration(part, group, row, start) | {"bottleneck": bottleneck_as_json(bottleneck)}
+            for part, start in zip(comparison.parts, _starts(comparison), strict=True)
             for group, row, bottleneck in zip(part.groups, part.rows, bottlenecks(part), strict=True)
         ],
         "figures": [_figure(comparison.groups, each) for each in figures],
@@ -121,16 +122,19 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
 def _conditions(comparison: RunComparison) -> Iterator[Json]:
     firsts = [part.runs[part.groups[0].members[0]].facts for part in comparison.parts if part.groups]
     differing = {(each.topic, each.name) for each in what_differs(firsts).differences}
-    place = 0
-    for part, first in zip(comparison.parts, firsts, strict=False):
+    for part, first, start in zip(comparison.parts, firsts, _starts(comparison), strict=False):
         held = [item for item in first.properties if item.key in differing and is_held(item, part.asked)]
         yield {
             "name": part.condition or None,
             "properties": [{"topic": each.topic, "name": each.name, "value": each.value} for each in held],
-            "configurations": list(range(place, place + len(part.groups))),
+            "configurations": list(range(start, start + len(part.groups))),
             "fastest": _fastest(part),
         }
-        place += len(part.groups)
+
+
+def _starts(comparison: RunComparison) -> list[int]:
+    """Return the place of the first configuration of each condition among all of them."""
+    return list(accumulate((len(part.groups) for part in comparison.parts[:-1]), initial=0))
 
 
 def _phases(comparison: RunComparison) -> dict[str, Json]:
@@ -245,7 +249,10 @@ def _run(run: ComparedRun) -> dict[str, Json]:
     }
 
 
-def _configuration(comparison: RunComparison, group: ComparedGroup, row: ComparisonRow) -> dict[str, Json]:
+def _configuration(
+    comparison: RunComparison, group: ComparedGroup, row: ComparisonRow, start: int
+) -> dict[str, Json]:
+    """Return a configuration of a condition whose first configuration is at a place among all of them."""
     found: dict[str, Json] = {
         "name": group.name,
         "ranked": comparison.ranked[comparison.groups.index(group)],
@@ -275,7 +282,7 @@ def _configuration(comparison: RunComparison, group: ComparedGroup, row: Compari
         | {"verdict": row.comparison.verdict.value, "paired": row.comparison.paired}
         | _ratio(row.comparison)
         | {"permutation_p": exact.permutation, "mann_whitney_p": exact.mann_whitney}
-        | {"reference": _reference(comparison, comparison.anchors.by_group.get(place))}
+        | {"reference": _reference(comparison, comparison.anchors.by_group.get(place), start)}
         | {
             "with_disturbed": _way(comparison.with_disturbed, row.name),
             "without_disturbed": _way(comparison.without_disturbed, row.name),
@@ -303,13 +310,13 @@ def _rate(found: KeptRate) -> dict[str, Json]:
     }
 
 
-def _reference(comparison: RunComparison, anchor: Anchor | None) -> Json:
+def _reference(comparison: RunComparison, anchor: Anchor | None, start: int) -> Json:
     """Return what a comparison between campaigns rests on; None within one, and where nothing ran in both."""
     if anchor is None:
         return None
     places = (anchor.first, anchor.other)
     return {
-        "groups": list(places),
+        "groups": [start + place for place in places],
         "runs": [comparison.rows[place].runs for place in places],
         "ratio": anchor.change.ratio,
         "interval": _interval(anchor.change.interval),

@@ -1,6 +1,7 @@
 """The configuration that won, to be taken along: commands, fstab, postgresql.conf, what was measured. Pure.
 
-Taken is what is among the fastest under every condition; where nothing is, each condition has its own.
+Taken is what is among the fastest under every condition; where nothing is, each condition has its own. What
+kept a rate is no faster than what kept it as well: such conditions count only where there are no others.
 
 Said of a line is only what runs showed that differ from the winner in nothing else. What nobody varied is
 named as such: it may be worth something or nothing.
@@ -22,7 +23,7 @@ from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.overall.conditions import Condition, footing_of
 from app.comparison.overall.factor_wording import describe_factor
-from app.comparison.overall.fastest import among_fastest, under
+from app.comparison.overall.fastest import among_fastest, is_proved, tells_speed, under
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.quoting.fstab import fstab_field
@@ -116,6 +117,7 @@ def winners(found: Findings) -> tuple[_Won, ...]:
     least behind the best where it is farthest behind. What trades safety counts where nothing else is.
     """
     fastest = [(condition, each) for condition in found.conditions if (each := _fastest_of(condition))]
+    fastest = [each for each in fastest if tells_speed(each[0].part)] or fastest
     if not fastest:
         return ()
     behind: dict[Condition, list[float]] = {}
@@ -123,7 +125,7 @@ def winners(found: Findings) -> tuple[_Won, ...]:
         best = max(each.row.mean.mean or 0.0 for each in configurations)
         for one in configurations:
             behind.setdefault(_footing(one), []).append(best / (one.row.mean.mean or best or 1.0))
-    common = {footing: max(times) for footing, times in behind.items() if len(times) == len(found.conditions)}
+    common = {footing: max(times) for footing, times in behind.items() if len(times) == len(fastest)}
     footing = min(common, key=common.__getitem__, default=None)
     return tuple(
         (condition, next((each for each in configurations if _footing(each) == footing), configurations[0]))
@@ -138,16 +140,27 @@ def _footing(configuration: ReportedConfiguration) -> Condition:
 def _fastest_of(condition: ReportedCondition) -> list[ReportedConfiguration]:
     """Return what may be the fastest of a condition, each footing once; empty without a result."""
     measured = [each for each in condition.configurations if each.row.mean.mean is not None]
-    safe = [each for each in measured if not each.unsafe and not each.not_durable]
+    safe = _safe(measured)
     names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
     among = [each for each in safe if each.told_name in names]
     return list({_footing(each): each for each in reversed(among or (safe or measured)[:1])}.values())[::-1]
 
 
+def _safe(configurations: Sequence[ReportedConfiguration]) -> list[ReportedConfiguration]:
+    return [each for each in configurations if not each.unsafe and not each.not_durable]
+
+
+def _is_proved(condition: ReportedCondition, chosen: ReportedConfiguration) -> bool:
+    """Return whether runs show that a configuration is among the fastest of those that may be taken."""
+    safe = [each for each in _safe(condition.configurations) if each.row.mean.mean is not None]
+    names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
+    return len(safe) < 2 or (is_proved(condition.part) and chosen.told_name in names)
+
+
 def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
     """Return the configuration that won, or one for each condition; none where no run has a result."""
     won = winners(found)
-    if len({_footing(chosen) for _, chosen in won}) == 1 and len(won) == len(found.conditions):
+    if len({_footing(chosen) for _, chosen in won}) == 1:
         return (_taken(found, won, ""),)
     return tuple(_taken(found, [each], each[0].name) for each in won)
 
@@ -160,30 +173,35 @@ def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfig
     properties = tuple(item for item in facts.properties if item.is_known)
     parts = [*_storage(facts.plan, properties, effects), *_server(properties, effects)]
     told = [under(condition.name, sentence) for condition, each in won for sentence in _told(condition, each)]
-    if len(found.conditions) > 1 and under_what:
-        told.insert(
-            0,
-            tr("For {condition}: nothing is among the fastest under every condition.").format(
-                condition=under_what
-            ),
-        )
+    proved = all(_is_proved(condition, each) for condition, each in won)
+    if under_what:
+        sentence = tr("For {condition}: nothing is among the fastest under every condition.")
+        if not proved:
+            sentence = tr("For {condition}: nothing has the highest mean under every condition.")
+        told.insert(0, sentence.format(condition=under_what))
     told += [
         f"{describe_factor(each)}."
         for each in found.factors.verdicts
         if each.condition in {condition.name for condition, _ in won}
     ]
-    sentence = tr("The fastest of those measured with this workload on this machine; others may want others.")
-    if not chosen.warning:
-        sentence = tr(
-            "The fastest of those measured that trade no safety for speed, with this workload on this "
-            "machine; others may want others."
-        )
+    told.append(_last_words(proved=proved, safe=not chosen.warning))
     return TakenConfiguration(
         name=f"{chosen.tag}  {chosen.full_name}",
-        told=(*told, sentence),
+        told=tuple(told),
         warnings=tuple(map(one_line, dict.fromkeys((*chosen.not_durable, *chosen.unsafe)))),
         parts=tuple(parts),
     )
+
+
+def _last_words(*, proved: bool, safe: bool) -> str:
+    what = tr("those measured that trade no safety for speed") if safe else tr("those measured")
+    told = tr("The fastest of {what} with this workload on this machine; others may want others.")
+    if not proved:
+        told = tr(
+            "The highest mean of {what} with this workload on this machine, not proved to be the fastest; "
+            "others may want others."
+        )
+    return told.format(what=what)
 
 
 def taken_text(found: Findings) -> str:

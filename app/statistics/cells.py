@@ -101,8 +101,7 @@ def compare_over_cells(
     linked = any(pair.campaigns for pair in pairs)
     least, most = (math.exp(min(logs)), math.exp(max(logs))) if logs else (None, None)
     blocked = None if linked else _blocked(pairs)
-    is_wide = bool(least and most and most / least > 1 + effect)
-    depends = blocked is not None and is_wide and _depends(pairs, alpha_of_cells)
+    depends = blocked is not None and _depends(pairs, effect, alpha_of_cells)
     over_cells = _compare(logs, effect, alpha, blocked)
     found = over_cells if means == logs else _compare(means, effect, alpha, None)
     if depends:
@@ -150,13 +149,16 @@ def _blocked(pairs: Sequence[CellPair]) -> Estimate | None:
     return Estimate(mean, error / len(parts), df, error / math.sqrt(len(parts)))
 
 
-def _depends(pairs: Sequence[CellPair], alpha: float) -> bool:
-    """Return whether two of the cells differ beyond chance, of all pairs of them together (Bonferroni)."""
+def _depends(pairs: Sequence[CellPair], effect: float, alpha: float) -> bool:
+    """Return whether two of the cells differ by more than the effect, and beyond chance.
+
+    Chance is that of all pairs of cells together (Bonferroni).
+    """
     found = list(itertools.combinations(map(_mean_and_error, pairs), 2))
     for one, other in found:
         error, df = _sum_of((one, other))
         apart = Estimate(other[0] - one[0], error, df, error)
-        if apart.p_value() < alpha / len(found):
+        if abs(other[0] - one[0]) > math.log1p(effect) and apart.p_value() < alpha / len(found):
             return True
     return False
 

@@ -92,7 +92,7 @@ def judge_gate(
     if min(counts) < FEWEST_CAMPAIGNS:
         ratio = math.exp(difference)
         known = None not in spreads
-        more = _more_needed(variances, counts, difference - limit) if known else None
+        more = _more_needed(variances, counts, difference - limit, among) if known else None
         missing = FEWEST_CAMPAIGNS - min(counts)
         more = max(more, missing) if more is not None else (None if known else missing)
         return GateEstimate(GateVerdict.UNTOLD, ratio, None, None, counts, told_spreads, more)
@@ -104,7 +104,7 @@ def judge_gate(
     elif low > limit + _ROUNDING:
         verdict, more = GateVerdict.NOT_WORSE, 0
     else:
-        more = _more_needed(variances, counts, difference - limit)
+        more = _more_needed(variances, counts, difference - limit, among)
     return GateEstimate(
         verdict, math.exp(difference), math.exp(low), math.exp(high), counts, told_spreads, more
     )
@@ -136,12 +136,15 @@ def _half(variances: Sequence[float], counts: tuple[int, int], alpha: float) -> 
     return student_t_quantile(1 - alpha, min(df, most)) * math.sqrt(sum(parts))
 
 
-def _more_needed(variances: Sequence[float], counts: tuple[int, int], distance: float) -> int | None:
+def _more_needed(
+    variances: Sequence[float], counts: tuple[int, int], distance: float, among: int
+) -> int | None:
     """Return how many campaigns more of each side would tell, if difference and spreads stay as they are."""
+    alpha = ALPHA / among if distance < 0 else ALPHA
 
     def would_tell(more: int) -> bool:
         many = (counts[0] + more, counts[1] + more)
-        return _half(variances, many, ALPHA) + _half(variances, many, 1 - POWER) <= abs(distance)
+        return _half(variances, many, alpha) + _half(variances, many, 1 - POWER) <= abs(distance)
 
     least = max(1, FEWEST_CAMPAIGNS - min(counts))
     wanted = range(least, _MOST_ADVISED + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
-from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.limits import describe_limits
 from app.comparison.overall.fastest import describe_fastest, find_fastest, under
 from app.comparison.warmup_truncation import of_part
 from app.comparison.warnings import comparison_warnings
@@ -41,7 +41,6 @@ def find_answer(comparison: RunComparison) -> Answer:
     sentence = " ".join(
         under(part.condition, each) for part, each in zip(comparison.parts, told, strict=True)
     )
-    limits = describe_bottlenecks(comparison), describe_what_is_unshown(comparison)
     return Answer(
         sentence,
         comparison_warnings(comparison),
@@ -51,7 +50,7 @@ def find_answer(comparison: RunComparison) -> Answer:
             for verdict in part.verdicts
             if verdict[1:] not in {each[1:] for each in told}
         ),
-        tuple(filter(None, limits)),
+        describe_limits(comparison),
     )
 
 

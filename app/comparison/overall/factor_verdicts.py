@@ -316,7 +316,8 @@ class _Judge:
         groups = self.comparison.groups
         weak = [self.comparison.runs[run].facts for place in paired for run in groups[place].disturbed]
         if weak:  # those that were disturbed are in no cell
-            found = replace(found, comparison=without_verdict(found.comparison))
+            comparison, over_cells = map(without_verdict, (found.comparison, found.over_cells))
+            found = replace(found, comparison=comparison, over_cells=over_cells)
         together = all(
             {groups[place].campaign for place in laid.first[key]}
             & {groups[place].campaign for place in laid.second[key]}

@@ -48,7 +48,9 @@ def describe_not_counted(found: FactorVerdicts) -> str:
 
 def describe_factor(verdict: FactorVerdict) -> str:
     """Return a verdict as a sentence without a full stop."""
-    parts = (_told(verdict), *_more(verdict))
+    told = _told(verdict)
+    weak = (verdict.weak,) if verdict.weak and verdict.weak not in told else ()
+    parts = (told, *weak, *_more(verdict))
     told = tr("{what}: {told}").format(what=verdict.factor, told="; ".join(parts))
     return under(verdict.condition, told)
 

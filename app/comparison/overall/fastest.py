@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from app.analysis.labels import with_warning
@@ -52,7 +53,7 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
         and comparison.groups[place].campaign == comparison.groups[0].campaign
     }
     places = [0, *verdicts]
-    if len(places) < _FEWEST or comparison.groups[0].disturbed:
+    if len(places) < _FEWEST or comparison.groups[0].disturbed or not tells_speed(comparison):
         return None
     groups = [comparison.groups[place] for place in places]
 
@@ -79,6 +80,12 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
     return Fastest(maybe[0], tuple(maybe[1:]), len(places), left)
 
 
+def tells_speed(part: RunComparison) -> bool:
+    """Return whether TPS of a condition say what is fast: not where a rate was kept, or late work skipped."""
+    loads = [row.load for place, row in enumerate(part.rows) if part.ranked[place] and row.runs]
+    return all(not each.at_a_rate or (each.kept is False and not each.is_limited) for each in loads)
+
+
 def among_fastest(part: RunComparison) -> tuple[int, ...]:
     """Return the places of what may be recommended under a condition, the highest mean first.
 
@@ -87,10 +94,27 @@ def among_fastest(part: RunComparison) -> tuple[int, ...]:
     found = find_fastest(part)
     if found is not None:
         return (found.best, *found.others)
-    means = {place: row.mean.mean or 0.0 for place, row in enumerate(part.rows) if part.ranked[place]}
-    told = [row.comparison.verdict for row in part.rows if row.comparison is not None]
-    alike = len(means) == 2 and len(told) == 1 and told[0] in {Verdict.EQUAL, Verdict.INCONCLUSIVE}
+    means = _ranked_means(part)
+    alike = _verdict_of_two(part) in {Verdict.EQUAL, Verdict.INCONCLUSIVE}
     return tuple(sorted(means, key=lambda place: -means[place]))[: 2 if alike else 1]
+
+
+def is_proved(part: RunComparison) -> bool:
+    """Return whether runs show what `among_fastest` tells, or there is nothing else: not by a mean alone."""
+    is_judged = find_fastest(part) is not None or _verdict_of_two(part) is not None
+    return is_judged or len(_ranked_means(part)) < 2
+
+
+def _ranked_means(part: RunComparison) -> dict[int, float]:
+    means = {place: row.mean.mean for place, row in enumerate(part.rows) if part.ranked[place]}
+    return {place: mean for place, mean in means.items() if mean is not None}
+
+
+def _verdict_of_two(part: RunComparison) -> Verdict | None:
+    """Return the verdict where two are ranked; None without one, or of fewer or more."""
+    places = list(_ranked_means(part))
+    found = part.rows[places[1]].comparison if len(places) == 2 else None
+    return None if found is None or found.verdict in _NO_VERDICT else found.verdict
 
 
 def tps_by_repeat(comparison: RunComparison, group: ComparedGroup) -> dict[int, float]:
@@ -106,12 +130,12 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
         return ""
     groups = [comparison.groups[place] for place in (found.best, *found.others)]
     names = [with_warning(group.name, group.warning) for group in groups]
-    told = tr("Fastest: {name}; every other one of the {count} is slower beyond chance")
+    told = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
     if len(names) == found.judged:
-        told = tr("Fastest: {name}, but none of the {count} can be told from it: {others}")
+        told = tr("Fastest: {name}, but none of the other {count} can be told from it: {others}")
     elif found.others:
         told = tr("Fastest: {name}; not distinguishable from it: {others}")
-    told = told.format(name=names[0], others=", ".join(names[1:]), count=found.judged)
+    told = told.format(name=names[0], others=", ".join(names[1:]), count=found.judged - 1)
     if found.not_judged:
         left = ", ".join(comparison.groups[place].name for place in found.not_judged)
         told = tr("{told}; not compared: {names}").format(told=told, names=left)
@@ -131,3 +155,22 @@ def under(condition: str, sentence: str) -> str:
     """Return a sentence with the condition that it holds under; as it is where there is one only."""
     told = tr("{condition}: {sentence}")
     return told.format(condition=condition, sentence=sentence) if condition and sentence else sentence
+
+
+def under_conditions(
+    parts: Sequence[RunComparison], told_of: Callable[[RunComparison], Iterable[str]]
+) -> tuple[str, ...]:
+    """Return sentences, each with the conditions that it holds under where these are not all.
+
+    Args:
+        parts: the conditions.
+        told_of: what is told of one.
+    """
+    conditions: dict[str, list[str]] = {}
+    for part in parts:
+        for sentence in dict.fromkeys(told_of(part)):
+            conditions.setdefault(sentence, []).append(part.condition)
+    return tuple(
+        sentence if len(names) == len(parts) else under("; ".join(names), sentence)
+        for sentence, names in conditions.items()
+    )

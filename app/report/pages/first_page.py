@@ -7,7 +7,7 @@ from typing import Final
 
 from app.analysis.labels import format_tps, mark_words, one_line
 from app.comparison.disturbed_runs import is_disturbed
-from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
+from app.comparison.limits import describe_limits
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factor
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.comparison.warmup_truncation import of_part
@@ -374,9 +374,8 @@ def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]
 
 def _limits(found: Findings, *, verdicts: bool) -> Iterator[Block]:
     """Say what limited the runs, what they cannot show, how they were compared, and what weakens that."""
-    limits = (describe_bottlenecks(found.comparison), describe_what_is_unshown(found.comparison))
-    if any(limits):
-        yield Text(TextRole.NOTE, " ".join(filter(None, limits)))
+    if limits := describe_limits(found.comparison):
+        yield Text(TextRole.NOTE, " ".join(limits))
     for note in found.notes:
         yield Text(TextRole.NOTE, note)
     told = warned_first(found) if verdicts else len(found.warnings)

@@ -182,6 +182,19 @@ def test_scripts_are_told_the_reference_and_that_no_exact_test_is_made(anchored:
     assert found["xfs (one)"]["permutation_p"] == pytest.approx(2 / 2**5)
 
 
+def test_reference_of_a_later_condition_has_its_place_among_all(recorded: RunFacts) -> None:
+    runs = [
+        *campaign(recorded, "one", ext4=EXT4, xfs=XFS),
+        *campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)),
+    ]
+    other = Property(WORKLOAD, "transactions", "select-only")
+    found = compare_runs([*runs, *(replace(put(run, other), id=f"{run.id}o") for run in runs)])
+    told = comparison_as_json(found)["configurations"]
+    assert isinstance(told, list)
+    references = [each["reference"] for each in told if isinstance(each, dict) and each.get("reference")]
+    assert [each["groups"] for each in references if isinstance(each, dict)] == [[1, 2], [5, 6]]
+
+
 def test_every_figure_is_taken_by_the_same_reference(anchored: RunComparison) -> None:
     found = compare_figure(anchored, "latency_p99_ms")
     comparison = found.comparisons[3]

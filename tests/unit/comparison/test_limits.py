@@ -11,9 +11,16 @@ import pytest
 from app.analysis.bottleneck import Bottleneck, Cause
 from app.analysis.cannot_show import Limit, Unshown
 from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.properties import WORKLOAD, Property
 from app.cli.main import main
 from app.comparison.comparison import compare_runs
-from app.comparison.limits import bottlenecks, describe_bottlenecks, describe_what_is_unshown
+from app.comparison.limits import (
+    bottlenecks,
+    describe_bottlenecks,
+    describe_limits,
+    describe_what_is_unshown,
+)
+from app.comparison.overall.answer import find_answer
 from app.export.comparison import comparison_as_json
 from app.export.runs import JSON_KEYS, describe_run
 from app.report.blocks import Text
@@ -79,6 +86,26 @@ def test_each_thing_that_cannot_be_shown_is_said_once_for_all(tmp_path: Path) ->
     assert describe_what_is_unshown(compare_runs(runs)) == (
         "What these figures cannot show: reads; other workloads."
     )
+
+
+def test_limits_of_one_condition_name_it(tmp_path: Path) -> None:
+    runs = [
+        replace(
+            run,
+            id=f"{label}{run.id}",
+            properties=(*run.properties, Property(WORKLOAD, "script 1", label)),
+            unshown=(Unshown(Limit.ONE_WORKLOAD, f"other workloads than {label}"),),
+        )
+        for label in ("reads", "writes")
+        for run in runs_with(tmp_path / label, Cause.WAL)
+    ]
+    found = compare_runs(runs)
+    assert describe_limits(found) == (
+        "All were limited by writing and flushing WAL.",
+        "reads: What these figures cannot show: other workloads than reads.",
+        "writes: What these figures cannot show: other workloads than writes.",
+    )
+    assert find_answer(found).limits == describe_limits(found)
 
 
 @pytest.fixture

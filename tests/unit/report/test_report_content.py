@@ -102,7 +102,7 @@ def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_wit
     report = read_report(three_by_three(tmp_path))
     assert [bar.name for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
     answers = texts(report, TextRole.ANSWER)
-    assert answers[0].startswith("Fastest: xfs; every other one of the 3 is slower beyond chance")
+    assert answers[0].startswith("Fastest: xfs; each of the other 2 is slower beyond chance")
     assert answers[1].startswith("xfs is ")
     assert "faster than ext4 (" in answers[1]
     assert "slower than ext4 (" in answers[2]

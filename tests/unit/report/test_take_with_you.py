@@ -127,6 +127,50 @@ def test_one_footing_is_taken_for_all_conditions_that_it_wins(tmp_path: Path) ->
     assert {told.split(":")[0] for told in one.told[:-1]} == {"select-only", "tpcb-like"}
 
 
+def test_condition_without_a_result_is_not_counted(tmp_path: Path) -> None:
+    failed = Case("zfs", 0, Shape(20, 5000), "zfs", state=RunState.FAILED, values=(("scale", 7),))
+    cases = [*two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600)), failed]
+    found = read_findings(write_cases(tmp_path, cases))
+    assert len(found.conditions) == 3
+    [one] = take_with_you(found)
+    assert one.name.split()[1] == "ext4"
+    assert "under every condition" not in one.as_text()
+
+
+def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
+    """What is the fastest is so whatever noise says at a rate that all kept."""
+    loads: list[dict[str, Json]] = [
+        {"label": "tpcb-like", "clients": 4, "rate_tps": rate} for rate in (None, 1900.0)
+    ]
+    cases = three_times(
+        *(
+            Case(f"{filesystem} {kind}", 0, Shape(20, tps), filesystem, values=(("workload", load),))
+            for kind, load, speeds in zip(("fast", "rate"), loads, ((5000, 4000), (2000, 2030)), strict=True)
+            for filesystem, tps in zip(("ext4", "btrfs"), speeds, strict=True)
+        )
+    )
+    found = read_findings(write_cases(tmp_path, cases))
+    assert sorted(row.load.kept or False for each in found.conditions for row in each.part.rows) == (
+        [False, False, True, True]
+    )
+    [one] = take_with_you(found)
+    assert one.name.split()[1:] == ["ext4", "fast"]
+    only = read_findings(
+        write_cases(tmp_path / "only", [each for each in cases if "rate" in each.configuration])
+    )
+    assert "not proved to be the fastest" in taken(only).told[-1]
+
+
+@pytest.mark.parametrize(("count", "is_proved"), [(1, False), (3, True)])
+def test_highest_mean_of_few_runs_is_not_proved(tmp_path: Path, count: int, *, is_proved: bool) -> None:
+    cases = two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))
+    found = read_findings(write_cases(tmp_path, [each for each in cases if each.repeat < count]))
+    for one in take_with_you(found):
+        assert ("nothing is among the fastest under every condition" in one.told[0]) is is_proved
+        assert ("not proved to be the fastest" in one.told[-1]) is not is_proved
+        assert one.told[-1].startswith("The fastest of") is is_proved
+
+
 def test_a_single_run_is_told_to_be_indicative(tmp_path: Path) -> None:
     one = taken(read_findings(write_cases(tmp_path, [Case(shape=Shape(12, 5000))])))
     assert "indicative only" in one.told[0]

@@ -75,6 +75,16 @@ def test_of_several_configurations_more_is_wanted_before_one_is_called_worse() -
     assert alone.low == of_ten.low
 
 
+@pytest.mark.parametrize(("factor", "is_more"), [(0.963, True), (0.98, False)])
+def test_advice_allows_for_several_configurations(factor: float, *, is_more: bool) -> None:
+    """Calling one worse takes more campaigns then; calling it not worse takes as many."""
+    new = times(STEADY, factor)
+    alone, of_ten = (judge_gate(STEADY, new, LIMIT, among=each).more for each in (1, 10))
+    assert alone
+    assert of_ten
+    assert (of_ten > alone) is is_more
+
+
 @pytest.mark.parametrize(
     ("base", "worse_by", "among"),
     [

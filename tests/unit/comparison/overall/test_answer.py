@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.analysis.facts import read_run_facts
+import pytest
+
+from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.properties import MACHINE
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.overall.answer import by_speed, find_answer
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
+from app.comparison.warnings import comparison_warnings
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
+from tests.made_matrix import made_run
 from ui.compare.headline import headline_words
 
 
@@ -29,7 +34,7 @@ def several(name: str, tps: float, count: int = 3, **more: object) -> list[Trial
 
 def test_of_three_configurations_the_answer_names_the_fastest(tmp_path: Path) -> None:
     found = compared(tmp_path, *several("ext4", 1000), *several("xfs", 1200), *several("btrfs", 700))
-    assert find_answer(found).sentence.startswith("Fastest: xfs; every other one of the 3 is slower beyond")
+    assert find_answer(found).sentence.startswith("Fastest: xfs; each of the other 2 is slower beyond")
     assert [found.groups[place].name for place in by_speed(found)] == ["xfs", "ext4", "btrfs"]
     assert len(find_answer(found).verdicts) == 2
 
@@ -118,3 +123,24 @@ def test_slower_unranked_claims_no_cost(tmp_path: Path) -> None:
     memory = several("memory", 500, marks=LOST, more=IN_MEMORY)
     sentence = find_answer(compared(tmp_path, *several("folder", 1000), *memory)).sentence
     assert sentence.endswith("but it is NOT DURABLE, so it is not ranked.")
+
+
+def kernels_of(scale: str, *kernels: str) -> list[RunFacts]:
+    return [
+        made_run({"filesystem": name, "scale": scale, "kernel": kernel}, 1000, topics={"kernel": MACHINE})
+        for name, kernel in zip(("ext4", "xfs"), kernels, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ((), "The kernels differ (6.1, 6.12)."),
+        (("6.1", "6.12"), "The kernels differ (6.1, 6.12)."),
+        (("6.1", "6.1"), "scale 2: The kernels differ (6.1, 6.12)."),
+    ],
+)
+def test_warning_of_one_condition_names_it(second: tuple[str, ...], told: str) -> None:
+    others = kernels_of("10", *second) if second else []
+    found = compare_runs([*kernels_of("2", "6.1", "6.12"), *others])
+    assert told in comparison_warnings(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from app.comparison.comparison import compare_runs
 from app.comparison.overall.factor_verdicts import FactorVerdict, FactorVerdicts, judge_factors
 from app.comparison.overall.factor_wording import describe_factor, describe_factors, describe_not_counted
 from app.export.comparison import comparison_as_json
-from app.runfile.disturbance import DISTURBED
+from app.probes.base.disturbances import DisturbanceKind
+from app.runfile.disturbance import DISTURBED, Disturbances
 from app.runfile.metadata.run_metadata import IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.verdict import Verdict
@@ -401,3 +403,21 @@ def test_the_json_tells_every_factor() -> None:
     )
     assert told["in_no_cell"] == {}
     assert told["fastest"] is None
+
+
+@pytest.mark.parametrize(
+    ("levels", "noise", "told"),
+    [
+        ({"single": 1.0, "stripe": 2.0}, 0.01, "depends on the cell"),
+        ({"single": 1.0, "stripe": 1.0}, 0.2, "cannot be told apart"),
+        ({"single": 2.0, "stripe": 2.0}, 0.01, "indicative only"),
+    ],
+)
+def test_unknown_disturbance_is_said(levels: dict[str, float], noise: float, told: str) -> None:
+    unknown = Disturbances(unknown=((DisturbanceKind.OTHERS_CPU, "no samples"),))
+    runs = [replace(run, disturbances=unknown) for run in repeated(levels, noise=noise)]
+    [one] = of(judged(runs), "filesystem")
+    sentence = describe_factor(one)
+    assert told in sentence
+    assert sentence.count("it is not known whether the 12 runs were disturbed (no samples)") == 1
+    assert one.found.over_cells.interval is None or one.found.over_cells.verdict is Verdict.INCONCLUSIVE

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from app.analysis.facts import RunFacts
-from app.comparison.comparison import compare_runs
-from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.comparison import RunComparison, compare_runs
+from app.comparison.overall.fastest import (
+    among_fastest,
+    describe_fastest,
+    find_fastest,
+    is_proved,
+    tells_speed,
+)
 from app.export.comparison import comparison_as_json
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
@@ -47,14 +54,13 @@ def test_those_that_cannot_be_told_from_the_fastest_are_named_with_it() -> None:
 
 def test_one_that_is_faster_than_all_stands_alone() -> None:
     assert told(repeated({"ext4": 1000, "xfs": 1200, "btrfs": 500})) == (
-        "Fastest: xfs; every other one of the 3 is slower beyond chance (95 times in 100 it truly is the"
-        " fastest)."
+        "Fastest: xfs; each of the other 2 is slower beyond chance (95 times in 100 it truly is the fastest)."
     )
 
 
 def test_where_nothing_can_be_told_apart_that_is_said() -> None:
     assert told(repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})).startswith("Fastest: ")
-    assert ", but none of the 3 can be told from it: " in told(
+    assert ", but none of the other 2 can be told from it: " in told(
         repeated({"ext4": 1000, "xfs": 1000.1, "f2fs": 1000.05})
     )
 
@@ -86,7 +92,7 @@ def test_what_is_not_durable_is_never_the_fastest_and_what_is_unsafe_says_so() -
         *repeated({"f2fs": 9000}, marks=((NOT_DURABLE, "fsync off"),)),
         *repeated({"zfs": 1300}, marks=((UNSAFE, "traded"),)),
     ]
-    assert told(runs).startswith("Fastest: zfs (UNSAFE); every other one of the 4 is slower beyond chance")
+    assert told(runs).startswith("Fastest: zfs (UNSAFE); each of the other 3 is slower beyond chance")
     assert "f2fs" not in told(runs)
 
 
@@ -112,3 +118,59 @@ def test_the_json_names_them() -> None:
     found = json.loads(json.dumps(comparison_as_json(compare_runs(runs))))["fastest"]
     assert (found["name"], found["not_distinguishable"], found["not_judged"]) == ("xfs", ["zfs"], [])
     assert found["sentence"].startswith("Fastest: xfs")
+
+
+def first_part(runs: list[RunFacts]) -> RunComparison:
+    return compare_runs(runs).parts[0]
+
+
+@pytest.mark.parametrize(
+    ("speeds", "count", "among", "proved"),
+    [
+        ({"ext4": 1000, "xfs": 1200, "btrfs": 500}, 3, ["xfs"], True),
+        ({"ext4": 1000, "xfs": 1200, "btrfs": 500}, 1, ["xfs"], False),
+        ({"ext4": 1000, "xfs": 1200}, 3, ["xfs"], True),
+        ({"ext4": 1000, "xfs": 1000.1}, 3, ["ext4", "xfs"], True),
+        ({"ext4": 1000, "xfs": 1200}, 2, ["xfs"], False),
+        ({"ext4": 1000}, 1, ["ext4"], True),
+    ],
+)
+def test_highest_mean_of_few_is_not_proved(
+    speeds: dict[str, float], count: int, among: list[str], *, proved: bool
+) -> None:
+    part = first_part(repeated(speeds, count))
+    assert sorted(part.groups[place].name for place in among_fastest(part)) == among
+    assert is_proved(part) is proved
+
+
+def test_what_is_not_durable_leaves_a_pair() -> None:
+    runs = repeated({"ext4": 1000, "xfs": 1000.1}, 3)
+    lost = repeated({"f2fs": 9000}, 3, marks=((NOT_DURABLE, "fsync off"),))
+    part = first_part([*runs, *lost])
+    assert {part.groups[place].name for place in among_fastest(part)} == {"ext4", "xfs"}
+
+
+def at_300(**speeds: float) -> RunComparison:
+    """Return runs of which 300 TPS were wanted, and whether they kept that is known."""
+    runs = repeated(speeds, 3, rate=True)
+    return first_part(
+        [
+            replace(run, summary={**run.summary, "transactions": 60 * (run.summary["tps"] or 0)})
+            for run in runs
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("speeds", "tells"),
+    [
+        ({"ext4": 300.0, "xfs": 300.5, "btrfs": 299.9}, False),
+        ({"ext4": 100.0, "xfs": 120.0, "btrfs": 50.0}, True),
+        ({"ext4": 100.0, "xfs": 120.0, "btrfs": 50.0, "zfs": 300.0}, False),
+    ],
+)
+def test_only_rates_that_were_not_kept_tell_speed(speeds: dict[str, float], *, tells: bool) -> None:
+    part = at_300(**speeds)
+    assert tells_speed(part) is tells
+    assert (find_fastest(part) is not None) is tells
+    assert is_proved(part) is tells
