@@ -118,7 +118,7 @@ def test_one_run_or_none_has_no_differences(tmp_path: Path) -> None:
 
 def test_a_stopped_run_does_not_count_for_the_verdict(tmp_path: Path) -> None:
     paths = write_campaign(tmp_path)
-    stopped = Trial(name="xfs #4", configuration="xfs", repeat=3, state=RunState.STOPPED, tps=1.0)
+    stopped = Trial("xfs #4", "xfs", 3, state=RunState.STOPPED, tps=1.0, filesystem="xfs")
     paths.append(write_trial(tmp_path / "one" / "06-xfs.footing", stopped))
     rows = compare_runs([read_run_facts(path) for path in paths]).rows
     assert (rows[1].runs, rows[1].failed) == (3, 1)
