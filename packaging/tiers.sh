@@ -107,7 +107,7 @@ run_unit_as_user() {
   heading unit
   local -x HOME=$SCRATCH/user PYTHONPATH PYTHONSAFEPATH PYTHONNOUSERSITE PYTHONPYCACHEPREFIX XDG_RUNTIME_DIR
   local -x XDG_STATE_HOME XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME HYPOTHESIS_STORAGE_DIRECTORY=$HOME/hypothesis
-  chmod 711 -- "$SCRATCH"
+  chmod 755 -- "$SCRATCH"
   mkdir -- "$HOME" "$HOME/environment"
   cp --archive --reflink=auto -- "$CHECKOUT" "$HOME/checkout"
   # Not its caches, which the tiers beside this one write.

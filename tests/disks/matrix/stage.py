@@ -122,6 +122,8 @@ class Stage:
 
     def signature(self) -> str:
         """Return what libblkid finds in the place of our partition, whether the kernel knows that or not."""
+        os.sync()  # what a filesystem holds back reaches the disk, and what is cached of the disk is read again
+        run("blockdev", "--flushbufs", self.subject.node, check=False)
         place = (f"--offset={PARTITION_START}", f"--size={PARTITION_BYTES}")
         return run("blkid", "-p", "-o", "value", "-s", "TYPE", *place, self.subject.node, check=False)
 
