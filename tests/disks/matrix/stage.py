@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -122,7 +123,7 @@ class Stage:
 
     def signature(self) -> str:
         """Return what libblkid finds in the place of our partition, whether the kernel knows that or not."""
-        os.sync()  # what a filesystem holds back reaches the disk, and what is cached of the disk is read again
+        os.sync()  # what a filesystem holds back reaches the disk, whose cache is read again
         run("blockdev", "--flushbufs", self.subject.node, check=False)
         place = (f"--offset={PARTITION_START}", f"--size={PARTITION_BYTES}")
         return run("blkid", "-p", "-o", "value", "-s", "TYPE", *place, self.subject.node, check=False)
