@@ -21,7 +21,7 @@ from app.storage.layout.disk_target import find_disks
 
 ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
     ReleaseOutcome.WIPED: tr(
-        "{disk} is released. A copy of what was wiped is in /var/lib/pgfooting/signatures for a month."
+        "{disk} is released. A copy of what was wiped is in /var/lib/pgfooting/signatures."
     ),
     ReleaseOutcome.DROPPED: tr(
         "pgFooting has forgotten {disk}; nothing was written to it. “pgfooting disks” shows its state now."

@@ -108,8 +108,8 @@ class KeptDisk:
         """Return what a release would do, in words."""
         if self.will_wipe:
             return tr(
-                "Releasing the disk wipes its signatures and its partition table. A copy of them is saved "
-                "for a month, the files on it are lost, and the disk is spare."
+                "Releasing the disk wipes its signatures and its partition table. A copy of them is kept; "
+                "the files on it are lost, and the disk is spare."
             )
         return tr(
             "Releasing the disk writes nothing to it: pgFooting forgets it. After that it is judged like any "
