@@ -142,7 +142,7 @@ def test_from_the_start_page_through_the_wizard_to_a_finished_run_in_the_library
         lambda: stack is not None or window.runs_page.charts.stack is not None, timeout=PATIENCE_MS
     )
     facts = window.runs_page.facts.text
-    qtbot.waitUntil(lambda: "indicative only" in facts.toPlainText(), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: "No verdict" in facts.toPlainText(), timeout=PATIENCE_MS)
     assert "Target: kind" in facts.toPlainText()
     assert len(files) == 2
     for path in files:

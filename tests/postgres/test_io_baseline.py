@@ -152,7 +152,9 @@ def test_reads_past_the_page_cache_reach_the_disks(asked: Asked) -> None:
         pytest.skip("the disks below are not to be seen here")
     (random,) = (each for each in found.jobs if each.job == JobId.RANDOM_READ.value)
     assert random.is_direct
-    assert random.from_devices == pytest.approx(1, abs=0.5)
+    # The counters are those of the whole disk, from which other programs read, too.
+    assert random.from_devices is not None
+    assert random.from_devices > 0.5
 
 
 @pytest.mark.parametrize("target", [MemoryTarget(256 * MIB)])
