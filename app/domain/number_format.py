@@ -56,7 +56,6 @@ class NumberFormat:
 
 NUMBER_FORMATS: Final = {
     "en": NumberFormat(),
-    "cs": NumberFormat(",", "\N{NO-BREAK SPACE}"),
     "de": NumberFormat(",", "."),
 }
 """By language; one that is not here writes them as English does."""

@@ -22,7 +22,7 @@ from app.domain.number_format import NUMBER_FORMATS, QUOTED, NumberFormat, Sente
 TRANSLATIONS: Final = TOP / "resources" / "translations"
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
 ENGLISH: Final = "en"
-OWN_NAMES: Final = {ENGLISH: "English", "cs": "Čeština", "de": "Deutsch"}
+OWN_NAMES: Final = {ENGLISH: "English", "de": "Deutsch"}
 """What languages are called by those who speak them."""
 
 _ENGLISH_LOCALES: Final = frozenset({"", "C", "POSIX"})

@@ -32,7 +32,7 @@ print(box.button(QDialogButtonBox.StandardButton.Cancel).text().replace("&", "")
 """
 
 
-@pytest.mark.parametrize(("language", "word"), [("en", "Cancel"), ("de", "Abbrechen"), ("cs", "Zrušit")])
+@pytest.mark.parametrize(("language", "word"), [("en", "Cancel"), ("de", "Abbrechen")])
 def test_buttons_of_qt_speak_the_language_of_the_program(language: str, word: str) -> None:
     environment = os.environ | {"LANGUAGE": language, "QT_QPA_PLATFORM": "offscreen"}
     argv = (sys.executable, "-P", "-c", _ASK)
@@ -72,7 +72,7 @@ print(box.text(), number_text(7.5, ".1f"), box.value())
 """
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "7.5"), ("de", "7,5"), ("cs", "7,5")])
+@pytest.mark.parametrize(("language", "told"), [("en", "7.5"), ("de", "7,5")])
 def test_fields_for_numbers_take_them_as_they_are_shown(language: str, told: str) -> None:
     """Whatever the system's own locale writes."""
     environment = os.environ | {"LANGUAGE": language, "LC_NUMERIC": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.catalogue import TranslatedMessage, read_catalogue, read_messages
+from app.domain.catalogue import TranslatedMessage, read_messages
 from app.domain.number_format import NUMBER_FORMATS
 from app.domain.text import ENGLISH, catalogue_path, languages
 
@@ -114,12 +114,6 @@ def test_no_message_is_written_with_an_escape_that_gettext_does_not_understand(l
     """xgettext leaves ``\\u00a0`` as it is: the message in the catalogue is then none of the program's."""
     text = catalogue_path(language).read_text(encoding="utf-8")
     assert [each.source for each in read_messages(text) if re.search(r"\\[uN][0-9a-f{]", each.source)] == []
-
-
-@pytest.mark.parametrize(("count", "told"), [(1, "{count} běh"), (3, "{count} běhy"), (5, "{count} běhů")])
-def test_czech_counts_in_three_forms(count: int, told: str) -> None:
-    catalogue = read_catalogue(catalogue_path("cs"))
-    assert catalogue.ngettext("{count} run", "{count} runs", count) == told
 
 
 _ENGLISH_NUMBER = re.compile(

@@ -19,10 +19,12 @@ from app.domain.text import LANGUAGE_VARIABLE, languages
 from app.domain.units import parse_size
 
 TOP = Path(__file__).resolve().parents[3]
-GERMAN, CZECH = NUMBER_FORMATS["de"], NUMBER_FORMATS["cs"]
+GERMAN, SPACED = NUMBER_FORMATS["de"], NumberFormat(",", "\N{NO-BREAK SPACE}")
 FINITE = st.floats(-1e15, 1e15)
 FORMS = st.sampled_from([",.0f", ",.1f", ",.3f", ".3g", "+.1f", ",", ".2f"])
-formats = pytest.mark.parametrize("numbers", NUMBER_FORMATS.values(), ids=NUMBER_FORMATS)
+formats = pytest.mark.parametrize(
+    "numbers", [*NUMBER_FORMATS.values(), SPACED], ids=[*NUMBER_FORMATS, "spaced"]
+)
 
 
 def test_every_language_that_is_there_says_how_it_writes_numbers() -> None:
@@ -31,7 +33,8 @@ def test_every_language_that_is_there_says_how_it_writes_numbers() -> None:
 
 def test_numbers_are_written_as_the_language_does() -> None:
     written = {name: numbers.write(4058.986, ",.3f") for name, numbers in NUMBER_FORMATS.items()}
-    assert written == {"en": "4,058.986", "de": "4.058,986", "cs": "4\N{NO-BREAK SPACE}058,986"}
+    assert written == {"en": "4,058.986", "de": "4.058,986"}
+    assert SPACED.write(4058.986, ",.3f") == "4\N{NO-BREAK SPACE}058,986"
 
 
 @formats
@@ -57,9 +60,9 @@ def test_what_is_shown_can_be_typed(numbers: NumberFormat, value: float, form: s
         (GERMAN, "1.500 kB", 1_500_000),
         (GERMAN, "131.072", 131_072),
         (GERMAN, "1.048.576 B", 1 << 20),
-        (CZECH, "1,5 MiB", 3 << 19),
-        (CZECH, "131\N{NO-BREAK SPACE}072", 131_072),
-        (CZECH, "8 KiB", 8 << 10),
+        (SPACED, "1,5 MiB", 3 << 19),
+        (SPACED, "131\N{NO-BREAK SPACE}072", 131_072),
+        (SPACED, "8 KiB", 8 << 10),
         (NUMBER_FORMATS["en"], "1.5 MiB", 3 << 19),
     ],
 )
@@ -88,7 +91,7 @@ def test_people_read_numbers_of_their_language(language: str) -> None:
     assert _told(language, "compare", *EXAMPLE).count(numbers.write(55.7, ".1f")) > 1
 
 
-@pytest.mark.parametrize("language", ["cs", "de"])
+@pytest.mark.parametrize("language", ["de"])
 def test_what_programs_read_is_the_same_in_every_language(language: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{each}.{ending}" for ending in ("csv", "json") for each in (language, "en")]
     for file in files:

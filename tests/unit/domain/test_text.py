@@ -59,7 +59,7 @@ def test_the_language_is_the_first_of_those_asked_for_that_is_there(
 def test_every_language_that_is_there_has_a_name_of_its_own() -> None:
     assert languages()[0] == ENGLISH
     assert set(languages()) == set(OWN_NAMES)
-    assert {"cs", "de"} < set(languages())
+    assert "de" in languages()
     assert languages(TOP / "no such folder") == (ENGLISH,)
 
 
