@@ -31,7 +31,7 @@ if __spec__ is not None and __spec__.cached is not None:
         Path(__spec__.cached).unlink()
         Path(__spec__.cached).parent.rmdir()
 PACKAGE: Final = "pgfooting"
-PROGRAM: Final = ("app", "ui", "resources", "packaging/org.pgfooting.Footing.Unfinished.desktop")
+PROGRAM: Final = ("app", "ui", "resources")
 """What of the tree a running program reads."""
 SHOWN: Final = "resources/screenshots"
 """Shown by the README only."""

@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from app import APPLICATION_ID
-from app.cli.commands.unfinished import tell_waiting
 from app.cli.commands.when_done import EndedCampaign, tell_desktop
 from app.dbus.desktop.notifications import LONGEST_TEXT, notify
-from app.execution.resume.unfinished import UnfinishedCampaign
 from app.hosts.preferences import Preferences
 from tests.fix_bus import Serving, next_line
 
@@ -97,18 +95,6 @@ def test_a_bus_that_accepts_and_says_nothing_is_given_up(
         mute.listen(1)
         monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/mute")
         assert not notify("x", "y", timeout_s=0.2)
-
-
-def test_a_campaign_that_waits_is_told_at_login_and_nothing_where_none_waits(
-    desktop: Callable[[str], Serving], tmp_path: Path
-) -> None:
-    service = desktop("take")
-    assert not tell_waiting(())
-    waiting = UnfinishedCampaign(tmp_path, "Disks", 3, 10)
-    assert tell_waiting((waiting, waiting, waiting))
-    summary, body = told(service)[3:5]
-    assert summary == "A campaign waits"
-    assert body.startswith("“Disks” was interrupted: 3 of 10 runs are done. 2 more wait.")
 
 
 def test_the_end_of_campaigns_is_told_where_that_is_preferred(desktop: Callable[[str], Serving]) -> None:

@@ -16,7 +16,6 @@ from app.cli.commands import when_done
 from app.cli.commands.runs.exec_painter import painter_argv
 from app.cli.commands.when_done import EndedCampaign
 from app.domain import text
-from app.hosts.login_notice import tells_at_login
 from app.hosts.preferences import Preferences, preferences_path, read_preferences, settle_language
 from app.library.entries import default_library, standard_library
 from ui.live.leader_board import LeaderBoard
@@ -220,21 +219,6 @@ def test_a_damaged_file_is_told_in_the_dialog_and_kept(qtbot: QtBot) -> None:
     dialog.accept_all()
     assert "preferences.toml.damaged" in told[0]
     assert preferences_path().with_name("preferences.toml.damaged").read_text() == "theme = 3"
-
-
-def test_the_notice_at_login_is_written_and_taken_away(qtbot: QtBot, config: Path) -> None:
-    for wanted in (True, False):
-        dialog = open_dialog(qtbot)
-        assert dialog.at_login.isChecked() is not wanted
-        dialog.at_login.setChecked(wanted)
-        dialog.accept_all()
-        assert tells_at_login() is wanted
-    (config / "autostart").rmdir()
-    (config / "autostart").write_text("a file")
-    dialog = open_dialog(qtbot)
-    dialog.at_login.setChecked(True)
-    dialog.accept_all()
-    assert "could not be written" in dialog.problem.text()
 
 
 def test_the_command_opens_the_dialog(open_window: OpenWindow, tmp_path: Path) -> None:

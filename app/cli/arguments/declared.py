@@ -251,16 +251,6 @@ def _add_unfinished(commands: argparse._SubParsersAction[Parser]) -> None:
         "unfinished", help=tr("campaigns that were interrupted and wait to go on")
     )
     unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
-    unfinished.add_argument(
-        "--notify",
-        action="store_true",
-        help=tr("print nothing; let the desktop say that one waits (for the start of a desktop session)"),
-    )
-    unfinished.add_argument(
-        "--at-login",
-        choices=("on", "off"),
-        help=tr("let the desktop say it at each login of this account, or not any more (off as it comes)"),
-    )
     _add_library(unfinished)
     unfinished.set_defaults(command=_unfinished)
 

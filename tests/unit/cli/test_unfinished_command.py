@@ -41,15 +41,3 @@ def test_where_nothing_waits_it_says_so(
     assert "No campaign" in capsys.readouterr().out
     assert unfinished(tmp_path, "--json") == ExitStatus.DONE
     assert json.loads(capsys.readouterr().out) == []
-
-
-def test_without_a_desktop_a_notification_is_no_error_and_says_nothing(
-    tmp_path: Path,
-    own_state: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/nothing")
-    campaign_in(tmp_path, "1", RunState.DONE)
-    assert unfinished(tmp_path, "--notify") == ExitStatus.DONE
-    assert capsys.readouterr() == ("", "")

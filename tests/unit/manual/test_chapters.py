@@ -32,7 +32,6 @@ from app.hosts.folders.own_folders import (
     default_folder,
     templates_folder,
 )
-from app.hosts.login_notice import notice_path
 from app.hosts.machine_lock import SHARED_LOCK
 from app.hosts.preferences import preferences_path
 from app.library.entries import standard_library
@@ -254,7 +253,7 @@ def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
     account = current_account()
     used = [
         *map(Path, (default_folder(account), templates_folder(account))),
-        *(state, standard_library(), trusted_folder(), preferences_path(), notice_path()),
+        *(state, standard_library(), trusted_folder(), preferences_path()),
     ]
     named = [Path(row[0]) for row in rows("removing")]
     for path in used:

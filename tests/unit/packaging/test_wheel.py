@@ -103,8 +103,7 @@ def test_the_tree_below_the_package_is_the_checkouts_byte_for_byte(wheel: Path) 
         for path in (PROJECT / folder).rglob("*")
         if path.is_file() and path.suffix != ".pyc" and "screenshots" not in path.parts
     }
-    notice = "packaging/org.pgfooting.Footing.Unfinished.desktop"
-    assert packed == tracked | {notice: (PROJECT / notice).read_bytes()}
+    assert packed == tracked
 
 
 def test_the_list_of_members_has_the_digest_and_size_of_each(wheel: Path) -> None:

@@ -30,15 +30,9 @@ def look_at_machine() -> DraftEnvironment:
 
 
 def sweep() -> tuple[SweepEvent, ...]:
-    """Finish and remove what dead campaigns of this user left; the notice at login follows an update."""
-    from contextlib import suppress
-
-    from app.domain.errors import UsageError
+    """Finish and remove what dead campaigns of this user left."""
     from app.execution.recovery import sweep_abandoned
-    from app.hosts.login_notice import renew_notice
 
-    with suppress(UsageError):  # who asks for the notice is told; here it only follows an update
-        renew_notice()
     return sweep_abandoned()
 
 

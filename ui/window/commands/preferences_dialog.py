@@ -26,7 +26,6 @@ from PySide6.QtWidgets import (
 from app.domain.campaign.configuration import DEFAULT_REPEATS, DEFAULT_REPEATS_OF_SEVERAL
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import OWN_NAMES, languages, tr
-from app.hosts.login_notice import tell_at_login, tell_no_more, tells_at_login
 from app.hosts.preferences import (
     BY_COUNTRY,
     MOST_REPEATS,
@@ -66,7 +65,6 @@ class PreferencesDialog(QDialog):
     Attributes:
         theme, contrast, motion, language, paper, repeats, library, notify, when_done: a field of each
             preference.
-        at_login: whether the desktop says at login what waits; a file of the desktop's, no preference.
         problem: why nothing was written.
 
     Signals:
@@ -88,7 +86,6 @@ class PreferencesDialog(QDialog):
         self._theme = theme
         self._shown_library = library
         self._before, refusal = read_preferences()
-        self._told_at_login = tells_at_login()
         self.setWindowTitle(tr("Preferences"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         as_desktop = tr("As the desktop")
@@ -110,8 +107,6 @@ class PreferencesDialog(QDialog):
         self.choose = QPushButton(tr("C&hoose …"))
         self.notify = QCheckBox(tr("The desktop is told when a campaign has &ended"))
         self.notify.setChecked(self._before.notify)
-        self.at_login = QCheckBox(tr("The desktop says at log&in that an interrupted campaign waits"))
-        self.at_login.setChecked(self._told_at_login)
         self.when_done = QLineEdit(self._before.when_done)
         self.when_done.setPlaceholderText(tr("None; such as: systemctl suspend"))
         self.problem = ErrorText(theme)
@@ -145,11 +140,6 @@ class PreferencesDialog(QDialog):
         )
         form.addRow("", Text(self._theme, moves, role=muted))
         form.addRow("", self.notify)
-        form.addRow("", self.at_login)
-        nothing = tr(
-            "It is a notification and nothing else: no campaign is started, and nothing runs as root."
-        )
-        form.addRow("", Text(self._theme, nothing, role=muted))
         form.addRow(tr("Command &when done"), self.when_done)
         runs = tr(
             "It is run at the end of each campaign that is started in the window, and at the end of all "
@@ -216,8 +206,6 @@ class PreferencesDialog(QDialog):
         try:
             _check_library(chosen.library)
             aside = write_preferences(chosen)
-            if self.at_login.isChecked() != self._told_at_login:
-                tell_at_login() if self.at_login.isChecked() else tell_no_more()
         except FootingError as error:
             self.problem.setText(f"{error.message} {error.hint}".strip())
             self.problem.show()
