@@ -28,7 +28,7 @@ from app.domain.campaign.configuration import (
     interleaved_order,
     with_drawn_order,
 )
-from app.domain.errors import RunFileError, ServerLostError, UsageError
+from app.domain.errors import CancelledError, RunFileError, ServerLostError, UsageError
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
 from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
@@ -164,7 +164,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
     account = server_account(commands.append)
     with ExitStack() as stack:
         # Before anything is asked of a person: who comes second is told so at once.
-        machine_lock = stack.enter_context(_machine_lock(request, file, listener))
+        machine_lock = stack.enter_context(_machine_lock(request, file, listener, switch))
         resolved = resolve_campaign(file.campaign, account, commands.append)
         if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
             check_trust(file, request.trust, is_trusted=is_trusted)
@@ -218,23 +218,33 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
         return result
 
 
-def _machine_lock(request: CampaignRequest, file: CampaignFile, listener: CampaignListener) -> MachineLock:
+def _machine_lock(
+    request: CampaignRequest, file: CampaignFile, listener: CampaignListener, switch: Cancellable
+) -> MachineLock:
     """Take the right to measure here; where that is asked for, once other campaigns have ended.
 
     Raises:
         BusyError: another campaign is running.
+        CancelledError: a person ended the waiting.
         FootingError: the state folder cannot be used.
     """
-    told: list[str] = []
+    told = ""
 
     def wait(reason: str) -> None:
-        if reason not in told:
-            told.append(reason)
-            listener.told("note", tr("{reason} This campaign waits for its end.").format(reason=reason))
-        time.sleep(_AGAIN_S)
+        nonlocal told
+        if reason != told:
+            told = reason
+            listener.told("waiting", tr("{reason} This campaign waits for its end.").format(reason=reason))
+        switch.wait(time.monotonic() + _AGAIN_S)
 
-    name = file.campaign.name
-    return acquire_machine_lock(str(request.library), name, wait=wait if request.wait else None)
+    folder, name = str(request.library), file.campaign.name
+    if not request.wait:
+        return acquire_machine_lock(folder, name)
+    try:
+        with switch.signals():
+            return acquire_machine_lock(folder, name, wait=wait)
+    except StopRequestedError as stop:
+        raise CancelledError(tr("Stopped before its turn came; nothing was measured.")) from stop
 
 
 def _beside(machine_lock: MachineLock) -> tuple[PreflightFinding, ...]:

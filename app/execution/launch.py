@@ -33,6 +33,7 @@ from app.domain.campaign.configuration import Campaign
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
 from app.hosts.folders.own_folders import create_state_folder
+from app.hosts.machine_lock import may_measure_beside
 from app.hosts.recovery.resource_journal import list_live
 from app.library.entries import is_live, is_locked
 from app.library.trusted_campaigns import trust
@@ -85,6 +86,7 @@ class LaunchedCampaign:
         problem: why the newest run that failed did, and what helps; the runner says it even where the run
             file cannot, as on a full library. Empty where none failed.
         asking: what a person is asked before the first run, as the runner says it; empty where nobody is.
+        waiting: which other campaign it waits for, as the runner says it; empty where it waits for none.
     """
 
     def __init__(self, pid: int, launch_folder: Path) -> None:
@@ -93,7 +95,7 @@ class LaunchedCampaign:
         self.folder: Path | None = None
         self.exit_status: int | None = None
         self.problem = ""
-        self.asking = ""
+        self.asking = self.waiting = ""
         self._begun = False
         self._read_bytes = 0
 
@@ -110,6 +112,12 @@ class LaunchedCampaign:
         if ended:
             raise self._failure()
         return None
+
+    def stop(self) -> None:
+        """End a runner that has not begun its first run."""
+        if self.exit_status is None:  # not reaped: the number is still its own
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
 
     def _reap(self) -> bool:
         if self.exit_status is None:
@@ -133,12 +141,13 @@ class LaunchedCampaign:
                 self._take(json.loads(line))
 
     def _take(self, event: dict[str, Any]) -> None:
+        told = {event.get("kind"): str(event.get("message", ""))} if event.get("event") == "told" else {}
+        self.waiting = told.get("waiting", "")  # for as long as nothing else is said
+        self.asking = told.get("asking", self.asking)
         if event.get("event") == "campaign":
             self.folder = Path(str(event["folder"]))
         elif event.get("event") == "run":
             self._begun = True
-        elif event.get("event") == "told" and event.get("kind") == "asking":
-            self.asking = str(event.get("message", ""))
         elif event.get("event") == "finished" and event.get("error"):
             self.problem = " ".join(str(event[key]) for key in ("message", "hint") if event.get(key))
 
@@ -173,7 +182,12 @@ def _sentences(words: str) -> tuple[str, str]:
 
 
 def start_campaign(
-    campaign: Campaign | str, library: Path, erase: Sequence[str] = (), load: Sequence[str] = ()
+    campaign: Campaign | str,
+    library: Path,
+    erase: Sequence[str] = (),
+    load: Sequence[str] = (),
+    *,
+    wait: bool = False,
 ) -> LaunchedCampaign:
     """Start the runner of a campaign; it lives on when this process ends.
 
@@ -182,6 +196,7 @@ def start_campaign(
         library: folder that gets the campaign's folder.
         erase: serial numbers or WWNs of the spare disks that a person has confirmed.
         load: names of the servers that a person has confirmed.
+        wait: root's runner waits for another campaign on this machine; one of any other user always does.
 
     Raises:
         UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
@@ -189,7 +204,7 @@ def start_campaign(
     text = campaign if isinstance(campaign, str) else format_campaign(campaign)
     with suppress(FootingError):  # then the runner says what is wrong, or asks
         _keep_choice(text)
-    return _launch(("--library", str(library.absolute())), _consents(erase, load), text)
+    return _launch(("--library", str(library.absolute())), _consents(erase, load), text, wait=wait)
 
 
 def _keep_choice(text: str) -> None:
@@ -221,9 +236,13 @@ def _consents(erase: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
     return (*(f"--erase={name}" for name in erase), *(f"--load={name}" for name in load))
 
 
-def _launch(words: Sequence[str], consents: Sequence[str], text: str | None = None) -> LaunchedCampaign:
+def _launch(
+    words: Sequence[str], consents: Sequence[str], text: str | None = None, *, wait: bool = False
+) -> LaunchedCampaign:
     """Start `pgfooting run` with these words, and the text of a campaign file where it needs one."""
     folder = None
+    if wait or not may_measure_beside():
+        words = (*words, "--wait")
     try:
         folder = _launch_folder()
         if text is not None:

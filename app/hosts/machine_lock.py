@@ -169,21 +169,30 @@ def _lock_shared(path: Path, *, waits: bool) -> tuple[int | None, str, str]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as err:
-        holder = _holder_of(descriptor)
+        holder = _holder_of(os.fstat(descriptor))
         os.close(descriptor)
         # SECURITY: every user may hold it, for ever, under whatever name.
-        if holder.name != _NAME or (_is_root() and not waits):
+        if holder.name != _NAME or (may_measure_beside() and not waits):
             return None, "", holder.sentence(path)
         raise BusyError(
-            tr("A campaign of user {user} is running on this machine (process {pid}).").format(
-                user=holder.user, pid=holder.pid
-            ),
+            holder.campaign,
             hint=tr(
                 "Two at once would bend each other's numbers. "
                 "`pgfooting run --wait` waits for the end of the first."
             ),
         ) from err
     return descriptor, "", ""
+
+
+def find_other_campaign(shared: Path = SHARED_LOCK) -> str:
+    """Return which campaign of another user measures on this machine now, a sentence; empty for none."""
+    try:
+        holder = _holder_of(shared.stat())
+    except OSError:
+        return ""
+    if holder.name != _NAME or holder.user == _user_name(os.geteuid()):
+        return ""
+    return holder.campaign
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +208,12 @@ class _Holder:
     pid: int = 0
     name: str = ""
     user: str = ""
+
+    @property
+    def campaign(self) -> str:
+        """Return that it is a campaign, and whose."""
+        sentence = tr("A campaign of user {user} is running on this machine (process {pid}).")
+        return sentence.format(user=self.user, pid=self.pid)
 
     def sentence(self, path: Path) -> str:
         """Return who it is, and what that means."""
@@ -218,13 +233,13 @@ class _Holder:
         return sentence.format(path=path, pid=self.pid, name=self.name, user=self.user)
 
 
-def _is_root() -> bool:
+def may_measure_beside() -> bool:
+    """Whether campaigns of other users stop none of this one: root is stopped by none."""
     return os.geteuid() == 0
 
 
-def _holder_of(descriptor: int) -> _Holder:
-    """Return who holds the lock of an open file, as /proc/locks (proc(5)) tells everybody."""
-    found = os.fstat(descriptor)
+def _holder_of(found: os.stat_result) -> _Holder:
+    """Return who holds the lock of a file, as /proc/locks (proc(5)) tells everybody."""
     place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     with suppress(OSError, ValueError):
         for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
@@ -237,11 +252,14 @@ def _holder_of(descriptor: int) -> _Holder:
 def _holder(pid: int) -> _Holder:
     user = ""
     with suppress(OSError):
-        uid = os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116 - procfs
-        user = str(uid)
-        with suppress(KeyError):
-            user = pwd.getpwuid(uid).pw_name
+        user = _user_name(os.stat(f"/proc/{pid}").st_uid)  # noqa: PTH116 - procfs
     return _Holder(max(pid, 0), _read_name(str(pid)), user)
+
+
+def _user_name(uid: int) -> str:
+    with suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return str(uid)
 
 
 def _read_name(process: str) -> str:

@@ -7,7 +7,8 @@ one go comes on top (measured: 165 MB for a row that says it has a gigabyte, wit
 
 Each step of connecting is taken in a thread: a server says how often SCRAM hashes the password (2 ** 31
 times take half an hour), and libpq cannot be interrupted there. A thread that is left behind gets time that
-nothing else wants, and ends where the hash is known, because its line is closed by then.
+nothing else wants, and ends where the hash is known, because its line is closed by then. A name is looked up
+in such a thread before libpq looks it up, which a resolver without an answer would keep for minutes.
 """
 
 from __future__ import annotations
@@ -200,13 +201,33 @@ def connect_bounded(
     return connection
 
 
+def resolved(conninfo: str) -> pq.abc.PGconn:
+    """Return what libpq makes of a connection string with services, files and environment; nothing is sent.
+
+    libpq looks at this word last before it connects, and no server has such an attribute.
+    """
+    words = make_conninfo(conninfo, target_session_attrs="nothing is to be sent")
+    return pq.PGconn.connect_start(words.encode())
+
+
+def parameters(connection: pq.abc.PGconn) -> dict[str, str]:
+    """Return the parameters of a connection that have a value."""
+    return {each.keyword.decode(): each.val.decode() for each in connection.info if each.val}
+
+
 def _connected(conninfo: str, timeout_s: int) -> pq.abc.PGconn:
+    asked = resolved(conninfo)
+    said, host = parameters(asked), asked.host.decode()
+    asked.finish()
+    seconds = said.get("connect_timeout", "").strip()
+    given_s = int(seconds) if seconds.isdigit() else 0
+    patience = _Patience(max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s)
+    if host and not host.startswith(("/", "@")) and "hostaddr" not in said:
+        _look_up(host, patience)
     pgconn = pq.PGconn.connect_start(conninfo.encode())
     steps = _Steps(pgconn)
     try:
-        said = next((each.val for each in pgconn.info if each.keyword == b"connect_timeout"), None)
-        given_s = int(said) if said and said.strip().isdigit() else 0
-        _let_in(pgconn, steps, _Patience(max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s))
+        _let_in(pgconn, steps, patience)
     except BaseException:
         steps.leave()
         raise
@@ -217,13 +238,41 @@ def _connected(conninfo: str, timeout_s: int) -> pq.abc.PGconn:
 _left: Final[list[threading.Thread]] = []
 
 
+def _check_left() -> None:
+    """Raise psycopg.OperationalError where too many threads were left behind."""
+    if len([each for each in _left if each.is_alive()]) >= _MOST_LEFT:
+        raise psycopg.OperationalError(tr("several servers still keep this process busy"))
+
+
+def _look_up(host: str, patience: _Patience) -> None:
+    """Wait until the resolver has answered, whatever it says: libpq asks again, and tells what is wrong."""
+    _check_left()
+    ended = threading.Event()
+
+    def ask() -> None:
+        with suppress(OSError, UnicodeError):
+            socket.getaddrinfo(host, None)
+        ended.set()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    try:
+        while not ended.wait(_POLL_S):
+            patience.check()
+    except BaseException:
+        _left.append(thread)
+        raise
+
+
 class _Steps:
     """Takes the steps of connecting, one at a time."""
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
-        if len([each for each in _left if each.is_alive()]) >= _MOST_LEFT:
+        try:
+            _check_left()
+        except psycopg.OperationalError:
             pgconn.finish()
-            raise psycopg.OperationalError(tr("several servers still keep this process busy"))
+            raise
         self._pgconn = pgconn
         self._poll = _unlocked_poll(pgconn)
         self._thread: threading.Thread | None = None

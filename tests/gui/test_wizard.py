@@ -386,6 +386,7 @@ def test_what_would_disturb_the_measurement_stands_on_the_review(
         return (battery, note)
 
     monkeypatch.setattr(review_page, "find_disturbances", find)
+    monkeypatch.setattr(review_page, "find_other_campaign", lambda: "")
     box = Disturbances(Theme(Scheme.LIGHT))
     qtbot.addWidget(box)
     box.library = Path("/")

@@ -146,3 +146,38 @@ def test_endless_hashing_ends_in_time_and_when_stopped(
     argv = [sys.executable, "-c", HASHING, *map(str, (stop_s, timeout_s, times))]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, said, "")
+
+
+NO_ANSWER = """
+import fcntl, signal, socket, struct, sys, psycopg
+from app.process.metered import connect_bounded
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:  # up with the loopback interface
+    fcntl.ioctl(line, 0x8914, struct.pack("16sH14x", b"lo", 0x1))
+resolver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+resolver.bind(("127.0.0.1", 53))
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, int(sys.argv[1]))
+try:
+    words = f"host=db.example connect_timeout={sys.argv[2]}"
+    connect_bounded(words, timeout_s=600, statement_timeout_s=1, name="test")
+except KeyboardInterrupt:
+    print("stopped")
+except psycopg.OperationalError as error:
+    print(error)
+"""
+NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--net")
+
+
+@pytest.mark.skipif(
+    subprocess.run((*NAMESPACES, "true"), capture_output=True, check=False).returncode != 0,
+    reason="namespaces cannot be made here",
+)
+@pytest.mark.parametrize(("stop_s", "timeout_s", "said"), [(2, 600, "stopped"), (60, 2, NOT_IN_TIME)])
+def test_resolver_without_answer(tmp_path: Path, stop_s: int, timeout_s: int, said: str) -> None:
+    settings = tmp_path / "resolv.conf"
+    settings.write_text("nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")
+    begin = 'mount --bind "$1" /etc/resolv.conf && shift && exec "$@"'
+    python = (sys.executable, "-c", NO_ANSWER, str(stop_s), str(timeout_s))
+    argv = (*NAMESPACES, "sh", "-c", begin, "sh", str(settings), *python)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [said], "")

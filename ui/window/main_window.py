@@ -22,7 +22,7 @@ from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.message_bar import Notice
 from ui.widgets.screen_room import screen_room
 from ui.window.campaigns.campaign_pages import CampaignPages
-from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on
+from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on, ask_whether_it_waits
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns
 from ui.window.commands import tools
 from ui.window.commands.commands import make_actions
@@ -185,7 +185,8 @@ class MainWindow(QMainWindow):
         self.live.changed.connect(self._take_live)
         self.live.ended.connect(lambda _folder: self.reader.refresh())
         self.campaign_line.show_asked.connect(self.campaigns.show_live)
-        self.campaign_line.stop_asked.connect(lambda _folder: self.campaigns.ask_to_stop(self.live.statuses))
+        self.campaign_line.stop_asked.connect(lambda: self.campaigns.ask_to_stop(self.live.statuses))
+        self.campaigns.starter.waits.connect(lambda _sentence: self._tell_line())
         for maker in (self.campaigns, self.tools):
             maker.page_made.connect(self.pages.addWidget)
             maker.page_wanted.connect(self._go)
@@ -307,7 +308,6 @@ class MainWindow(QMainWindow):
         self._enable_commands()
 
     def _take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
-        self.campaign_line.tell(statuses)
         self.campaigns.queue.take_live(statuses)
         # Only what ran before the window: a campaign that begins later tears nobody away from a page. All
         # campaigns of root share one place, whatever session and library they are of.
@@ -315,8 +315,12 @@ class MainWindow(QMainWindow):
         own = [each.folder for each in statuses if each.folder.resolve().is_relative_to(library)]
         if own and not self._page_chosen and not self.live.has_looked:
             self.campaigns.show_live(own[0])
-        self._update_line()
+        self._tell_line()
         self._enable_commands()
+
+    def _tell_line(self) -> None:
+        self.campaign_line.tell(self.live.statuses, self.campaigns.waiting_words())
+        self._update_line()
 
     # Pages
 
@@ -390,7 +394,8 @@ class MainWindow(QMainWindow):
     def _update_line(self) -> None:
         """The live page has a Stop of its own."""
         shown = self.pages.currentWidget() is self.campaigns.live_page
-        self.campaign_line.setVisible(self.campaign_line.folder is not None and not shown)
+        waits = bool(self.campaigns.starter.waiting)
+        self.campaign_line.setVisible(waits or (bool(self.live.statuses) and not shown))
 
     def _enable_commands(self) -> None:
         in_library = self.pages.currentWidget() is self.runs_page
@@ -482,6 +487,13 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self.campaigns.starter.waiting and not self._may_close:
+            event.ignore()
+            close = self.close_without_question
+            ask_whether_it_waits(
+                self, self.campaigns.waiting_words(), close, self.campaigns.starter.stop_waiting
+            )
+            return
         if self.live.statuses and not self._may_close:
             event.ignore()
             status, close = self.live.statuses[0], self.close_without_question

@@ -224,6 +224,7 @@ class Wizard(QDialog):
                 page.recipes.loaded.connect(self._on_loaded)
                 page.recipes.failed.connect(self._on_failed)
             if isinstance(page, ReviewPage):
+                self._disturbances = page.disturbances
                 page.disturbances.library = self._library
                 self.finished.connect(page.stop)
             if isinstance(page, DisksPage):
@@ -419,6 +420,11 @@ class Wizard(QDialog):
         self.flow.step = self.flow.furthest = Step.WHERE
         self.draft_changed.emit()
         self._open_page()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the campaign waits for one of another user."""
+        return self._disturbances.wait.isChecked()
 
     def show_queue(self, before: str | None) -> None:
         """Say that the campaign has to wait for its turn.

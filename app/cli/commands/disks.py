@@ -177,11 +177,8 @@ def _show_disk(disk: Disk, console: Console) -> None:
     head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
     for line in (head, *map(Text, lines[1:])):
         console.print(line, soft_wrap=True)
-    is_kept = any(each.rule == JOURNALED for each in disk.refusals)  # whose remedy names the command
-    if disk.is_left_over and disk.answer is not SpareAnswer.SPARE and not is_kept:
-        sentence = tr("Used by pgFooting now, or left by it. What was left is released by: {command}")
-        text = sentence.format(command=release_command(disk))
-        console.print(Text(plain(f"  {text}"), style="red"), soft_wrap=True)
+    if _is_kept(disk) and not _is_journaled(disk):  # whose remedy names the command
+        console.print(Text(plain(f"  {_kept_words(disk)}"), style="red"), soft_wrap=True)
     if disk.answer is SpareAnswer.SPARE and disk.looked is not None:
         for text in _folded(f"  {disk.looked.sentence()}", console, 2):
             console.print(Text(text, style="dim"), soft_wrap=True)
@@ -190,6 +187,26 @@ def _show_disk(disk: Disk, console: Console) -> None:
             console.print(Text(text, style="red" if rule == JOURNALED else ""), soft_wrap=True)
         for remedy in remedies:  # whole, so that a command can be copied
             console.print(Text(plain(f"      → {remedy}"), style="dim"), soft_wrap=True)
+
+
+def _is_journaled(disk: Disk) -> bool:
+    return any(each.rule == JOURNALED for each in disk.refusals)
+
+
+def _is_kept(disk: Disk) -> bool:
+    return disk.answer is not SpareAnswer.SPARE and (disk.is_left_over or _is_journaled(disk))
+
+
+def _kept_words(disk: Disk) -> str:
+    sentence = tr("Used by pgFooting now, or left by it. What was left is released by: {command}")
+    return sentence.format(command=release_command(disk))
+
+
+def kept_disks() -> tuple[str, ...]:
+    """Return a sentence for each disk that pgFooting uses or left, with the command that releases it."""
+    policy = read_policy()
+    listing = _with_roots_reasons(find_disks(policy), policy)
+    return tuple(f"{disk.path}: {_kept_words(disk)}" for disk in listing.disks if _is_kept(disk))
 
 
 def _folded(text: str, console: Console, indent: int) -> list[str]:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from app import VERSION
+from app.cli.commands.disks import kept_disks
 from app.cli.commands.runs.exec_painter import check_painter_libraries
 from app.cli.commands.runs.show import print_json
 from app.cli.commands.window import check_window_libraries
@@ -142,6 +143,7 @@ def examine_machine(support: Support) -> list[Check]:
         *qt_checks(),
         Check("spare", None, disks),
         helper_check(),
+        *(Check("kept", None, sentence) for sentence in kept_disks()),
         *storage_checks(support),
     ]
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import psycopg
-from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from app.domain.errors import RefusedError, TargetError, did_you_mean
 from app.domain.quoting.shown import shown
 from app.domain.text import tr
 from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STATEMENT_TIMEOUT_S
-from app.process.metered import connect_bounded
+from app.process.metered import connect_bounded, parameters, resolved
 
 LONGEST: Final = 2000
 """Characters of a connection string."""
@@ -58,7 +57,6 @@ _LIVELINESS: Final = {
     "tcp_user_timeout": "10000",
 }
 """A line that is cut is noticed within about ten seconds; a connection string may say otherwise."""
-_NEVER: Final = "nothing is to be sent"
 
 
 def connection_problem(text: str) -> str:
@@ -120,25 +118,13 @@ def named_server(text: str) -> str:
     if given.keys() <= ({"service", "dbname"} if "service" in given else {"dbname", "user"}):
         return ""
     _check_service(given)
-    resolved = _resolved(given)
+    connection = resolved(text)
     try:
-        parameters = _parameters(resolved)
-        host = resolved.host.decode() or parameters.get("service") or given.get("service")
-        return _name(host, parameters.get("hostaddr"), given.get("port") or resolved.port.decode())
+        found = parameters(connection)
+        host = connection.host.decode() or found.get("service") or given.get("service")
+        return _name(host, found.get("hostaddr"), given.get("port") or connection.port.decode())
     finally:
-        resolved.finish()
-
-
-def _resolved(given: Mapping[str, Any]) -> pq.abc.PGconn:
-    """Return what libpq makes of a connection string with services, files and environment; nothing is sent.
-
-    libpq looks at this word last before it connects, and no server has such an attribute.
-    """
-    return pq.PGconn.connect_start(make_conninfo("", **{**given, "target_session_attrs": _NEVER}).encode())
-
-
-def _parameters(connection: pq.abc.PGconn) -> dict[str, str]:
-    return {each.keyword.decode(): each.val.decode() for each in connection.info if each.val}
+        connection.finish()
 
 
 def _check_service(given: Mapping[str, object]) -> None:
@@ -149,7 +135,7 @@ def _check_service(given: Mapping[str, object]) -> None:
     """
     if "service" not in given:
         return
-    default, own = map(_parameters, (_resolved({}), _resolved({"service": given["service"]})))
+    default, own = map(parameters, (resolved(""), resolved(make_conninfo("", service=str(given["service"])))))
     said = {word: value for word, value in own.items() if value != default.get(word)}
     others = sorted(given.keys() & said.keys() - {"service", "dbname"})
     words = [word for word in others if said[word] != str(given[word])]

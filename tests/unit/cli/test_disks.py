@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,9 +18,12 @@ from rich.console import Console
 from app.cli.arguments.declared import build_parser
 from app.cli.commands import disks
 from app.cli.commands.disks import show_disks
+from app.cli.doctor import doctor
 from app.dbus.helper_errors import not_installed
 from app.domain.disk import Disk, DiskIdentity, DiskRefusal, RootAnswer, SpareAnswer
 from app.draft.disks.table import InspectionResult
+from app.storage.layout.availability import read_support
+from app.storage.layout.disk_target import find_disks as find_named
 from app.storage.spare.disks import Listing
 
 SPARE = Disk(
@@ -199,6 +203,21 @@ def test_what_root_says_of_a_disk_that_it_could_not_give_back_stands_in_red(
     file.truncate(0)
     assert disks.disks_command(build_parser().parse_args(["disks"])) == 0
     assert "D08 It carries" in file.getvalue()
+
+
+@pytest.mark.parametrize("serial", ["S1", "$(touch x) 'y'"])
+def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -> None:
+    identity = dataclasses.replace(SPARE.identity, serial=serial, device_number="8:32")
+    left = dataclasses.replace(REFUSED, name="sdc", identity=identity, is_left_over=True)
+    monkeypatch.setattr(
+        disks, "find_disks", lambda _policy: Listing((left, REFUSED, SPARE), (), as_root=False)
+    )
+    monkeypatch.setattr(disks, "ask_root", lambda _disks: {})
+    (kept,) = [each for each in doctor.examine_machine(read_support()) if each.topic == "kept"]
+    assert kept.message.startswith("/dev/sdc: ")
+    words = shlex.split(kept.message.rpartition("released by: ")[2])
+    assert words[-3:-1] == ["disks", "--release"]
+    assert find_named(words[-1], (left,))
 
 
 def test_the_command_answers_on_this_machine_also_as_json() -> None:

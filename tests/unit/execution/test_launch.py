@@ -71,14 +71,14 @@ def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_
     progress = tmp_path / "progress.jsonl"
     sentence = "An administrator is asked whether the disks may be erased."
     events = [
-        {"event": "told", "kind": "note", "message": "x"},
+        {"event": "told", "kind": "waiting", "message": "x"},
         {"event": "told", "kind": "asking", "message": sentence},
     ]
     progress.write_text("".join(json.dumps(event) + "\n" for event in events))
     launched = LaunchedCampaign(os.getpid(), tmp_path)
     launched.exit_status = None
     launched._read_progress()
-    assert (launched.asking, launched.folder) == (sentence, None)
+    assert (launched.asking, launched.waiting, launched.folder) == (sentence, "", None)
 
 
 def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: Path) -> None:

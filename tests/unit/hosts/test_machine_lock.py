@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from app.domain.errors import BusyError, FootingError
-from app.hosts.machine_lock import MachineLock, acquire_machine_lock
+from app.hosts.machine_lock import MachineLock, acquire_machine_lock, find_other_campaign
 from tests.unit.hosts.conftest import needs_root
 
 TREE = Path(__file__).resolve().parents[3]
@@ -59,20 +59,20 @@ def test_the_campaign_of_another_user_is_told_without_its_name(
 
 
 def as_user() -> AbstractContextManager[object]:
-    return patch("app.hosts.machine_lock._is_root", return_value=False)
+    return patch("app.hosts.machine_lock.may_measure_beside", return_value=False)
 
 
-def hold(shared: Path, name: str) -> subprocess.Popen[bytes]:
-    """Start a process of this name that holds the lock of all users."""
+def hold(shared: Path, name: str, user: int | None = None) -> subprocess.Popen[bytes]:
+    """Start a process of this name, and user, that holds the lock of all users."""
     shared.touch(0o444)
     code = (
-        "import fcntl, sys, pathlib; pathlib.Path('/proc/self/comm').write_text(sys.argv[2]); "
-        "file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print('held', flush=True); "
-        "sys.stdin.read()"
+        "import fcntl, sys, time, pathlib; pathlib.Path('/proc/self/comm').write_text(sys.argv[1]); "
+        "fcntl.flock(0, fcntl.LOCK_EX); print('held', flush=True); time.sleep(3600)"
     )
-    holder = subprocess.Popen(
-        (sys.executable, "-c", code, str(shared), name), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    with shared.open() as file:
+        holder = subprocess.Popen(
+            ("/usr/bin/python3", "-c", code, name), stdin=file, stdout=subprocess.PIPE, user=user
+        )
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     return holder
@@ -88,12 +88,25 @@ def test_what_is_no_campaign_stops_nobody(state_folder: Path, shared: Path, name
 def test_root_can_always_measure(state_folder: Path, shared: Path) -> None:
     with ended(hold(shared, "pgfooting-run")) as holder:
         with (
-            patch("app.hosts.machine_lock._is_root", return_value=True),
+            patch("app.hosts.machine_lock.may_measure_beside", return_value=True),
             acquire(state_folder, shared) as lock,
         ):
             assert f"process {holder.pid}" in lock.held_by
         with as_user(), pytest.raises(BusyError):
             acquire(state_folder, shared)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("uid", "name", "found"),
+    [(65534, "pgfooting-run", True), (0, "pgfooting-run", False), (65534, "flock", False)],
+)
+def test_other_campaign_found(shared: Path, uid: int, name: str, *, found: bool) -> None:
+    assert find_other_campaign(shared) == ""
+    with ended(hold(shared, name, uid)) as holder:
+        sentence = find_other_campaign(shared)
+        assert bool(sentence) is found
+        assert (f"user nobody is running on this machine (process {holder.pid})" in sentence) is found
 
 
 @pytest.mark.parametrize("is_root", [True, False])
@@ -108,7 +121,7 @@ def test_a_campaign_is_waited_for(state_folder: Path, shared: Path, *, is_root: 
 
     with (
         ended(hold(shared, "pgfooting-run")) as holder,
-        patch("app.hosts.machine_lock._is_root", return_value=is_root),
+        patch("app.hosts.machine_lock.may_measure_beside", return_value=is_root),
         acquire_machine_lock("/runs/2", "x", wait=wait, state_folder=state_folder, shared=shared) as lock,
     ):
         assert lock.held_by == ""

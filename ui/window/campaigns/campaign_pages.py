@@ -94,6 +94,7 @@ class CampaignPages(QObject):
         self.starter = CampaignStarter(library, self)
         self.starter.started.connect(self._on_started)
         self.starter.asking.connect(self.told)
+        self.starter.waits.connect(lambda _sentence: self.told.emit(""))
         self.starter.failed.connect(self._on_failed)
         self.starter.run_failed.connect(self._on_run_failed)
         self.load_consent: LoadConsent | None = None
@@ -201,13 +202,21 @@ class CampaignPages(QObject):
 
     # A campaign
 
-    def start(self, campaign: Campaign, about_s: float | None = None, load: tuple[str, ...] = ()) -> None:
+    def start(
+        self,
+        campaign: Campaign,
+        about_s: float | None = None,
+        load: tuple[str, ...] = (),
+        *,
+        wait: bool = False,
+    ) -> None:
         """Start the runner of a campaign; where another is measured, this one waits for its turn.
 
         Args:
             campaign: what is measured.
             about_s: how long it takes; None where nobody knows.
             load: names of the servers of others that a person agreed to load.
+            wait: root's waits for the campaign of another user; those of other users always do.
         """
         if self.queue.is_busy:
             self._forget_confirmations()
@@ -215,7 +224,7 @@ class CampaignPages(QObject):
             self.queue.add(queued(campaign, about_s, load))
             return
         self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
-        self.starter.start(campaign, load)
+        self.starter.start(campaign, load, wait=wait)
         self.queue.note_start(campaign.name)
 
     def go_on(self, folder: Path) -> None:
@@ -266,7 +275,8 @@ class CampaignPages(QObject):
         load = () if self._draft is None else self._draft.agreed_servers()
         if self._queued_key:
             self.queue.remove(self._queued_key)
-        self.start(campaign, planned_length(resolved), load)
+        wait = self.wizard is not None and self.wizard.waits
+        self.start(campaign, planned_length(resolved), load, wait=wait)
 
     def _show_queue(self) -> None:
         if self.live_page is not None:
@@ -360,8 +370,17 @@ class CampaignPages(QObject):
             return ShownRuns()
         return ShownRuns(self.result.listed, self.result.colours)
 
+    def waiting_words(self) -> str:
+        """Return which campaign waits, and for what; empty for none."""
+        sentence = self.starter.waiting
+        name = one_line(self.queue.running)
+        return tr("“{name}”: {sentence}").format(name=name, sentence=sentence) if sentence else ""
+
     def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
-        """Ask how the running campaign shall stop, and tell its runner."""
+        """End the waiting, else ask how the running campaign shall stop, and tell its runner."""
+        if self.starter.waiting:
+            self.starter.stop_waiting()
+            return
         from ui.live.stop_dialog import ask_how_to_stop  # noqa: PLC0415 - as above
 
         if statuses:

@@ -69,8 +69,39 @@ def ask_whether_it_goes_on(
         tr("“{name}” is still being measured.").format(name=one_line(name)),
         more,
     )
+    return _ask_whether_to_leave(box, tr("&Stop it, keep what was measured"), go_on, stop)
+
+
+def ask_whether_it_waits(
+    parent: QWidget, words: str, close: Callable[[], None], stop: Callable[[], None]
+) -> QMessageBox:
+    """Ask what becomes of a campaign that waits for one of another user when the window closes.
+
+    Args:
+        parent: the window.
+        words: which one waits, and for what.
+        close: closes the window.
+        stop: ends the waiting.
+    """
+    box = _box(
+        parent,
+        tr("Close the window"),
+        words,
+        tr("It does not need this window. Without it nothing shows that it waits."),
+    )
+
+    def stop_and_close() -> None:
+        stop()
+        close()
+
+    return _ask_whether_to_leave(box, tr("&Stop waiting"), close, stop_and_close)
+
+
+def _ask_whether_to_leave(
+    box: QMessageBox, ending: str, go_on: Callable[[], None], stop: Callable[[], None]
+) -> QMessageBox:
     leave = box.addButton(tr("Close, let it &go on"), Role.AcceptRole)
-    end = box.addButton(tr("&Stop it, keep what was measured"), Role.DestructiveRole)
+    end = box.addButton(ending, Role.DestructiveRole)
     stay = box.addButton(tr("&Cancel"), Role.RejectRole)
     box.setDefaultButton(leave)
     box.setEscapeButton(stay)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from app.domain.errors import FootingError
@@ -121,15 +121,15 @@ def describe_status(status: CampaignStatus) -> str:
 
 
 class CampaignLine(QFrame):
-    """Shown while a campaign runs.
+    """Shown while a campaign runs, or waits for one of another user.
 
     Signals:
         show_asked: folder of the campaign that shall be shown.
-        stop_asked: folder of the campaign that shall be stopped.
+        stop_asked: the campaign shall be stopped.
     """
 
     show_asked = Signal(Path)
-    stop_asked = Signal(Path)
+    stop_asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -146,20 +146,17 @@ class CampaignLine(QFrame):
         layout.addWidget(self.words, 1)
         layout.addWidget(self.show_button)
         layout.addWidget(self.stop_button)
-        self.show_button.clicked.connect(lambda: self._pass_on(self.show_asked))
-        self.stop_button.clicked.connect(lambda: self._pass_on(self.stop_asked))
+        self.show_button.clicked.connect(lambda: self.show_asked.emit(self._folder))
+        self.stop_button.clicked.connect(self.stop_asked)
         self.hide()
-
-    def _pass_on(self, signal: SignalInstance) -> None:
-        if self._folder is not None:
-            signal.emit(self._folder)
 
     @property
     def folder(self) -> Path | None:
         """The campaign that is told of; None where none runs."""
         return self._folder
 
-    def tell(self, statuses: tuple[CampaignStatus, ...]) -> None:
-        """Tell of the oldest of these; there is one at a time on a machine."""
+    def tell(self, statuses: tuple[CampaignStatus, ...], waiting: str = "") -> None:
+        """Tell of one that waits, else of the oldest of these; there is one at a time on a machine."""
         self._folder = statuses[0].folder if statuses else None
-        self.words.setText(describe_status(statuses[0]) if statuses else "")
+        self.words.setText(waiting or (describe_status(statuses[0]) if statuses else ""))
+        self.show_button.setVisible(bool(statuses))

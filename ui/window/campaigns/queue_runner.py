@@ -178,9 +178,8 @@ class QueueRunner(QObject):
 
         self._after(self._begun, goes_on=goes_on_after(status))
 
-    def _on_not_begun(self, _message: str, _hint: str) -> None:
-        """Go on with the next one: what cannot begin keeps nobody else waiting."""
-        self._after(self._begun, goes_on=True)
+    def _on_not_begun(self, _message: str, _hint: str, status: int) -> None:
+        self._on_ended(status)
 
     def _after(self, name: str, *, goes_on: bool) -> None:
         self.queue.note_end(one_line(name), goes_on=goes_on)

@@ -23,24 +23,29 @@ _REAP_MS: Final = 2_000
 class CampaignStarter(QObject):
     """One campaign at a time; the runner does not need this object once it runs.
 
+    Attributes:
+        waiting: for which other campaign the runner waits, a sentence; empty where it waits for none.
+
     Signals:
         started: folder of the campaign, in which its first run has begun.
         asking: what somebody is asked before it begins, a sentence.
-        failed: a sentence and what to do.
+        waits: for which other campaign the runner waits, a sentence; empty once it does not any more.
+        failed: a sentence, what to do, and the exit status of the runner.
         run_failed: folder of the campaign, and why a run in it failed, as the runner says it.
         ended: exit status of a runner whose campaign had begun.
     """
 
     started = Signal(Path)
     asking = Signal(str)
-    failed = Signal(str, str)
+    waits = Signal(str)
+    failed = Signal(str, str, int)
     run_failed = Signal(Path, str)
     ended = Signal(int)
 
     def __init__(self, library: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._library = library
-        self._told = self._asked = ""
+        self._told = self._asked = self.waiting = ""
         self._is_launching = False
         self._launched: LaunchedCampaign | None = None
         self._op: BackgroundOp[LaunchedCampaign] | None = None
@@ -57,10 +62,10 @@ class CampaignStarter(QObject):
         """Whether a runner that this object started lives, or is being started."""
         return self._is_launching or self._launched is not None
 
-    def start(self, campaign: Campaign, load: Sequence[str]) -> None:
-        """Start a runner; it may load the servers of others that are named."""
+    def start(self, campaign: Campaign, load: Sequence[str], *, wait: bool = False) -> None:
+        """Start a runner; it may load the servers of others that are named, and wait for another campaign."""
         library = self._library
-        self.launch(lambda: launch(campaign, library, load))
+        self.launch(lambda: launch(campaign, library, load, wait=wait))
 
     def again(self, folder: Path, load: Sequence[str]) -> None:
         """Start a runner that measures the campaign of a folder anew."""
@@ -75,6 +80,11 @@ class CampaignStarter(QObject):
         """Start a runner."""
         self._is_launching = True
         self._op = BackgroundOp(start, self._take, self._fail).start()
+
+    def stop_waiting(self) -> None:
+        """End a runner that waits for another campaign."""
+        if self._launched is not None and self.waiting:
+            self._launched.stop()
 
     def stop(self) -> None:
         """Tell nothing any more; a runner that was started goes on."""
@@ -92,7 +102,13 @@ class CampaignStarter(QObject):
         self._timer.stop()
         self._is_launching = False
         self._launched = None
-        self.failed.emit(error.message, error.hint)
+        self._tell_waiting("")
+        self.failed.emit(error.message, error.hint, getattr(error, "status", error.exit_status))
+
+    def _tell_waiting(self, sentence: str) -> None:
+        if sentence != self.waiting:
+            self.waiting = sentence
+            self.waits.emit(sentence)
 
     def _poll(self) -> None:
         launched = self._launched
@@ -107,6 +123,7 @@ class CampaignStarter(QObject):
         if folder is None and launched.asking != self._asked:
             self._asked = launched.asking
             self.asking.emit(launched.asking)
+        self._tell_waiting(launched.waiting if folder is None else "")
         if folder is not None and was_starting:
             self._timer.start(_REAP_MS)  # from now on only so that the ended runner leaves no zombie
             self.started.emit(folder)

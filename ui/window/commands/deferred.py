@@ -52,18 +52,19 @@ def find_live_folders() -> tuple[Path, ...]:
         return ()
 
 
-def launch(campaign: Campaign, library: Path, load: Sequence[str]) -> LaunchedCampaign:
+def launch(campaign: Campaign, library: Path, load: Sequence[str], *, wait: bool = False) -> LaunchedCampaign:
     """Start the runner of a campaign that a person put together, whose disks were confirmed there.
 
     Args:
         campaign: what is measured.
         library: folder that gets the campaign's folder.
         load: names of the servers of others, as a person typed them to agree.
+        wait: root's runner waits for the campaign of another user.
     """
     from app.execution.launch import start_campaign
     from app.execution.resume.unfinished import disks_of
 
-    return start_campaign(campaign, library, disks_of(campaign), load)
+    return start_campaign(campaign, library, disks_of(campaign), load, wait=wait)
 
 
 def launch_again(folder: Path, library: Path, load: Sequence[str]) -> LaunchedCampaign:

@@ -339,6 +339,12 @@ HELP_TEXTS: Final = {
         ),
         "fio(1), pg_test_fsync(1)",
     ),
+    "wait": Help(
+        tr(
+            "Two campaigns at once bend each other's figures. Without waiting, the runs are marked as "
+            "measured beside another campaign."
+        )
+    ),
     "review": Help(
         tr(
             "The estimate of the time holds where loading goes at about 100 MB a second. Closing the window "

@@ -38,6 +38,7 @@ from app.draft.trust import FIELD as FIELD_OF_TRUST
 from app.draft.trust import agreement_text
 from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.resolve import ResolvedCampaign
+from app.hosts.machine_lock import find_other_campaign, may_measure_beside
 from app.library.spreads import KnownSpread, read_spreads
 from app.process.starter import Account
 from ui.background import BackgroundOp
@@ -62,6 +63,8 @@ class Disturbances(QWidget):
 
     Attributes:
         library: folder that will get the runs; None where it is not known.
+        other: which campaign of another user is measured now.
+        wait: whether this one waits for it; only root may choose.
         warnings: what makes results doubtful.
         notes: what should be known when reading them, and how the looking goes.
     """
@@ -69,14 +72,18 @@ class Disturbances(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.library: Path | None = None
+        self.other = Text(theme, role="warning")
+        self.wait = QCheckBox(tr("Wait for the other &campaign"))
+        self.wait.setChecked(True)
+        describe_button(self.wait, "wait")
         self.warnings = Text(theme, role="warning")
         self.notes = Text(theme, role="muted")
-        self._op: BackgroundOp[tuple[PreflightFinding, ...]] | None = None
+        self._op: BackgroundOp[tuple[str, tuple[PreflightFinding, ...]]] | None = None
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(SMALL)
-        layout.addWidget(self.warnings)
-        layout.addWidget(self.notes)
+        for widget in (self.other, self.wait, self.warnings, self.notes):
+            layout.addWidget(widget)
         self._tell("", "")
 
     def look(self, resolved: ResolvedCampaign) -> None:
@@ -84,7 +91,9 @@ class Disturbances(QWidget):
         self.stop()
         self._tell("", tr("Looking …"))
         library = str(self.library) if self.library is not None and self.library.is_dir() else None
-        self._op = BackgroundOp(lambda: find_disturbances(resolved, library), self._show, self._fail).start()
+        self._op = BackgroundOp(
+            lambda: (find_other_campaign(), find_disturbances(resolved, library)), self._show, self._fail
+        ).start()
 
     def stop(self) -> None:
         """Want no answer any more."""
@@ -92,19 +101,26 @@ class Disturbances(QWidget):
             self._op.cancel()
             self._op = None
 
-    def _show(self, findings: tuple[PreflightFinding, ...]) -> None:
+    def _show(self, found: tuple[str, tuple[PreflightFinding, ...]]) -> None:
         self._op = None
-        nothing = "" if findings else tr("Nothing was found that would disturb it.")
-        self._tell(sentences(findings, Severity.WARNING), sentences(findings, Severity.NOTE) or nothing)
+        other, findings = found
+        nothing = "" if other or findings else tr("Nothing was found that would disturb it.")
+        self._tell(
+            sentences(findings, Severity.WARNING), sentences(findings, Severity.NOTE) or nothing, other
+        )
 
     def _fail(self, error: FootingError) -> None:
         self._op = None
         self._tell(error.message, "")
 
-    def _tell(self, warnings: str, notes: str) -> None:
-        for text, label in ((warnings, self.warnings), (notes, self.notes)):
+    def _tell(self, warnings: str, notes: str, other: str = "") -> None:
+        may_choose = may_measure_beside()
+        if other and not may_choose:
+            other = tr("{sentence} This one begins when it has ended.").format(sentence=other)
+        for text, label in ((other, self.other), (warnings, self.warnings), (notes, self.notes)):
             label.setText(text)
             label.setVisible(bool(text))
+        self.wait.setVisible(bool(other) and may_choose)
 
 
 _LINES: Final = 14
