@@ -26,7 +26,7 @@ from app.storage.checks.queue_settings import QueueSettings, read_back_queue, se
 from app.storage.checks.readback import read_back
 from app.storage.checks.readback_array import read_back_array
 from app.storage.checks.readback_pool import read_back_pool
-from app.storage.layout.conditions import Condition, MountIs, OwnMember, OwnPartition, SignedPlace
+from app.storage.layout.conditions import Condition, MountIs, OwnMember, SignedPlace
 from app.storage.layout.steps import (
     QUICK_S,
     AwaitNode,
@@ -58,10 +58,11 @@ from app.storage.layout.steps import (
     pool_fact,
     table_fact,
     undo_of,
+    written_fact,
 )
 from app.storage.system import state, waiting
-from app.storage.system.device import reading
-from app.storage.system.digests import content_digest, table_digest
+from app.storage.system.device import exclusive, reading
+from app.storage.system.digests import content_digest, equalise, table_digest
 from app.storage.system.kernel_log import kernel_log
 from app.storage.system.programs import CompletedProgram, InterruptedProgramError, run_program
 from app.storage.wiping.wipe import KeptError, Wiper
@@ -281,6 +282,10 @@ class Execution:
             self._require(command.before, command)
             self._begin(command)
             self._sign(command.signs)
+            for place in command.equalises:
+                node = os.path.realpath(place.node)
+                with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
+                    equalise(device)
             try:
                 self._run_command(command, renamed)
             except BaseException:
@@ -291,6 +296,9 @@ class Execution:
     def _run_command(self, command: Command, renamed: Mapping[str, str]) -> None:
         argv = tuple(renamed.get(word, word) for word in command.argv)
         freed = self._freed_by(command)
+        if self._undoing and (command.writes or command.frees):
+            written = (*(each.place for each in command.writes), *(each.name for each in command.frees))
+            self.know({written_fact(place): "" for place in written})
         with kernel_log() as messages:
             try:
                 ended = self._ended = self._run_until_not_busy(argv, command)
@@ -402,7 +410,7 @@ class Execution:
             each.disk
             for each in command.writes
             if not state.size_bytes(each.disk)
-            or (isinstance(each, OwnPartition | OwnMember) and mark_of(self.facts, each.place) is Mark.WIPED)
+            or mark_of(self.facts, each.place) is Mark.WIPED
             or (isinstance(each, OwnMember) and not _is_held(each.partition.node))
         )
         return gone if gone < {each.disk for each in command.writes} else frozenset()

@@ -62,7 +62,7 @@ class StandIn:
 
     def _InspectKept(self, _call: Call, answer: Reply) -> None:  # noqa: N802
         content = KeptContent("/dev/sdb1", "ext4", "", "CUSTOMERS", "/srv", 1.8e9, 1, 2)
-        kept = KeptDisk(True, True, 1.7e9, (content,), say_code("journal-session", id="7"))  # noqa: FBT003
+        kept = KeptDisk(True, True, True, 1.7e9, (content,), say_code("journal-session", id="7"))  # noqa: FBT003
         answer.give(kept_to_wire(kept), "digest")
 
     def _ReleaseKept(self, call: Call, answer: Reply) -> None:  # noqa: N802

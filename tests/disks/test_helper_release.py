@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from app.domain.messages.message import message_from_wire
+from app.domain.options.raid import Level
 from app.domain.storage_plan.kept_disk import KeptDisk, kept_from_wire
 from app.domain.storage_plan.wire import IDENTITY, identity_to_wire
 from app.domain.units import GIB, MIB
@@ -37,12 +38,12 @@ def run(*words: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def crash(disk: str, filesystem: str = "ext4") -> None:
-    """Leave a session's filesystem on a disk, as a crash of the machine's helper does."""
+def crash(*disks: str, filesystem: str = "ext4", level: Level = Level.SINGLE) -> None:
+    """Leave a session's filesystem on disks, as a crash of the machine's helper does."""
     running = Running()
     with client() as connection:
         owner = Owner(connection)
-        owner.execute(plan_of(disk, filesystem=filesystem))
+        owner.execute(plan_of(*disks, filesystem=filesystem, level=level))
         owner.make()
         running.kill()
     for line in reversed(Path("/proc/self/mountinfo").read_text().splitlines()):
@@ -56,15 +57,33 @@ def crashed(installed_helper: None, make_loop: Callable[..., str]) -> Iterator[C
 
     def make(filesystem: str = "ext4") -> str:
         disk = make_loop(1 * GIB, partscan=True)
-        crash(disk, filesystem)
+        crash(disk, filesystem=filesystem)
         Running()
         return disk
 
     yield make
+    _end()
+
+
+@pytest.fixture
+def crashed_mirror(installed_helper: None, make_loop: Callable[..., str]) -> Iterator[tuple[str, str]]:
+    """Two disks with a mirror that a crashed session left; the next helper runs."""
+    one, other = make_loop(1 * GIB, partscan=True), make_loop(1 * GIB, partscan=True)
+    crash(one, other, filesystem="btrfs", level=Level.MIRROR)
+    Running()
+    yield one, other
+    _end()
+
+
+def _end() -> None:
     if Running.last is not None and Running.last.process.poll() is None:
         Running.last.end()
     for path in journaled():
         path.unlink()
+
+
+def file_of(disk: str) -> str:
+    return Path("/sys/class/block", Path(disk).name, "loop/backing_file").read_text().strip()
 
 
 def shown(connection: HelperConnection, disk: str) -> tuple[KeptDisk, str]:
@@ -208,6 +227,66 @@ def test_a_disk_of_a_live_session_is_refused(helper: Running, make_loop: Callabl
         assert error_of(lambda: shown(other, disk)) == ("Busy", "session")
         assert error_of(lambda: release(other, disk, "")) == ("Busy", "session")
         assert owner.release()[2] == ""
+
+
+def test_two_disks_one_after_the_other(crashed_mirror: tuple[str, str]) -> None:
+    one, other = crashed_mirror
+    with client() as connection:
+        told = shown(connection, one)[1]
+        before = digest(other)
+        assert release(connection, one, told)[0] == "wiped"
+        assert (digest(other), len(journaled())) == (before, 1)
+        kept, told = shown(connection, other)
+        assert (kept.will_wipe, kept.is_table_ours) == (True, True)
+        assert release(connection, other, told)[0] == "wiped"
+        assert journaled() == []
+        for disk in (one, other):
+            wait_until(lambda disk=disk: answer_of(connection, disk) == ("spare", set()))  # type: ignore[misc]
+
+
+def test_one_of_two_disks_is_gone(crashed_mirror: tuple[str, str]) -> None:
+    one, other = crashed_mirror
+    file = file_of(other)
+    run("losetup", "--detach", other)
+    with client() as connection:
+        assert release(connection, one, shown(connection, one)[1])[0] == "wiped"
+        assert len(journaled()) == 1
+        run("losetup", "--partscan", other, file)
+        kept, told = shown(connection, other)
+        assert kept.will_wipe
+        assert "D18" in answer_of(connection, other)[1]
+        assert release(connection, other, told)[0] == "wiped"
+        assert journaled() == []
+
+
+def test_one_of_two_disks_is_changed(crashed_mirror: tuple[str, str]) -> None:
+    one, other = crashed_mirror
+    with client() as connection:
+        told = shown(connection, other)[1]
+        with Path(other).open("r+b", buffering=0) as file:
+            file.seek(420)
+            file.write(b"\1")
+        before = digest(other)
+        assert release(connection, other, told)[0] == "kept", "it was shown otherwise"
+        assert release(connection, one, shown(connection, one)[1])[0] == "wiped"
+        assert release(connection, other, shown(connection, other)[1])[0] == "dropped"
+        assert (digest(other), journaled()) == (before, [])
+
+
+def test_two_persons_release_one_disk_each(crashed_mirror: tuple[str, str]) -> None:
+    answers: list[str] = []
+
+    def ask(disk: str, told: str) -> None:
+        with client() as connection:
+            answers.append(release(connection, disk, told)[0])
+
+    with client() as connection:
+        both = [Thread(target=ask, args=(disk, shown(connection, disk)[1])) for disk in crashed_mirror]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert (answers, journaled()) == (["wiped", "wiped"], [])
 
 
 ASKING = """

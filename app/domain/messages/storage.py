@@ -186,6 +186,16 @@ STORAGE: Final[Mapping[str, str]] = {
     ),
     # helper/session/kept.py
     "not-looked-at": tr("It cannot be looked at."),
+    "array-unseen": tr(
+        "It is one disk of the array {uuid}: what the array holds, and would be lost, is not seen on this "
+        "disk. To look at it first: mdadm --assemble --readonly /dev/md/look --uuid={uuid!q}; "
+        "afterwards: mdadm --stop /dev/md/look."
+    ),
+    "pool-unseen": tr(
+        "It is one disk of the ZFS pool {pool}: what the pool holds, and would be lost, is not seen on this "
+        "disk. To look at it first: zpool import -N -o readonly=on {pool!q} and zfs list -r {pool!q}; "
+        "afterwards: zpool export {pool!q}."
+    ),
     "not-as-shown": tr("{disk} is not as it was shown. Nothing was written to it."),
     "look-again": tr("Look at it again, then decide."),
     # helper/storage/ownership.py

@@ -13,7 +13,7 @@ from app.domain.messages.message import MESSAGE, message_from_wire, message_to_w
 from app.domain.text import tr
 from app.domain.units import format_size
 
-KEPT: Final = f"(bbda(sssssdtt){MESSAGE}a(s{MESSAGE}{MESSAGE}{MESSAGE}))"
+KEPT: Final = f"(bbbda(sssssdtt){MESSAGE}{MESSAGE}a(s{MESSAGE}{MESSAGE}{MESSAGE}))"
 """A kept disk as it crosses the bus."""
 
 
@@ -76,17 +76,22 @@ class KeptDisk:
     Attributes:
         will_wipe: whether a release wipes it; otherwise the journal only forgets it.
         is_table_ours: whether the partition table is byte for byte the one that the session wrote.
+        is_as_left: whether the session's partition is as the session saw it last.
         began_s: when the session began to use the disk, seconds since the epoch; 0 if unknown.
         contents: every signature on the disk and in the session's partition.
         reason: why the disk was kept; may be empty.
+        unseen: that the disk belongs to an array or pool whose content it does not show, and how to look at
+            that; empty if all that is lost is in `contents`.
         obstacles: why it cannot be released now; empty if it can.
     """
 
     will_wipe: bool
     is_table_ours: bool
+    is_as_left: bool
     began_s: float
     contents: tuple[KeptContent, ...]
     reason: str = ""
+    unseen: str = ""
     obstacles: tuple[DiskRefusal, ...] = ()
 
     def sentences(self) -> Iterator[str]:
@@ -95,11 +100,17 @@ class KeptDisk:
             yield tr("pgFooting began to use it on {time}.").format(time=_local(self.began_s))
         if self.is_table_ours:
             yield tr("Its partition table is byte for byte the one that pgFooting wrote.")
+            if self.is_as_left:
+                yield tr("Its partition is as pgFooting left it, wherever pgFooting compares it.")
+            else:
+                yield tr("Its partition was written to after pgFooting looked at it last, as in a crash.")
         else:
             yield tr("Its partition table is not the one that pgFooting wrote.")
         yield from (each.sentence() for each in self.contents)
         if not self.contents:
             yield tr("No filesystem and no other signature was found on it.")
+        if self.unseen:
+            yield self.unseen
         if self.reason:
             yield tr("Why it was kept: {reason}").format(reason=self.reason)
         yield self.promise()
@@ -134,20 +145,23 @@ def _local(time_s: float) -> str:
 def kept_to_wire(kept: KeptDisk) -> tuple[Any, ...]:
     """Return it as it crosses the bus (`KEPT`)."""
     return (
-        *(kept.will_wipe, kept.is_table_ours, kept.began_s, [astuple(each) for each in kept.contents]),
-        message_to_wire(kept.reason),
+        *(kept.will_wipe, kept.is_table_ours, kept.is_as_left, kept.began_s),
+        [astuple(each) for each in kept.contents],
+        *(message_to_wire(kept.reason), message_to_wire(kept.unseen)),
         [refusal_to_wire(each) for each in kept.obstacles],
     )
 
 
 def kept_from_wire(wire: Sequence[Any]) -> KeptDisk:
     """Return what crossed the bus."""
-    will_wipe, is_table_ours, began_s, contents, reason, obstacles = wire
+    will_wipe, is_table_ours, is_as_left, began_s, contents, reason, unseen, obstacles = wire
     return KeptDisk(
         will_wipe,
         is_table_ours,
+        is_as_left,
         began_s,
         tuple(KeptContent(*each) for each in contents),
         message_from_wire(reason),
+        message_from_wire(unseen),
         tuple(map(refusal_from_wire, obstacles)),
     )

@@ -19,6 +19,7 @@ from app.helper.storage.journal import JournalEntry
 from app.helper.storage.leftovers import RULE, Leftovers
 from app.helper.storage.pending_plans import name_of
 from app.storage.layout.names import PlannedDevice
+from app.storage.wiping.found import MEMBER_OF_ARRAY, MEMBER_OF_POOL
 from app.storage.wiping.offered import OfferedDisk
 
 Released = tuple[str, WireMessage, WireMessage]
@@ -36,7 +37,7 @@ def inspect_kept(wire: Sequence[Any], leftovers: Leftovers) -> tuple[tuple[Any, 
     device = find_device(leftovers.disks, disk)
     leftovers.retry([disk])
     entry = _kept_by(disk, leftovers)
-    kept = KeptDisk(False, False, entry.began_s, (), entry.kept.get(disk.key(), ""))  # noqa: FBT003
+    kept = KeptDisk(False, False, False, entry.began_s, (), entry.kept.get(disk.key(), ""))  # noqa: FBT003
     if running := leftovers.under_way(entry.session):  # a disk that hangs is not looked at
         unseen = DiskRefusal(RULE, say("not-looked-at"), running)
         return kept_to_wire(replace(kept, obstacles=(unseen,))), ""
@@ -52,7 +53,9 @@ def inspect_kept(wire: Sequence[Any], leftovers: Leftovers) -> tuple[tuple[Any, 
         kept,
         will_wipe=seen.is_ours,
         is_table_ours=seen.is_our_table,
+        is_as_left=seen.is_as_left,
         contents=tuple(_contents(device, seen)),
+        unseen="" if seen.held else _unseen(seen),
         obstacles=tuple(DiskRefusal(RULE, each.message, each.evidence, each.remedy) for each in users),
     )
     return kept_to_wire(kept), seen.digest
@@ -98,8 +101,8 @@ def _released(disk: DiskIdentity, digest: str, leftovers: Leftovers) -> ReleaseO
     seen = leftovers.offered(disk)
     if seen is None or not secrets.compare_digest(seen.digest, digest):
         raise StorageError(say("not-as-shown", disk=name_of(disk)), hint=say("look-again"))
-    leftovers.release({disk: digest})
-    return ReleaseOutcome.WIPED if seen.is_ours else ReleaseOutcome.DROPPED
+    is_wiped = disk in leftovers.release({disk: digest})
+    return ReleaseOutcome.WIPED if is_wiped else ReleaseOutcome.DROPPED
 
 
 def _kept_by(disk: DiskIdentity, leftovers: Leftovers) -> JournalEntry:
@@ -110,13 +113,27 @@ def _kept_by(disk: DiskIdentity, leftovers: Leftovers) -> JournalEntry:
     raise MethodError("Unknown", "not-kept")
 
 
+def _unseen(seen: OfferedDisk) -> str:
+    """Return that a disk does not show what it holds a part of, and how to look at that; else nothing."""
+    for each in seen.inside:
+        if each.type == MEMBER_OF_ARRAY:
+            return say("array-unseen", uuid=each.uuid)
+        if each.type == MEMBER_OF_POOL:
+            return say("pool-unseen", pool=each.label)
+    return ""
+
+
 def _contents(device: PlannedDevice, seen: OfferedDisk) -> Iterator[KeptContent]:
-    """Yield the signatures of a disk; what a superblock says belongs to the first one in the partition."""
+    """Yield the signatures of a disk; what a superblock says belongs to the first one that lies deepest."""
     for each in seen.on_disk:
         yield KeptContent(device.node, each.type, each.uuid, each.label)
+    if seen.held:
+        for each in seen.inside:
+            yield KeptContent(device.partition, each.type, each.uuid, each.label)
+    node, deepest = (f"{device.partition} (md)", seen.held) if seen.held else (device.partition, seen.inside)
     use = seen.use
-    for each in seen.inside:
-        content = KeptContent(device.partition, each.type, each.uuid, each.label)
+    for each in deepest:
+        content = KeptContent(node, each.type, each.uuid, each.label)
         if use is not None:
             content = replace(
                 content,

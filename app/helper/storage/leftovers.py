@@ -16,8 +16,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
-from types import MappingProxyType
 from typing import Final
 
 from app.domain.disk import DiskIdentity, DiskRefusal
@@ -54,7 +52,6 @@ ANSWERED_S: Final = 60.0
 _AT_WORK_S: Final = 5.0
 """For how long it is repeated: a program of a helper that was killed may still be at work."""
 
-_NOTHING_AGREED: Final[Mapping[DiskIdentity, str]] = MappingProxyType({})
 _log = logging.getLogger(__name__)
 
 
@@ -68,6 +65,7 @@ class _Recovery:
         began_s: when it began, of the monotonic clock.
         step: what it does now.
         left: what could not be unmade, in words.
+        wiped: keys of disks that were wiped.
     """
 
     session: uuid.UUID
@@ -75,6 +73,7 @@ class _Recovery:
     began_s: float = field(default_factory=time.monotonic)
     step: str = ""
     left: list[str] = field(default_factory=list)
+    wiped: set[str] = field(default_factory=set)
 
     @property
     def is_at_work(self) -> bool:
@@ -174,14 +173,15 @@ class Leftovers:
         check_answers(member.disk)
         return look_at(member.partition, member.signature, entry.facts, probe_with_program)
 
-    def release(self, agreed: Mapping[DiskIdentity, str]) -> None:
-        """Release disks of one session as a person has agreed who saw what lies on them.
+    def release(self, agreed: Mapping[DiskIdentity, str]) -> frozenset[DiskIdentity]:
+        """Release disks of one session as a person has agreed who saw what lies on them; return the wiped.
 
-        What is ours is wiped, saved before, and recorded as released. To a disk with anything else nothing is
-        written: the journal forgets it, and the rules judge it like any other.
+        What is ours is wiped, saved before, and recorded as released once nothing of it is seen any more. To
+        a disk with anything else nothing is written: the journal forgets it, and the rules judge it like any
+        other. An array that another boot started is stopped only where all disks of it are agreed to.
 
         Args:
-            agreed: `OfferedDisk.digest` of what was seen, by disk. All disks of an array or pool together.
+            agreed: `OfferedDisk.digest` of what was seen, by disk.
 
         Raises:
             StorageError: a disk is not released, with the reason; nothing was written to one that was in use,
@@ -190,7 +190,7 @@ class Leftovers:
         """
         entry = next(filter(None, map(self.left_on, agreed)), None)
         with ExitStack() as held:
-            for key in sorted(disk.key() for _, disk in entry.plan.members()) if entry else ():
+            for key in _keys(entry) if entry else ():
                 lock = self._lock_of(key)
                 if not lock.acquire(timeout=ASKED_S):
                     raise StorageError(say("journal-session", id=entry.session if entry else ""))
@@ -200,14 +200,15 @@ class Leftovers:
             if entry is None or not all(entry.holds(disk) for disk in agreed):
                 raise StorageError(say("nothing-left"))
             audit.note("releasing disks of %s as a person agreed", entry.session)
+            recovery = _Recovery(entry.session)
             try:
-                recovery = _Recovery(entry.session)
                 _unmake(entry, self.journal, self.disks, Patience(ASKED_S), recovery, agreed)
             except FootingError:
                 # Other disks of the session may be left: what counts are those that were agreed to.
                 now = self.journal.entry(entry.session)
                 if now is None or any(now.holds(disk) for disk in agreed):
                     raise
+            return frozenset(disk for disk in agreed if disk.key() in recovery.wiped)
 
     def left_on(self, disk: DiskIdentity) -> JournalEntry | None:
         """Return the entry of a session that is over and left something on a disk; None if there is none."""
@@ -266,7 +267,7 @@ class Leftovers:
         if entry is None:
             return
         with ExitStack() as held:
-            for key in sorted(disk.key() for _, disk in entry.plan.members()):
+            for key in _keys(entry):
                 held.enter_context(self._lock_of(key))
             # SECURITY: as it is now: another thread may have recovered it since it was listed, and its disks
             # may be somebody else's by now.
@@ -275,7 +276,7 @@ class Leftovers:
                 return
             audit.note("recovering %s of user %d", entry.session, entry.user)
             try:
-                _unmake(entry, self.journal, self.disks, patience, recovery)
+                _unmake(entry, self.journal, self.disks, patience, recovery, {})
             except Exception as err:  # noqa: BLE001 - one entry must not keep the others, or the service, from working
                 _log.error("%s is not unmade: %r", entry.session, str(err))
                 recovery.left.append(f"session {entry.session}: {err}")
@@ -284,6 +285,10 @@ class Leftovers:
     def _lock_of(self, key: str) -> threading.Lock:
         with self._guard:
             return self._disk_locks[key]
+
+
+def _keys(entry: JournalEntry) -> list[str]:
+    return sorted(disk.key() for _, disk in entry.plan.members())
 
 
 def _await(recoveries: Sequence[_Recovery], limit_s: float | None) -> None:
@@ -309,7 +314,7 @@ def _unmake(
     disks: SpareDisks,
     patience: Patience,
     recovery: _Recovery,
-    agreed: Mapping[DiskIdentity, str] = _NOTHING_AGREED,
+    agreed: Mapping[DiskIdentity, str],
 ) -> None:
     """Unmake what is left of one layout.
 
@@ -328,6 +333,10 @@ def _unmake(
     def at(progress: StepProgress) -> None:
         recovery.step = progress.text
 
+    def release(given_back: Mapping[str, DiskIdentity]) -> None:
+        disks.release(given_back, written_ends=layout.written_ends())
+        recovery.wiped.update(disk.key() for disk in given_back.values())
+
     found = find_again(entry, disks)
     layout = PlannedLayout(entry.session, entry.plan, found.devices)
     other_boot = not entry.boot or entry.boot != state.boot_id()
@@ -343,7 +352,7 @@ def _unmake(
     hooks = Hooks(
         disks.identify,
         disks.refusals,
-        release=partial(disks.release, written_ends=layout.written_ends()),
+        release=release,
         facts=writer.facts,
         users=disks.users,
         save=SavedSignatures().save,

@@ -129,7 +129,9 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
             return _unheld(node)
         case ArrayRuns(node, uuid, members):
             array = state.array_on(members)
-            ours = array is not None and any(state.array_uuid(member) == uuid for member in members)
+            ours = array is not None and state.is_array_of(array, uuid, members)
+            # SECURITY: another array of this name is not ours, whatever holds our partitions.
+            ours = ours and (not state.size_bytes(node) or state.same_device(node, array or ""))
             seen = say("seen-array", node=node, array=array) if array else say("seen-no-array", node=node)
             return ConditionResult(ours, seen, (array or "") if ours else "")
         case NoArray(members):

@@ -14,7 +14,7 @@ from app.domain.options.creation import Creation, joined
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, layout
-from app.domain.storage_plan.plan import Group
+from app.domain.storage_plan.plan import Group, InitialSync
 from app.storage.layout.commands_maintenance import ending_steps, left_files_steps
 from app.storage.layout.commands_partition import wipe_member
 from app.storage.layout.conditions import (
@@ -74,6 +74,7 @@ def filesystem_steps(
         writes=own,
         before=(*array, *(NoSignature(node) for node in nodes)),
         signs=signs,
+        equalises=signs if group.initial_sync is InitialSync.ASSUME_CLEAN else (),
         after=tuple(SignatureIs(node, spec.id, uuid) for node in nodes),
         undo=undo,
     )

@@ -204,7 +204,7 @@ class DeviceFree:
 
 @dataclass(frozen=True, slots=True)
 class ArrayRuns:
-    """An md array with this UUID holds one of the members, under whatever name.
+    """An md array with this UUID, made of nothing but some of the members, runs under whatever name.
 
     Attributes:
         node: name that this plan gave it; argument lists that contain it get the name that it has now.

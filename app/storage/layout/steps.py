@@ -21,7 +21,6 @@ from app.storage.layout.conditions import (
     Condition,
     OwnMember,
     OwnPartition,
-    OwnTable,
     SessionPartition,
     SignatureIs,
     SignedPlace,
@@ -74,6 +73,11 @@ def mount_fact(folder: str) -> str:
     return f"mount of {folder}"
 
 
+def written_fact(place: str) -> str:
+    """Return the name under which the journal holds that a program of the way back wrote to a place."""
+    return f"written {place}"
+
+
 def ends_fact(place: str) -> str:
     """Return the name under which the journal holds a digest of a disk's ends without our table."""
     return f"ends of {place}"
@@ -109,6 +113,7 @@ class Command:
         before: else it is refused.
         after: what has to be true once it ended, else the step failed.
         signs: places in which it makes a signature of ours; marked before, looked at and marked afterwards.
+        equalises: places whose compared bytes are zeroed before, because disks of a mirror may differ there.
         looks: places that are looked at again once it has ended and the kernel lets them go, if this process
             may undo what lies there; of one that cannot be read the journal keeps the look that it has.
         frees: places of what it unmounts: who has unmounted the journal's own mount may undo what lies there.
@@ -125,11 +130,12 @@ class Command:
     input: str = ""
     timeout_s: float = QUICK_S
     claims: tuple[str, ...] = ()
-    writes: tuple[OwnPartition | OwnTable | OwnMember, ...] = ()
+    writes: tuple[OwnPartition | OwnMember, ...] = ()
     when: tuple[Condition, ...] = ()
     before: tuple[Condition, ...] = ()
     after: tuple[Condition, ...] = ()
     signs: tuple[SignedPlace, ...] = ()
+    equalises: tuple[SignedPlace, ...] = ()
     looks: tuple[SignedPlace, ...] = ()
     frees: tuple[SignedPlace, ...] = ()
     owned: tuple[SignedPlace, ...] = ()

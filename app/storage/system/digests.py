@@ -45,9 +45,27 @@ def content_digest(device: OpenDevice) -> str:
     Raises:
         OSError: it cannot be read.
     """
-    size = device.size_bytes
-    tail = max(size - TAIL_BYTES, 0)
-    return _digest(device, Area(0, HEAD_BYTES), Area(tail, size - tail), *_FAR)
+    return _digest(device, *_content_areas(device))
+
+
+def equalise(device: OpenDevice) -> None:
+    """Zero the places of an array that `content_digest` compares; returns when that is on the disks.
+
+    What was never written on a mirror that was not synchronised is another one on each of its disks, and the
+    kernel reads from any of them.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for area in _content_areas(device):
+        if area.offset < device.size_bytes:
+            device.zero(area.offset, min(area.length, device.size_bytes - area.offset))
+    device.flush()
+
+
+def _content_areas(device: OpenDevice) -> tuple[Area, ...]:
+    tail = max(device.size_bytes - TAIL_BYTES, 0)
+    return (Area(0, HEAD_BYTES), Area(tail, device.size_bytes - tail), *_FAR)
 
 
 def ends_digest(device: OpenDevice, without: Sequence[Area] = ()) -> str:

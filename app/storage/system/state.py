@@ -119,6 +119,22 @@ def array_on(members: Sequence[str]) -> str | None:
     return None
 
 
+def is_array_of(array: str, uuid: str, members: Sequence[str]) -> bool:
+    """Return whether an array has this UUID, and consists of nothing but some of these members.
+
+    The superblocks that are read are the array's own only where its metadata is 1.2. A member that is gone,
+    or cannot be read, names no other array.
+    """
+    folder = SYSFS / "class/block" / Path(array).name
+    try:
+        version = (folder / "md/metadata_version").read_text(encoding="ascii").strip()
+        held = {f"/dev/{entry.name}" for entry in (folder / "slaves").iterdir()}
+    except OSError:
+        return False
+    found = {array_uuid(node) for node in held} - {None}
+    return version == "1.2" and held <= set(members) and found == {uuid}
+
+
 def is_claimed(node: str) -> bool:
     """Return whether the kernel refuses an exclusive open: mounted, swap, member, vdev, held by others.
 

@@ -66,7 +66,7 @@ class FoundSignature:
         return joined(", ", parts)
 
 
-_MEMBER_OF_ARRAY: Final = "linux_raid_member"
+MEMBER_OF_ARRAY: Final = "linux_raid_member"
 """Its label is the name of the array, which mdadm and the home host make."""
 _LINUX_RAID_MEMBER: Final = SuperblockPlace(Area(4 * KIB, 4 * KIB), Area(4 * KIB, 4 * KIB), 4 * KIB + 16)
 """Metadata 1.2 of md (md_p.h), the only one that is made here."""
@@ -78,7 +78,7 @@ def place_of(signature_type: str) -> SuperblockPlace:
     Raises:
         KeyError: we never make such a signature.
     """
-    if signature_type == _MEMBER_OF_ARRAY:
+    if signature_type == MEMBER_OF_ARRAY:
         return _LINUX_RAID_MEMBER
     place = filesystem(signature_type).superblock
     if place is None:
@@ -166,7 +166,7 @@ def is_of_session(found: FoundSignature, ours: SignatureIs | None) -> bool:
 
 def is_ours(found: FoundSignature, ours: SignatureIs | None) -> bool:
     """Return whether a signature is what this session made, with the label that it gave it or none."""
-    is_named = ours is not None and (found.label in {"", ours.label} or ours.type == _MEMBER_OF_ARRAY)
+    is_named = ours is not None and (found.label in {"", ours.label} or ours.type == MEMBER_OF_ARRAY)
     return is_named and is_of_session(found, ours)
 
 
@@ -226,9 +226,12 @@ def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
         # SECURITY: nobody knows what is there, so it is not ours.
         raise StorageError(say("signatures-not-told", node=part.node, said=ended.complaint()))
     told = dict(line.partition("=")[::2] for line in ended.stdout.splitlines())
-    kind = told.get("TYPE") or told.get("PTTYPE", "unknown")
-    uuid = told.get("UUID") or told.get("PTUUID", "")
-    return (FoundSignature(kind, part.start, uuid, told.get("LABEL", "")),)
+    table = (("PTTYPE", "PTUUID", ""),) if "PTTYPE" in told else ()  # also beside a filesystem
+    names = (("TYPE", "UUID", "LABEL"),) if "TYPE" in told or not table else ()
+    return tuple(
+        FoundSignature(told.get(kind, "unknown"), part.start, told.get(uuid, ""), told.get(label, ""))
+        for kind, uuid, label in (*names, *table)
+    )
 
 
 def parse_listing(text: str) -> tuple[FoundSignature, ...]:

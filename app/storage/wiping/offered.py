@@ -1,7 +1,7 @@
 """What lies on a disk that a session left: looked at for a person who decides whether it is released.
 
 Reads only. Sources of superblocks: Linux fs/ext4/ext4.h (ext4_super_block), fs/xfs/libxfs/xfs_format.h
-(xfs_dsb), fs/btrfs (btrfs_super_block).
+(xfs_dsb), fs/btrfs (btrfs_super_block), md_p.h (mdp_superblock_1).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from app.domain.units import KIB
 from app.storage.layout.conditions import SessionPartition, SignatureIs
@@ -17,6 +18,8 @@ from app.storage.layout.steps import ends_fact, look_fact, table_fact
 from app.storage.system.device import OpenDevice, reading
 from app.storage.system.digests import content_digest, ends_digest, table_digest
 from app.storage.wiping.found import FoundSignature, Run, is_of_session, look, resolved
+
+_MD_MAGIC: Final = 0xA92B4EFC
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,10 @@ class OfferedDisk:
         is_as_left: whether the content is, byte for byte where it was looked at, what the session saw last.
         on_disk: signatures that the disk itself has, a partition table among them.
         inside: signatures in the place of our partition.
-        use: what the superblock there says; None where it is of another format.
+        held: signatures of what an array holds, of which the partition is a member, where that begins on it:
+            on each disk of a mirror, on one of a stripe.
+        use: what the superblock says of what lies in the partition or array; None where it is of another
+            format.
         digest: of all that was looked at: equal means that nothing of it has changed.
     """
 
@@ -57,6 +63,7 @@ class OfferedDisk:
     is_as_left: bool
     on_disk: tuple[FoundSignature, ...]
     inside: tuple[FoundSignature, ...]
+    held: tuple[FoundSignature, ...]
     use: FilesystemUse | None
     digest: str
 
@@ -96,11 +103,15 @@ def look_through(
     on_disk = look(disk, None, run, may_be_partial=False)
     table = table_digest(disk)
     inside: tuple[FoundSignature, ...] = ()
-    content, use, signature = "", None, resolved(ours, facts)
+    held: tuple[FoundSignature, ...] = ()
+    content, more, use, signature = "", "", None, resolved(ours, facts)
     if partition.start_bytes + partition.size_bytes <= disk.size_bytes:
         part = disk.part(partition.node, partition.start_bytes, partition.size_bytes)
         inside = look(part, signature, run, may_be_partial=True)
         content, use = content_digest(part), use_of(part)
+        if (data := data_of(part)) is not None:
+            held = look(data, None, run, may_be_partial=False)
+            more, use = content_digest(data), use_of(data)
     ends = facts.get(ends_fact(partition.table_place))
     is_our_table = table == facts.get(table_fact(partition.table_place)) or ends == ends_digest(disk)
     return OfferedDisk(
@@ -109,9 +120,25 @@ def look_through(
         is_our_table and content == facts.get(look_fact(partition.place)),
         on_disk,
         inside,
+        held,
         use,
-        hashlib.sha256(f"{table} {content}".encode()).hexdigest(),
+        hashlib.sha256(f"{table} {content} {more}".encode()).hexdigest(),
     )
+
+
+def data_of(part: OpenDevice) -> OpenDevice | None:
+    """Return where a member of an array has its data (metadata 1.2); None for any other content.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    block = part.read(4 * KIB, 256)
+    if len(block) < 256 or struct.unpack_from("<I", block) != (_MD_MAGIC,):
+        return None
+    start, size = (512 * sectors for sectors in struct.unpack_from("<QQ", block, 128))
+    if not 0 < start < start + size <= part.size_bytes:
+        return None
+    return part.part(part.node, part.start + start, size)
 
 
 def use_of(part: OpenDevice) -> FilesystemUse | None:

@@ -31,6 +31,7 @@ from app.storage.layout.steps import (
     mark_fact,
     mark_of,
     table_fact,
+    written_fact,
 )
 from app.storage.spare.rules_content import blanking
 from app.storage.system import state
@@ -329,7 +330,7 @@ class Wiper:
             self._in_use(partition, disk, users)
         why = self.hooks.since.get(disk) or say("found-unmounted")
         lies = look_at(partition, step.signature, self.facts, self.run)
-        words = [each.words() for each in (*lies.on_disk, *lies.inside)]
+        words = [each.words() for each in (*lies.on_disk, *lies.inside, *lies.held)]
         words += [] if lies.is_our_table else [say("table-not-ours")]
         what = joined("; ", words) or say("none")
         hint = self._offer_words(disk) if lies.is_ours else self._hint_of_foreign(disk)
@@ -476,11 +477,11 @@ class Wiper:
         return joined(" ", (say("left-alone", disk=disk), blanking(disk)))
 
     def _written(self, partition: SessionPartition) -> str:
-        """Return the sentence whether anything was written on the way back, by the marks in the journal."""
+        """Return the sentence whether anything was written on the way back, by what the journal holds."""
         places = (partition.place, partition.table_place)
         marks = {mark_of(self.facts, place) for place in places}
         marks |= {Mark(value) for name, value in self.facts.items() if name.startswith(_MARK_OF_ARRAY)}
-        is_written = bool(marks & {Mark.WIPING, Mark.WIPED})
+        is_written = marks & {Mark.WIPING, Mark.WIPED} or written_fact(partition.place) in self.facts
         return say("more-not-written") if is_written else say("nothing-written")
 
 

@@ -16,16 +16,18 @@ OURS = KeptContent("/dev/sdb1", "ext4", "1-2", "CUSTOMERS", "/srv", 1.8e9, 20 <<
 KEPT_DISK = KeptDisk(
     will_wipe=True,
     is_table_ours=True,
+    is_as_left=True,
     began_s=1.7e9,
     contents=(KeptContent("/dev/sdb", "gpt"), OURS),
     reason=say("journal-session", id="7"),
+    unseen=say("array-unseen", uuid="8-9"),
     obstacles=(DiskRefusal("D18", "It is mounted.", "8:17 at /srv", "umount /srv"),),
 )
 
 
 @pytest.mark.parametrize(
     "kept",
-    [KEPT_DISK, KeptDisk(will_wipe=False, is_table_ours=False, began_s=0.0, contents=())],
+    [KEPT_DISK, KeptDisk(will_wipe=False, is_table_ours=False, is_as_left=False, began_s=0.0, contents=())],
     ids=["full", "empty"],
 )
 def test_it_crosses_the_bus(kept: KeptDisk) -> None:
@@ -37,9 +39,19 @@ def test_it_crosses_the_bus(kept: KeptDisk) -> None:
 
 def test_everything_is_said() -> None:
     text = "\n".join(KEPT_DISK.sentences())
-    for words in ("2023-11-1", "byte for byte", "session 7", "label CUSTOMERS", "20 MiB of 1 GiB used"):
+    for words in (
+        "2023-11-1",
+        "byte for byte",
+        "session 7",
+        "label CUSTOMERS",
+        "20 MiB of 1 GiB used",
+        "as pgFooting left it",
+    ):
         assert words in text
     assert ("/srv" in text, "2027-01-1" in text, "are lost" in text) == (True, True, True)
+    assert "mdadm --assemble --readonly /dev/md/look --uuid=8-9" in text
+    used = dataclasses.replace(KEPT_DISK, is_as_left=False)
+    assert "was written to after" in "\n".join(used.sentences())
     assert KEPT_DISK.obstacle_sentences() == ("It is mounted. 8:17 at /srv", "umount /srv")
 
 

@@ -18,7 +18,7 @@ from app.domain.options.raid import Level, layout
 from app.domain.storage_plan.plan import PARTITION_TYPE, Bitmap, Group, InitialSync, Role, StoragePlan
 from app.domain.units import MIB
 from app.storage.layout.commands import build_steps
-from app.storage.layout.conditions import FactIs, NoSignature
+from app.storage.layout.conditions import ArrayRuns, FactIs, NoSignature
 from app.storage.layout.names import HOST, Names, PlannedDevice
 from app.storage.layout.steps import (
     ClaimDisks,
@@ -218,6 +218,17 @@ def test_assume_clean_is_said_only_where_it_was_chosen() -> None:
     argv = argv_of(StoragePlan(chosen), "mdadm")
     assert "--assume-clean" in argv
     assert "--bitmap=none" in argv
+
+
+def test_disks_of_a_mirror_are_equalised() -> None:
+    plan = plan_of(filesystem("ext4"), Level.MIRROR, {})
+    clean = StoragePlan(replace(plan.data, initial_sync=InitialSync.ASSUME_CLEAN))
+    for each, expected in ((plan, 0), (clean, 1)):
+        found = [step for step in steps_of(each) if isinstance(step, Command) and step.equalises]
+        assert len(found) == expected
+        for step in found:
+            assert step.equalises == step.signs
+            assert any(isinstance(condition, ArrayRuns) for condition in step.before)
 
 
 def test_names_of_arrays_with_their_home_host_have_at_most_32_characters() -> None:

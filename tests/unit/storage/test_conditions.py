@@ -88,6 +88,10 @@ class State:
     def array_on(self, _members: Sequence[str]) -> str | None:
         return self.array
 
+    def is_array_of(self, array: str, uuid: str, members: Sequence[str]) -> bool:
+        assert array == self.array
+        return all(self.uuids.get(each) == uuid for each in members)
+
     def array_uuid(self, node: str) -> str | None:
         return self.uuids.get(node)
 
@@ -277,15 +281,20 @@ def test_a_node_is_free_that_nobody_holds_or_claims(state: State) -> None:
 # --- arrays, pools and btrfs
 
 
-def test_an_array_runs_that_has_our_identifier_on_one_of_its_members(state: State) -> None:
+def test_array_runs_that_is_ours(state: State) -> None:
     ours = ArrayRuns("/dev/md/x", UUID, (NODE, "/dev/sdc1"))
     assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x is not running")
-    state.uuids = {"/dev/sdc1": UUID}
+    state.uuids = {NODE: UUID, "/dev/sdc1": UUID}
     assert not holds(ours), "it does not run"
     state.array = "/dev/md127"
     assert seen(ours) == ConditionResult(holds=True, evidence="/dev/md/x is /dev/md127", renamed="/dev/md127")
-    state.uuids = {NODE: OTHER}
-    assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x is /dev/md127")
+    state.sizes["/dev/md/x"] = 10**9
+    assert not holds(ours), "another array has its name"
+    assert holds(replace(ours, node="/dev/md127"))
+    del state.sizes["/dev/md/x"]
+    for uuids in ({NODE: OTHER}, {NODE: OTHER, "/dev/sdc1": UUID}):
+        state.uuids = uuids
+        assert seen(ours) == ConditionResult(holds=False, evidence="/dev/md/x is /dev/md127")
     assert not holds(NoArray((NODE,)))
     state.array = None
     assert holds(NoArray((NODE,)))

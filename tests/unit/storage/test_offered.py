@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from app.domain.units import MIB
+from app.storage.layout.conditions import SignatureIs
 from app.storage.layout.steps import ends_fact, look_fact, table_fact
 from app.storage.system.digests import content_digest, ends_digest, table_digest
-from app.storage.wiping.offered import FilesystemUse, look_through, use_of
+from app.storage.wiping.offered import FilesystemUse, data_of, look_through, use_of
 from tests.unit.storage.file_disk import OURS, PARTITION, PARTITION_BYTES, FileDevice, made_disk
 
 BYTES = 400 * MIB
@@ -88,6 +91,59 @@ def test_look_through(tmp_path: Path) -> None:
     assert not other.is_our_content
 
 
+ARRAY = UUID("6f1d5a52-0a0c-4c1c-9b1e-00000000000d")
+DATA = MIB  # of a member, where the data begins
+
+
+def make_member(found: FileDevice, data: bytes) -> None:
+    """Make the partition a member of a mirror, by the superblock that md_p.h describes."""
+    block = bytearray(4096)
+    struct.pack_into("<IIII16s32s", block, 0, 0xA92B4EFC, 1, 0, 0, ARRAY.bytes, b"pgfooting:pgf-data")
+    struct.pack_into("<QiIQII", block, 64, 1, 1, 0, len(data) // 512, 0, 2)
+    struct.pack_into("<QQQ", block, 128, DATA // 512, len(data) // 512, 8)
+    words = struct.unpack_from("<64I", block)  # and no roles
+    total = sum(words)
+    struct.pack_into("<I", block, 216, ((total & 0xFFFFFFFF) + (total >> 32)) & 0xFFFFFFFF)
+    found.put(MIB, bytes(MIB))
+    found.put(MIB + 4096, bytes(block))
+    found.put(MIB + DATA, data)
+
+
+def test_look_through_member(tmp_path: Path) -> None:
+    found = made_disk(tmp_path)
+    filesystem = (tmp_path / "content").read_bytes()[: 32 * MIB]
+    make_member(found, filesystem)
+    ours = SignatureIs(PARTITION.node, "linux_raid_member", str(ARRAY))
+    part = found.part(PARTITION.node, MIB, PARTITION_BYTES)
+    facts = {
+        table_fact(PARTITION.table_place): table_digest(found),
+        look_fact(PARTITION.place): content_digest(part),
+    }
+    first = look_through(found, PARTITION, ours, facts, found.run)
+    assert (first.is_ours, first.is_as_left) == (True, True)
+    assert [(each.type, each.uuid) for each in first.inside] == [("linux_raid_member", str(ARRAY))]
+    assert [(each.type, each.uuid) for each in first.held] == [("ext4", OURS.uuid)]
+    assert first.use is not None
+    assert first.use.size_bytes > 60 * MIB
+
+    found.put(MIB + DATA + 1024 + 120, b"CUSTOMERS")
+    labelled = look_through(found, PARTITION, ours, facts, found.run)
+    assert [each.label for each in labelled.held] == ["CUSTOMERS"]
+    assert (labelled.is_ours, labelled.is_as_left, labelled.digest == first.digest) == (True, False, False)
+
+    found.put(MIB + DATA, bytes(2 * MIB))  # another disk of a stripe: nothing begins here
+    unseen = look_through(found, PARTITION, ours, facts, found.run)
+    assert (unseen.held, unseen.use) == ((), None)
+
+
+@pytest.mark.parametrize("field", [(0, 1), (1, 0), (1 << 63, 1), (8, 1 << 60), (2048, 2048 * 63 + 1)])
+def test_member_with_impossible_places(tmp_path: Path, field: tuple[int, int]) -> None:
+    found = made_disk(tmp_path)
+    make_member(found, bytes(MIB))
+    found.put(MIB + 4096 + 128, struct.pack("<QQ", *field))
+    assert data_of(found.part(PARTITION.node, MIB, PARTITION_BYTES)) is None
+
+
 def test_look_through_wiped_table(tmp_path: Path) -> None:
     found = made_disk(tmp_path, filesystem=False)
     found.put(0, bytes(MIB))
@@ -96,3 +152,20 @@ def test_look_through_wiped_table(tmp_path: Path) -> None:
     assert look_through(found, PARTITION, OURS, facts, found.run).is_ours
     found.put(5 * MIB, b"x")
     assert not look_through(found, PARTITION, OURS, facts, found.run).is_our_table
+
+
+@pytest.mark.parametrize("label", ["dos", "gpt"])
+def test_table_beside_filesystem(tmp_path: Path, label: str) -> None:
+    """Both are seen, through the disk, where the kernel knows no partition."""
+    found = made_disk(tmp_path)
+    script = f"label: {label}\nstart=2048, size=4096\n"
+    table = tmp_path / "table"
+    with table.open("wb") as new:
+        new.truncate(PARTITION_BYTES)
+    subprocess.run(("sfdisk", "--quiet", str(table)), input=script, text=True, check=True)
+    found.put(MIB, table.read_bytes()[:1024])  # before the superblock
+    found.put(MIB + PARTITION_BYTES - 33 * 512, table.read_bytes()[-33 * 512 :])
+    facts = {table_fact(PARTITION.table_place): table_digest(found)}
+    seen = look_through(found, PARTITION, OURS, facts, found.run)
+    assert {each.type for each in seen.inside} == {"ext4", label}
+    assert (seen.is_our_table, seen.is_ours) == (True, False)

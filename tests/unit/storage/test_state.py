@@ -110,6 +110,44 @@ def test_the_uuid_of_an_array_is_read_from_where_md_writes_it(tmp_path: Path) ->
     assert state.array_uuid(str(member)) == "f27070c7-bcb1-5ceb-92aa-69806215d133"
 
 
+OURS, FOREIGN = "f27070c7-bcb1-5ceb-92aa-69806215d133", "6f1d5a52-0a0c-4c1c-9b1e-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("slaves", "version", "is_ours"),
+    [
+        ({"sdb1": OURS, "sdc1": OURS}, "1.2", True),
+        ({"sdb1": OURS}, "1.2", True),  # a disk was pulled
+        ({"sdb1": OURS, "sdc1": None}, "1.2", True),  # a disk has failed
+        ({"sdb1": None}, "1.2", False),
+        ({}, "1.2", False),
+        ({"sdb1": FOREIGN}, "1.2", False),
+        ({"sdb1": OURS, "sdc1": FOREIGN}, "1.2", False),
+        ({"sdb1": OURS, "sdz1": OURS}, "1.2", False),  # a disk that is none of ours
+        ({"sdb1": OURS, "sdc1": OURS}, "1.0", False),  # our superblock lies in its data
+        ({"sdb1": OURS, "sdc1": OURS}, "external:imsm", False),
+    ],
+)
+def test_array_of_members(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    slaves: dict[str, str | None],
+    version: str,
+    is_ours: bool,  # noqa: FBT001
+) -> None:
+    folder = tmp_path / "class/block/md127"
+    for name in slaves:
+        (folder / "slaves" / name).mkdir(parents=True)
+    (folder / "slaves").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(state, "SYSFS", tmp_path)
+    monkeypatch.setattr(state, "array_uuid", lambda node: slaves[node.removeprefix("/dev/")])
+    members = ("/dev/sdb1", "/dev/sdc1")
+    assert not state.is_array_of("/dev/md127", OURS, members), "it has just been stopped"
+    (folder / "md").mkdir()
+    (folder / "md/metadata_version").write_text(f"{version}\n")
+    assert state.is_array_of("/dev/md127", OURS, members) is is_ours
+
+
 def test_number_of_a_mount() -> None:
     assert state.mount_of("/proc") == state.mount_of("/proc")
     assert state.mount_of("/proc") not in {"", state.mount_of("/sys")}

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from app.domain.errors import CancelledError, StorageError
+from app.domain.units import MIB
 from app.storage import execution as execution_module
 from app.storage.checks.conditions import ConditionResult
 from app.storage.execution import Execution
@@ -20,7 +21,6 @@ from app.storage.layout.conditions import (
     NotMounted,
     OwnMember,
     OwnPartition,
-    OwnTable,
     SessionPartition,
     SignatureIs,
     SignedPlace,
@@ -38,8 +38,10 @@ from app.storage.layout.steps import (
     table_fact,
 )
 from app.storage.system import state
+from app.storage.system.digests import content_digest
 from app.storage.system.time_limits import Patience
 from app.storage.wiping.wipe import InUseError, KeptError
+from tests.unit.storage.file_disk import FileDevice
 from tests.unit.storage.plans import disk
 from tests.unit.storage.test_execution import FAIL, NODE, OTHER, World, touch
 
@@ -268,17 +270,6 @@ def test_a_step_that_claims_disks_asks_for_all_of_them_also_where_one_is_gone(
     assert locks == sorted([NODE, OTHER, THIRD])
 
 
-def test_a_table_of_ours_is_never_taken_for_wiped_with_the_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
-) -> None:
-    monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
-    execution = over(NODE, OTHER)
-    execution.facts[mark_fact(OwnPartition(OTHER, "u2", "t2").place)] = Mark.WIPED
-    writes = (OwnTable(NODE, "table"), OwnPartition(OTHER, "u2", "t2"))
-    execution.unmake((replace(touch(tmp_path / "a"), writes=writes),))
-    assert locks == [NODE]
-
-
 def test_a_partition_that_is_gone_is_held_by_nothing_whatever_the_name_means_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: list[str]
 ) -> None:
@@ -330,6 +321,33 @@ def test_signature_marks_and_digests(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("locks", "digests")
+def test_equalised_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was never written on a mirror differs from disk to disk: what is compared is zeroed on all."""
+    file = tmp_path / "array"
+    file.write_bytes(b"\xff" * 80 * MIB)
+    array = FileDevice(file)
+
+    def exclusive(node: str, number: str, _pause: object) -> AbstractContextManager[FileDevice]:
+        assert (node, number) == ("/dev/md127", "9:127")
+        return nullcontext(array)
+
+    monkeypatch.setattr(execution_module, "exclusive", exclusive)
+    monkeypatch.setattr(state, "device_number", lambda _node: "9:127")
+    place = SignedPlace("array", "/dev/md127")
+    make = replace(touch(tmp_path / "a"), signs=(place,), equalises=(place,), undo=())
+    world = World()
+    world.execution().make((make,))
+    assert world.told[:2] == ["make a | ", f"{mark_fact('array')}=begun"]
+    tail = f"zero {79 * MIB} {MIB}"
+    assert array.did == [f"zero 0 {8 * MIB}", tail, f"zero {64 * MIB} 4096", "flush"]
+    before = content_digest(array)
+    array.put(9 * MIB, b"legs differ")
+    assert content_digest(array) == before
+    array.put(79 * MIB, b"x")
+    assert content_digest(array) != before
+
+
+@pytest.mark.usefixtures("locks", "digests")
 def test_failed_program_is_looked_at(tmp_path: Path) -> None:
     world = World()
     execution = world.execution()
@@ -352,6 +370,9 @@ FOLDER = "/run/pgfooting/x/storage"
 UMOUNT = Command(
     ("true",), "unmount", when=(MountIs(FOLDER, ("/dev/x1",)),), frees=(TABLE_HERE, HERE), looks=(HERE,)
 )
+
+
+FORGET = Command(("true",), "the kernel forgets the device", owned=(HERE,))
 
 
 @pytest.mark.usefixtures("locks")
@@ -382,6 +403,23 @@ def test_only_own_mount_frees(
     execution.unmake((UMOUNT,))
     assert execution.ours == ({"here", "table"} if is_freed else set())
     assert digests == (["/dev/x1"] if is_freed else [])
+
+
+@pytest.mark.usefixtures("locks", "digests")
+def test_programs_that_write_are_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A pool that is destroyed, an array that is stopped and an unmounting write, also where they fail."""
+    monkeypatch.setattr(state, "mount_of", lambda _folder: "unique 7")
+    monkeypatch.setattr(state, "size_bytes", lambda _node: 512)
+    stop = replace(touch(tmp_path / "stopped"), writes=(OwnPartition(NODE, "u", "t"),), undo=())
+    world = World()
+    execution = world.execution()
+    execution.make((stop,))
+    assert not [each for each in world.told if "written" in each]
+    execution.unmake((replace(stop, when=(FAILS,)), replace(UMOUNT, argv=("true",), looks=()), FORGET))
+    assert [each for each in world.told if "written" in each] == ["written table=", "written here="]
+    with pytest.raises(StorageError):
+        execution.unmake((replace(stop, argv=("false",)),))
+    assert world.told[-1] == "written partition u="
 
 
 @pytest.mark.usefixtures("locks", "digests")

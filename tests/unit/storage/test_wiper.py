@@ -26,7 +26,7 @@ from app.storage.layout.conditions import (
     SignatureIs,
     array_place,
 )
-from app.storage.layout.steps import Mark, Wipe, mark_fact
+from app.storage.layout.steps import Mark, Wipe, mark_fact, written_fact
 from app.storage.system import state
 from app.storage.system.time_limits import Patience
 from app.storage.wiping import wipe
@@ -193,6 +193,16 @@ def test_more_is_not_written(world: World, mark: Mark) -> None:
     assert "Nothing was written" not in caught.value.message
     world.mark(PARTITION.place, None)
     world.mark(array_place("of it"), mark)
+    with pytest.raises(KeptError, match="Nothing more is written"):
+        world.wipe(STEP)
+
+
+def test_written_by_a_program(world: World) -> None:
+    world.changed = {DISK}
+    world.facts[written_fact(SECOND.place)] = ""
+    with pytest.raises(KeptError, match="Nothing was written to it"):
+        world.wipe(STEP)
+    world.facts[written_fact(PARTITION.place)] = ""
     with pytest.raises(KeptError, match="Nothing more is written"):
         world.wipe(STEP)
 
