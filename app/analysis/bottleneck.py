@@ -190,6 +190,18 @@ class Evidence:
             return None
         return max(0.0, self.busy - self.server - self.pgbench - (self.kernel or 0.0))
 
+    @property
+    def others_took_cpus(self) -> bool:
+        """Whether other programs used more of the CPUs than PostgreSQL and pgbench."""
+        return (self.others or 0.0) > (self.server or 0.0) + (self.pgbench or 0.0)
+
+    @property
+    def pgbench_lacked_cpus(self) -> bool:
+        """Whether pgbench's threads waited for CPUs most of the time, and the server's processes no less."""
+        server = (self.queueing or 0.0) * (self.pgbench or 0.0)
+        pgbench = (self.pgbench_queueing or 0.0) * (self.server or 0.0)
+        return self.pgbench_waited >= DOMINANT and server >= pgbench  # else a quota keeps pgbench
+
     def share(self, group: str) -> float:
         """Return the share of the clients' time in a group."""
         return self.sessions.get(group, 0.0) / self.clients if self.clients else 0.0
@@ -289,9 +301,9 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
             reason = tr("fewer than {count} seconds of its measurement have samples; it takes {least} s")
         return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS, least=1 + FEWEST_SECONDS),))
     cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
-    if cause is Cause.CPU and evidence.others is not None:
-        ours = (evidence.server or 0.0) + (evidence.pgbench or 0.0)
-        cause = Cause.OTHERS_CPU if evidence.others > ours else cause
+    lacked = cause is Cause.CPU or (cause is Cause.PGBENCH and evidence.pgbench_lacked_cpus)
+    if lacked and evidence.others_took_cpus:
+        cause = Cause.OTHERS_CPU
     return Bottleneck(cause, tuple(_EVIDENCE[cause](evidence)))
 
 

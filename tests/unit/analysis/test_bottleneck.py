@@ -228,6 +228,16 @@ def test_cpus_of_other_programs_are_named() -> None:
     assert cause(replace(full, server=2.5)) is Cause.CPU
 
 
+def test_pgbench_without_a_cpu_of_others() -> None:
+    # As measured beside two busy programs: one thread of pgbench used 17 % and waited 68 % of the time.
+    beside = replace(ALONE, cpus=2, busy=2.01, server=0.61, pgbench=0.17, pgbench_share=16.7, queueing=3.31)
+    evidence = of_sessions(replace(beside, pgbench_queueing=0.68), for_client=7.36, running=0.64)
+    assert cause(evidence) is Cause.OTHERS_CPU
+    assert cause(replace(evidence, pgbench_queueing=0.2)) is Cause.PGBENCH
+    assert cause(replace(evidence, kernel=1.0)) is Cause.PGBENCH
+    assert cause(replace(evidence, queueing=1.5)) is Cause.PGBENCH  # more than the server waits: a quota
+
+
 WITHOUT = Evidence(seconds=60, cpus=4, busy=1.0, io_some=80.0, memory_some=0.0, pgbench_share=10.0)
 """A run of before wait events were sampled."""
 
