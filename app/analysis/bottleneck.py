@@ -500,7 +500,7 @@ def _not_known(evidence: Evidence) -> list[str]:
         "{count:.0f} samples of sessions are too few, and neither CPUs nor a device nor pgbench were "
         "saturated; with {clients:.0f} clients it takes {seconds} s"
     )
-    seconds = 1 + math.ceil(FEWEST_SAMPLES / (evidence.clients or 1.0))
+    seconds = 1 + math.ceil(FEWEST_SAMPLES / max(1.0, evidence.clients or 0.0))
     return [told.format(count=evidence.samples, clients=evidence.clients, seconds=seconds)]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.analysis.bottleneck import (
@@ -277,6 +277,7 @@ def test_too_few_seconds_or_samples_prove_nothing() -> None:
 LEVEL = st.one_of(st.none(), st.floats(0, 1e6))
 
 
+@example(dict.fromkeys(SESSION_GROUPS, 0.0), (5e-324, None, None, None, None, None), None)
 @given(
     st.fixed_dictionaries({group: st.floats(0, 1e6) for group in SESSION_GROUPS}),
     st.tuples(LEVEL, LEVEL, LEVEL, LEVEL, LEVEL, LEVEL),
