@@ -28,7 +28,7 @@ class Bench:
 
     Attributes:
         folder: of the campaign.
-        fate: of an attempt, by (number, attempt): disturbed, failed, stopped, or nothing of that.
+        fate: of an attempt, by (number, attempt): disturbed, unknown, failed, stopped, or nothing of that.
         order: (number, attempt) as they were executed.
         told: what the listener heard.
         tps: of an attempt.
@@ -69,9 +69,11 @@ class Bench:
             marks=marks,
             started=started,
             more=more,
+            is_quiet=fate != "unknown",
         )
         write_trial(path, trial)
-        return RunResult(planned, state, str(path), {"tps": tps}, marks, measured=True)
+        is_weak = fate in {"disturbed", "unknown"}
+        return RunResult(planned, state, str(path), {"tps": tps}, marks, measured=True, is_weak=is_weak)
 
     def check(self) -> None:
         if self.stop:

@@ -32,6 +32,7 @@ class Trial:
         settings: (name, value) pairs that were chosen.
         started: seconds since the epoch.
         more: further keys of table `run`.
+        is_quiet: its file says that others did nothing; else nothing is known of them.
     """
 
     name: str = "ext4 #1"
@@ -46,6 +47,7 @@ class Trial:
     started: float = 1.8e9
     campaign: str = "Trial"
     more: dict[str, Json] = field(default_factory=dict)
+    is_quiet: bool = True
 
 
 def _values(path: Path, trial: Trial) -> dict[str, Json]:
@@ -79,7 +81,7 @@ def begin_trial(path: Path, trial: Trial, *, loading_s: int = 0) -> RunFileWrite
     writer = RunFileWriter(path, started_monotonic_s=0.0, is_durable=False)
     mount: Json = {"filesystem": trial.filesystem, "options": ["rw"], "super_options": ["noatime"]}
     with writer.transaction():
-        if DISTURBED not in dict(trial.marks):
+        if trial.is_quiet and DISTURBED not in dict(trial.marks):
             tell_quiet(writer)
         writer.set_run(_values(path, trial))
         writer.add_facts("before", {"storage": {"mount": mount}, "kernel": {"release": "6.1"}})

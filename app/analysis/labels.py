@@ -133,6 +133,10 @@ def at_least(text: str, *, is_bound: bool) -> str:
 _FEW_TPS: Final = 0.95
 
 
+WHOLE_RUN_TPS: Final = tr("TPS, whole run")
+"""Over the mean of all measured seconds: of a comparison some may be left out."""
+
+
 def format_tps(tps: float | None) -> str:
     """Return TPS with thousands separators, with a decimal below 100, two digits below 1; empty for None."""
     if tps is None:

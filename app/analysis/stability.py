@@ -7,6 +7,7 @@ alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
 from app.runfile.checkpoints import Span, checkpoint_spans
+from app.runfile.disturbance import DISTURBED, Disturbances
 from app.runfile.reader import RunFile
 from app.runfile.summary import EDGE_S, report_interval_s, seconds_of, steady_reports
 from app.runfile.writer import Phase
@@ -156,6 +158,11 @@ class RunStability:
         return OwnInterval(max(0.0, within.mean - half), within.mean + half, confidence)
 
     @property
+    def is_mostly_unseen(self) -> bool:
+        """Whether pgbench itself was blocked for more than half of its seconds."""
+        return self.jitter.missed_seconds > self.jitter.seconds
+
+    @property
     def mean(self) -> float | None:
         """Mean TPS, each report weighted by its length; None where it has none."""
         lengths = np.diff(self.ends_s, prepend=0.0)
@@ -166,6 +173,18 @@ class RunStability:
     def checkpoint_effect(self) -> CheckpointEffect | None:
         """What its checkpoints cost; None below three cycles."""
         return checkpoint_effect(self.seconds, [start_s for start_s, _ in self.checkpoints])
+
+
+def is_weak(marks: Iterable[tuple[str, str]], judged: Disturbances, shape: RunStability | None) -> bool:
+    """Return whether others disturbed a run, or may have, or most of its seconds are unknown.
+
+    Args:
+        marks: (kind, reason) labels of the run.
+        judged: what is known of who disturbed it.
+        shape: how it went; None where that is not known.
+    """
+    is_unseen = shape is not None and shape.is_mostly_unseen
+    return is_unseen or bool(judged.not_known) or any(kind == DISTURBED for kind, _ in marks)
 
 
 def read_shape(run: RunFile) -> RunStability | None:

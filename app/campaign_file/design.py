@@ -6,17 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from app.campaign_file.problems import KeyPath
 from app.campaign_file.scopes import Table
-from app.domain.campaign.configuration import Workload
+from app.domain.campaign.configuration import Configuration
 from app.domain.campaign.design import FEWEST_CAP, Design, contests
 from app.domain.text import tr
 
 
-def design_problems(top: Table, workloads: Sequence[Workload | None]) -> Iterator[tuple[KeyPath, str]]:
+def design_problems(
+    top: Table, configurations: Sequence[Configuration | None]
+) -> Iterator[tuple[KeyPath, str]]:
     """Yield the place and the sentence of what does not go together with the design that is asked for.
 
     Args:
         top: of the campaign as a whole.
-        workloads: of each configuration; None where something of it was refused.
+        configurations: None for one of which something was refused.
     """
     given = top.get("design")
     if given is not None and given.refused:
@@ -34,10 +36,10 @@ def design_problems(top: Table, workloads: Sequence[Workload | None]) -> Iterato
         )
         told = sentence.format(repeats=repeats.value, design=Design.SEQUENTIAL, fewest=FEWEST_CAP)
         yield repeats.place, told
-    known = [workload for workload in workloads if workload is not None]
-    if known and len(known) == len(workloads) and not contests(known):
+    known = [each for each in configurations if each is not None]
+    if known and len(known) == len(configurations) and not contests(known):
         sentence = tr(
             "found “{design}”, but nothing can win here: that takes two configurations with the same "
-            "workload, and without a rate."
+            "workload and memory limit, and without a rate."
         )
         yield given.place, sentence.format(design=Design.SEQUENTIAL)

@@ -292,8 +292,8 @@ class CampaignReader:
         for _, layer in configurations:
             self.check(layer, below)
         self._check_alike([layer for _, layer in configurations])
-        workloads = [build_workload(layer.sections["workload"]) for _, layer in configurations]
-        for breach in design_problems(top, workloads):
+        built = [build_configuration(name, layer) for name, layer in configurations]
+        for breach in design_problems(top, built):
             self.problems.add(*breach)
         repeats = top["repeats"].value if "repeats" in top else None
         if repeats and repeats * len(configurations) > MOST_RUNS:

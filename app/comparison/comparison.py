@@ -1,9 +1,9 @@
-"""Several runs compared: configurations with their runs, one cut for all, verdicts, and what weakens them.
+"""Several runs compared: configurations with their runs, a common cut, verdicts, and what weakens them.
 
 The unit is the run (`app.statistics.verdict`). Runs of one configuration in one campaign are its repeats; the
 same configuration in another campaign is another group, because whatever changed on the machine between the
 two is part of their difference. Each condition (`app.comparison.overall.conditions`) is a comparison of its
-own, with a baseline and a family of its own.
+own, with a baseline, a family and a cut of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line, safety_warning, with_warning
@@ -57,7 +58,7 @@ from app.comparison.table import (
     told_rate,
 )
 from app.comparison.taking_part import by_configuration, why_left_out
-from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut
+from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut, of_part
 from app.comparison.wording import (
     ORDER_NOT_KNOWN,
     describe_briefly,
@@ -161,7 +162,8 @@ class RunComparison:
         groups: configurations, see `compare_runs`; of each part the first is the baseline. What is not
             durable stands apart, behind all others, and is a baseline only where nothing is durable.
         rows: of the table, one a group; empty without runs.
-        cut: what is left out of the beginning of every run.
+        cut: what is left out of the beginning of every run; of several conditions with different cuts
+            nothing that is said for all: then the name of each tells its cut.
         effect: smallest difference of interest, as a share.
         with_disturbed: rows of the same table with every disturbed run; empty where that changes nothing.
         without_disturbed: likewise without any of them.
@@ -186,6 +188,10 @@ class RunComparison:
     def parts(self) -> tuple[RunComparison, ...]:
         """The comparison of each condition: of the same runs, with its own groups in their order."""
         return self._parts or (self,)
+
+    def measured(self, what: str) -> str:
+        """Return the name of a figure with the part of the runs that it covers."""
+        return of_part(what, *(part.cut.seconds for part in self.parts))
 
     @property
     def own_runs(self) -> tuple[ComparedRun, ...]:
@@ -265,7 +271,8 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         across: a condition whose levels are compared, each footing by itself; None: what `asked_by` finds.
     """
     asked = asked_by(runs) if across is None else across
-    groups, conditions = _groups(runs, asked, shorten=shorten, as_given=as_given)
+    conditions = [condition_of(run, asked) for run in runs]
+    groups = _groups(runs, conditions, shorten=shorten, as_given=as_given)
     left_out = why_left_out(runs)
     members = [group.members for group in groups]
     repeated = measured_again(runs, members, left_out, disturbed)
@@ -275,31 +282,41 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     for place in aside:
         left_out[place] = why_aside(runs[place])
     aside |= {place for place in repeated if is_weak(runs[place])}
-    taking_part = [place for place, why in enumerate(left_out) if not why]
-    cut = _cut(runs, taking_part, cut_s)
+    cuts = _cuts(runs, conditions, left_out, cut_s)
     names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
     compared = tuple(
-        replace(_compared(run, name, why, cut), set_aside=place in aside)
-        for place, (run, name, why) in enumerate(zip(runs, names, left_out, strict=True))
+        replace(_compared(run, name, why, cuts.get(held, _NO_CUT)), set_aside=place in aside)
+        for place, (run, name, why, held) in enumerate(zip(runs, names, left_out, conditions, strict=True))
     )
     groups = tuple(
         replace(group, disturbed=_disturbed(group, compared), in_memory=_in_memory(group, runs))
         for group in groups
     )
-    again = partial(compare_runs, runs, effect=effect, cut_s=cut_s, baseline=baseline, across=across)
-    again = partial(again, shorten=shorten, as_given=as_given)
-    other_way = cache(again) if disturbed is DisturbedRuns.WHERE_NEEDED else None
+
+    @cache
+    def other_way(use: DisturbedRuns) -> tuple[RunComparison, ...]:
+        again = partial(compare_runs, runs, effect=effect, cut_s=cut_s, baseline=baseline, across=across)
+        return again(shorten=shorten, as_given=as_given, disturbed=use).parts
+
+    def again(place: int, use: DisturbedRuns) -> tuple[ComparisonRow, ...]:
+        return other_way(use)[place].rows
+
     alike: dict[Condition, list[ComparedGroup]] = {}
-    for group, condition in zip(groups, conditions, strict=True):
-        alike.setdefault(condition, []).append(group)
+    for group in groups:
+        alike.setdefault(conditions[group.members[0]], []).append(group)
     wanted = [group for group in groups if group.name == baseline] or groups
     footing = footing_of(runs[wanted[0].members[0]]) if wanted else frozenset()
     told = name_conditions([runs[each[0].members[0]] for each in alike.values()], asked)
+    cut = _of_all(list(cuts.values()))
+    if cut.reason is CutReason.BY_CONDITION:
+        told = tuple(map(_with_part, told, (cuts.get(held, _NO_CUT).seconds for held in alike)))
     whole = RunComparison(compared, (), (), cut, effect, asked=asked)
     parts = []
-    for name, each in zip(told, alike.values(), strict=True):
-        part = replace(whole, groups=_in_order(each, baseline, footing, runs), condition=name)
-        parts.append(_judged(part, other_way, spreads or {}))
+    for place, (name, (held, each)) in enumerate(zip(told, alike.items(), strict=True)):
+        ordered = _in_order(each, baseline, footing, runs)
+        part = replace(whole, groups=ordered, condition=name, cut=cuts.get(held, _NO_CUT))
+        both_ways = partial(again, place) if disturbed is DisturbedRuns.WHERE_NEEDED else None
+        parts.append(_judged(part, both_ways, spreads or {}))
     if len(parts) < 2:
         return parts[0] if parts else whole
     return replace(
@@ -314,14 +331,14 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
 
 def _judged(
     part: RunComparison,
-    again: Callable[..., RunComparison] | None,
+    again: Callable[[DisturbedRuns], tuple[ComparisonRow, ...]] | None,
     spreads: Mapping[str, KnownSpread],
 ) -> RunComparison:
     """Return the comparison of one condition with its rows.
 
     Args:
         part: with its groups.
-        again: compares the same with other runs; None where nothing is told of them.
+        again: the rows of the same condition with other runs; None where nothing is told of them.
         spreads: as for `compare_runs`.
     """
     groups = part.groups
@@ -330,7 +347,7 @@ def _judged(
     rows = build_rows(measured, effect=part.effect, anchors=anchors.by_group)
     part = replace(part, rows=rows, anchors=anchors)
     if again is not None:
-        part = _both_ways(part, lambda use: _rows_of(part, again(disturbed=use)))
+        part = _both_ways(part, again)
     told = zip(groups, _with_chance(part, spreads), part.ranked, strict=True)
     rows = tuple(
         replace(
@@ -344,9 +361,31 @@ def _judged(
     return replace(part, rows=rows)
 
 
-def _rows_of(part: RunComparison, other: RunComparison) -> tuple[ComparisonRow, ...]:
-    """Return the rows of the same condition in a comparison of the same runs."""
-    return next(each.rows for each in other.parts if each.condition == part.condition)
+_NO_CUT: Final = common_cut([])
+
+
+def _cuts(
+    runs: Sequence[RunFacts], conditions: Sequence[Condition], left_out: Sequence[str], cut_s: float | None
+) -> dict[Condition, CommonCut]:
+    """Return what is left out of the runs of each condition of which any take part."""
+    taking_part: dict[Condition, list[int]] = {}
+    for place, held in enumerate(conditions):
+        if not left_out[place]:
+            taking_part.setdefault(held, []).append(place)
+    return {held: _cut(runs, places, cut_s) for held, places in taking_part.items()}
+
+
+def _with_part(condition: str, cut_s: float) -> str:
+    """Return the name of a condition with the part of its runs that is compared, where that is not all."""
+    return of_part(f"{condition},", cut_s) if cut_s else condition
+
+
+def _of_all(cuts: Sequence[CommonCut]) -> CommonCut:
+    """Return what is left out of the runs of every condition; nothing where that is not the same."""
+    never = tuple(sorted(place for cut in cuts for place in cut.never_settled))
+    if len({cut.seconds for cut in cuts}) > 1:
+        return CommonCut(0.0, CutReason.BY_CONDITION, None, never)
+    return replace(cuts[0] if cuts else _NO_CUT, never_settled=never)
 
 
 def _instead(run: RunFacts, counts: RunFacts) -> str:
@@ -545,10 +584,9 @@ def _compared(run: RunFacts, name: str, left_out: str, cut: CommonCut) -> Compar
 
 
 def _groups(
-    runs: Sequence[RunFacts], asked: PropertyRole | None, *, shorten: bool, as_given: bool
-) -> tuple[tuple[ComparedGroup, ...], list[Condition]]:
-    """Return the configurations, and the condition of each."""
-    conditions = [condition_of(run, asked) for run in runs]
+    runs: Sequence[RunFacts], conditions: Sequence[Condition], *, shorten: bool, as_given: bool
+) -> tuple[ComparedGroup, ...]:
+    """Return the configurations, each under one condition."""
     members = by_configuration(runs, conditions, as_given=as_given)
     names: Sequence[str] = unique_names(
         [one_line(name) or tr("(no name)") for _, name, _ in members],
@@ -557,14 +595,13 @@ def _groups(
     if shorten:
         names = telling_names(names)
     marks = [{kind for at in places for kind, _ in runs[at].marks} for places in members.values()]
-    groups = tuple(
+    return tuple(
         ComparedGroup(
             *(name, key[0], tuple(places), UNSAFE in kinds, NOT_DURABLE in kinds, ()),
             *how_it_competed(runs, places),
         )
         for name, (key, places), kinds in zip(names, members.items(), marks, strict=True)
     )
-    return groups, [condition for _, _, condition in members]
 
 
 def _anchored(group: ComparedGroup, runs: Sequence[ComparedRun]) -> AnchoredGroup:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
+from app.analysis import stability
 from app.analysis.facts import RunFacts
 from app.comparison.overall.hidden_by_means import describe_unseen
 from app.domain.text import tr, trn
@@ -41,7 +42,7 @@ def is_disturbed(run: RunFacts) -> bool:
 
 def is_weak(run: RunFacts) -> bool:
     """Whether others disturbed a run, or may have, or most of its seconds are unknown."""
-    return is_disturbed(run) or bool(run.disturbances.not_known or describe_unseen(run.shape))
+    return stability.is_weak(run.marks, run.disturbances, run.shape)
 
 
 def set_aside(

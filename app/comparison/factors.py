@@ -12,6 +12,8 @@ from app.analysis.labels import one_line
 from app.analysis.properties import Property
 from app.comparison.comparison import RunComparison
 from app.comparison.figures import figure_values
+from app.comparison.overall.conditions import Condition, condition_of, name_conditions, role_of
+from app.comparison.warmup_truncation import of_part
 from app.domain.text import tr
 from app.statistics.verdict import RunInterval, run_interval
 
@@ -134,24 +136,34 @@ class SweepLine:
 def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple[SweepLine, ...]:
     """Return a figure over a swept number, a line for each combination of everything else.
 
-    Groups without a number, such as no rate limit, are left out.
+    What is equal along a line, and names it, is what a question about the number holds fixed. Groups without
+    a number, such as no rate limit, are left out.
     """
-    others = [
-        other for other in find_dimensions(comparison) if other.name not in {dimension.name, _CONFIGURATION}
-    ]
-    lines: dict[tuple[str, ...], list[SweepPoint]] = {}
+    swept = role_of(Property(dimension.topic, dimension.name, ""))
+    cuts = [part.cut.seconds for part in comparison.parts for _ in part.groups]
+    lines: dict[tuple[Condition, str], list[SweepPoint]] = {}
     for place, group in enumerate(comparison.groups):
         x = number_of(dimension.values[place])
         value = run_interval(tuple(figure_values(comparison, group, figure).values()))
         if x is None or value.mean is None:
             continue
-        key = tuple(other.values[place] for other in others)
-        key += (group.warning,) if group.not_durable else ()  # a line of its own
+        held = condition_of(comparison.runs[group.members[0]].facts, swept)
+        key = held, group.warning if group.not_durable else ""
         lines.setdefault(key, []).append(SweepPoint(x, value, place))
-    names = [", ".join(key) or tr("all") for key in lines]
+    firsts = {
+        held: comparison.runs[comparison.groups[points[0].group].members[0]].facts
+        for (held, _), points in lines.items()
+    }
+    names = dict(zip(firsts, name_conditions(list(firsts.values()), swept), strict=True))
     return tuple(
-        SweepLine(name, tuple(sorted(points, key=lambda point: point.x)))
-        for name, points in zip(names, lines.values(), strict=True)
+        SweepLine(
+            of_part(
+                ", ".join(filter(None, (names[held], warning))) or tr("all"),
+                *(cuts[each.group] for each in points),
+            ),
+            tuple(sorted(points, key=lambda point: point.x)),
+        )
+        for (held, warning), points in lines.items()
     )
 
 

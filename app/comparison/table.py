@@ -280,9 +280,8 @@ def columns_for(
     is not all of them.
     """
     several = len({row.condition for row in rows}) > 1
-    cut_s = max((row.cut_s for row in rows), default=0.0)
     return tuple(
-        replace(column, heading=of_part(column.heading, cut_s))
+        replace(column, heading=of_part(column.heading, *(row.cut_s for row in rows)))
         if column.id == ComparisonColumn.TPS
         else column
         for column in columns

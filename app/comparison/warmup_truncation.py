@@ -1,4 +1,4 @@
-"""How much of the beginning is left out of every run that is compared: one cut for all (MSER-5)."""
+"""How much of the beginning is left out of every run of a condition: one cut for all of them (MSER-5)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class CutReason(StrEnum):
     WARM_UP = "warm-up"
     CHECKPOINT = "first-checkpoint-cycle"
     CHOSEN = "chosen"
+    BY_CONDITION = "by-condition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class CommonCut:
     """What is left out of every run.
 
     Attributes:
-        seconds: from the begin of the measured phase; 0 for nothing.
+        seconds: from the begin of the measured phase; 0 for nothing, and where each condition has its own.
         reason: why.
         run: place of the run that asked for it; None where none did.
         never_settled: places of the runs whose best cut is half of them.
@@ -68,16 +69,30 @@ def common_cut(shapes: Sequence[RunStability | None]) -> CommonCut:
     return CommonCut(float(round(seconds)), reason, place, never)
 
 
-def of_part(what: str, cut_s: float) -> str:
-    """Return the name of a figure with the part of the run that it covers: `what` where that is all of it."""
-    if not cut_s:
+def of_part(what: str, *cuts_s: float) -> str:
+    """Return the name of a figure with the part of the runs that it covers: `what` where that is all of them.
+
+    Args:
+        what: the name.
+        cuts_s: what is left out of the beginning of each run, or of the runs of each condition.
+    """
+    if not any(cuts_s):
         return what
-    minutes, seconds = divmod(round(cut_s), 60)
-    return tr("{what} after {time}").format(what=what, time=f"{minutes}:{seconds:02}")
+    times = [f"{minutes}:{seconds:02}" for minutes, seconds in (divmod(round(s), 60) for s in cuts_s)]
+    least, most = times[cuts_s.index(min(cuts_s))], times[cuts_s.index(max(cuts_s))]
+    if least == most:
+        return tr("{what} after {time}").format(what=what, time=most)
+    return tr("{what} after {least} to {most}").format(what=what, least=least, most=most)
 
 
 def describe_cut(cut: CommonCut, names: Sequence[str]) -> str:
     """Return what is left out and why, as a sentence; empty where it is nothing."""
+    if cut.reason is CutReason.BY_CONDITION:
+        return tr(
+            "The beginning of every run is left out of the comparison: as much as the runs of its condition"
+            " need (warm-up by MSER-5, or the time to the first checkpoint). The name of each condition"
+            " shows how much."
+        )
     if not cut.seconds:
         return ""
     minutes, seconds = divmod(round(cut.seconds), 60)

@@ -93,16 +93,13 @@ def effect_sentences(
 
 
 def _comparisons(campaign: Campaign) -> int:
-    """Return how many are compared with the first of the condition that has most: with the same workload.
+    """Return how many are compared with the first of the condition that has most.
 
-    Where nothing but the workload differs the campaign asks about that: with the same transactions.
+    Where nothing but conditions differ the campaign asks about one: with the same transactions.
     """
-    first = campaign.configurations[0]
-    asks = all(
-        (each.target, each.postgresql) == (first.target, first.postgresql) for each in campaign.configurations
-    )
+    asks = len({each.footing for each in campaign.configurations}) == 1
     alike: Counter[Hashable] = Counter(
-        each.workload.scripts if asks else each.workload for each in campaign.configurations
+        each.workload.scripts if asks else each.condition for each in campaign.configurations
     )
     return max(alike.values()) - 1
 

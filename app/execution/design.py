@@ -1,9 +1,9 @@
 """A sequential campaign: which configurations go on after a round, from what was measured.
 
 Nothing is remembered but the runs themselves: whoever has the same runs finds the same course, so that
-`--resume` goes on where the campaign stopped. Runs that others disturbed do not decide. What was left out
-says so in its last run file (`LEFT_OUT`) and stays out, also where a run that was measured again since would
-decide otherwise.
+`--resume` goes on where the campaign stopped. Runs that others disturbed, or may have, do not decide. What
+was left out says so in its last run file (`LEFT_OUT`) and stays out, also where a run that was measured again
+since would decide otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from app.domain.errors import RunFileError
 from app.domain.text import tr
 from app.library.annotations import mark_ended_run
 from app.recording.events import CampaignListener, RunResult
-from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.writer import RunState
 from app.statistics.selection import FEWEST_ROUNDS, Array, all_within, judge_round
@@ -149,7 +148,7 @@ class _Runs:
             if NOT_DURABLE in kinds:
                 not_durable.add(name)
             tps = each.summary.get("tps")
-            if tps is not None and 0 < tps < math.inf and DISTURBED not in kinds:
+            if tps is not None and 0 < tps < math.inf and not each.is_weak:
                 self._tps[name, each.planned.repeat] = tps
         self.contests = tuple(_durability_apart(campaign, not_durable))
 
@@ -170,7 +169,7 @@ def rivals_of(campaign: Campaign, configuration: Configuration) -> tuple[str, ..
     """Return the names of those that a configuration competes with, and its own; empty where with none."""
     if campaign.design is not Design.SEQUENTIAL:
         return ()
-    for places in contests([each.workload for each in campaign.configurations]):
+    for places in contests(campaign.configurations):
         names = tuple(campaign.configurations[place].name for place in places)
         if configuration.name in names:
             return names
@@ -180,7 +179,7 @@ def rivals_of(campaign: Campaign, configuration: Configuration) -> tuple[str, ..
 def _durability_apart(campaign: Campaign, not_durable: set[str]) -> Iterator[tuple[str, ...]]:
     """Yield the names of those that compete: what may lose commits wins against nothing that may not."""
     names = [each.name for each in campaign.configurations]
-    for places in contests([each.workload for each in campaign.configurations]):
+    for places in contests(campaign.configurations):
         for lossy in (False, True):
             found = tuple(names[place] for place in places if (names[place] in not_durable) is lossy)
             if found:

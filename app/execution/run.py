@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from app import VERSION
 from app.analysis.labels import DISK_MARKS
+from app.analysis.stability import is_weak, read_shape
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.domain.errors import FootingError, RunFileError
@@ -49,7 +50,7 @@ from app.process.starter import Account, CommandOutcome
 from app.recording.events import CampaignListener, RunResult
 from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file
 from app.recording.recorder import Recorder
-from app.runfile.disturbance import marks_of
+from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.filenames import slug
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
@@ -380,8 +381,8 @@ def _end_file(
             discard_live_file(file)
             result = replace(result, path=None)
         else:
-            summary, phases, marks = _figures(file.live)
-            result = replace(result, summary=summary, marks=marks)
+            summary, phases, marks, weak = _figures(file.live)
+            result = replace(result, summary=summary, marks=marks, is_weak=weak)
             state = outcome.state if problem is None else RunState.FAILED
             finish_run_file(file.live, state, summary, marks, phases=phases)
             settle_live_file(file)
@@ -413,8 +414,9 @@ def _close(recorder: Recorder, error: FootingError | None) -> FootingError | Non
 
 def _figures(
     path: Path,
-) -> tuple[dict[str, float | None], dict[int, dict[str, float | None]], tuple[tuple[str, str], ...]]:
-    """Return the figures of a run, those of its other phases by number, and its marks."""
+) -> tuple[dict[str, float | None], dict[int, dict[str, float | None]], tuple[tuple[str, str], ...], bool]:
+    """Return the figures of a run, those of its other phases by number, its marks, and whether it is weak."""
     with RunFile(path) as run:
-        summary = summarise(run)
-        return summary, summarise_phases(run), (*marks_of(run), *marks_after(summary))
+        summary, judged = summarise(run), read_disturbances(run)
+        marks = (*marks_of(run, judged), *marks_after(summary))
+        return summary, summarise_phases(run), marks, is_weak(marks, judged, read_shape(run))

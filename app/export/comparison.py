@@ -1,8 +1,8 @@
 """A comparison as plain JSON values, for scripts; the keys are promised and documented here.
 
 ``effect`` smallest difference of interest, a share; ``cut_s`` seconds left out of the beginning of every
-run; ``warnings`` and ``notes`` sentences; ``differences`` what differs; ``not_known`` what
-may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
+run, null where each condition has its own; ``warnings`` and ``notes`` sentences; ``differences`` what
+differs; ``not_known`` what may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
 clause or null), ``tps`` (what was compared), ``tps_whole`` (of the whole phase), ``within_run``
 (interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in the summary), all but
 ``tps_whole`` of the seconds after ``cut_s``; ``configurations`` each with ``runs`` (places), ``ranked``
@@ -17,7 +17,7 @@ this one, ``runs`` of each, ``ratio`` and ``interval`` of the second by the firs
 ``figures`` the same of every other figure; ``storages`` of each configuration whose storage was asked what
 it can do by itself: ``io_baseline`` as in the run file, ``flushes`` (one of `FlushVerdict`), and what the
 first run that tells it ``used`` of it by metric, a share; ``conditions`` what is compared for itself,
-each with ``name`` (null for the only one), ``properties`` (what is the same in it and not in all),
+each with ``name`` (null for the only one), ``cut_s``, ``properties`` (what is the same in it and not in all),
 ``configurations`` (places; the first is what the others are compared with) and ``fastest``: the name of the
 fastest configuration, those ``not_distinguishable`` from it and those ``not_judged``; ``asked`` the condition
 whose levels are compared, null for none; ``fastest`` that of the only condition, else null; ``factors``
@@ -65,6 +65,7 @@ from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.storages import StorageRow, storage_rows
 from app.comparison.table import ComparisonRow, samples_of
+from app.comparison.warmup_truncation import CutReason
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.io_baseline import flush_verdict
 from app.export.runs import bottleneck_as_json
@@ -84,7 +85,7 @@ def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
     return {
         "version": VERSION,
         "effect": comparison.effect,
-        "cut_s": comparison.cut.seconds,
+        "cut_s": None if comparison.cut.reason is CutReason.BY_CONDITION else comparison.cut.seconds,
         "cut_reason": comparison.cut.reason.value,
         "warnings": list(comparison_warnings(comparison)),
         "notes": list(comparison_notes(comparison)),
@@ -126,6 +127,8 @@ def _conditions(comparison: RunComparison) -> Iterator[Json]:
         held = [item for item in first.properties if item.key in differing and is_held(item, part.asked)]
         yield {
             "name": part.condition or None,
+            "cut_s": part.cut.seconds,
+            "cut_reason": part.cut.reason.value,
             "properties": [{"topic": each.topic, "name": each.name, "value": each.value} for each in held],
             "configurations": list(range(start, start + len(part.groups))),
             "fastest": _fastest(part),

@@ -1,13 +1,14 @@
 """Two to six saved runs on one clock: how fast each is at a moment, who leads, and who stalls. Pure.
 
 Time 0 is the begin of each run's measured phase. Runs are ordered by their mean TPS since then, so that one
-that ends earlier stays where it was.
+that ends earlier stays where it was. Runs of several conditions keep the order in which they were chosen:
+what is fast under one says nothing about another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
@@ -91,7 +92,7 @@ class Standing:
 
     Attributes:
         run: which.
-        rank: 1 leads; None before the first second: nobody has a place yet.
+        rank: 1 leads; None before the first second, and for runs of several conditions.
         lane: what it does.
         newest: mean TPS of the last `width_s`, or before its end; None before the first second.
         mean: mean TPS since the begin; None before the first second.
@@ -118,11 +119,13 @@ class Race:
         runs: in the order in which they were chosen.
         left_out: why others are not in it, a sentence each.
         note: how the runs were chosen, where that is not plain; empty otherwise.
+        is_ranked: they are of one condition, so that one of them leads.
     """
 
     runs: tuple[RacingRun, ...]
     left_out: tuple[str, ...] = ()
     note: str = ""
+    is_ranked: bool = True
 
     @cached_property
     def end_s(self) -> float:
@@ -149,24 +152,18 @@ class Race:
     def standings(self, t_s: float, speed: float) -> tuple[Standing, ...]:
         """Return every run at a moment, the leading one first; runs without a second yet stand last.
 
+        Runs of several conditions stand in the order in which they were chosen, without a rank.
+
         Args:
             t_s: the moment.
             speed: recorded seconds in a second of the room, from which the width of the newest mean follows.
         """
         told = [self._standing(run, t_s, speed) for run in self.runs]
+        if not self.is_ranked:
+            return tuple(told)
         order = sorted(told, key=lambda each: -1.0 if each.mean is None else each.mean, reverse=True)
         return tuple(
-            Standing(
-                each.run,
-                None if each.mean is None else place,
-                each.lane,
-                each.newest,
-                each.mean,
-                each.width_s,
-                each.stalled_s,
-                each.newly_stalled_s,
-            )
-            for place, each in enumerate(order, 1)
+            replace(each, rank=None if each.mean is None else place) for place, each in enumerate(order, 1)
         )
 
     def _standing(self, run: RacingRun, t_s: float, speed: float) -> Standing:
@@ -239,13 +236,20 @@ def _middle(members: Sequence[RunData]) -> RunData:
     return ordered[(len(ordered) - 1) // 2]
 
 
-def make_race(chosen: Sequence[tuple[RunData, int]], left_out: Sequence[str] = (), note: str = "") -> Race:
+def make_race(
+    chosen: Sequence[tuple[RunData, int]],
+    left_out: Sequence[str] = (),
+    note: str = "",
+    *,
+    is_ranked: bool = True,
+) -> Race:
     """Return a race of runs whose series are loaded; those without TPS by the second are left out.
 
     Args:
         chosen: runs with the numbers of their colours.
         left_out: why others are not in it.
         note: how these were chosen.
+        is_ranked: whether they are of one condition.
 
     Raises:
         UsageError: of fewer than two runs TPS by the second are known.
@@ -263,7 +267,10 @@ def make_race(chosen: Sequence[tuple[RunData, int]], left_out: Sequence[str] = (
     if len(runs) < FEWEST:
         message = tr("A race takes at least two runs whose TPS are known by the second.")
         raise UsageError(" ".join([message, *told]))
-    return Race(tuple(runs), tuple(told), note)
+    if not is_ranked:
+        apart = tr("These runs are of different conditions, so they are not ranked.")
+        note = " ".join(filter(None, (note, apart)))
+    return Race(tuple(runs), tuple(told), note, is_ranked)
 
 
 def _racing_run(data: RunData, name: str, warning: str, colour: int) -> RacingRun:

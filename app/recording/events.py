@@ -42,6 +42,7 @@ class RunResult:
         error: why it failed.
         measured: whether the phase `measure` was reached.
         length_s: from its begin to its end, seconds; None where that is not known.
+        is_weak: others disturbed it, or may have (`app.analysis.stability.is_weak`): it decides nothing.
     """
 
     planned: PlannedRun
@@ -52,6 +53,7 @@ class RunResult:
     error: FootingError | None = None
     measured: bool = False
     length_s: float | None = None
+    is_weak: bool = False
 
 
 class CampaignListener(Protocol):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.io_baseline import JOB_COLUMNS, sync_sentences
-from app.analysis.labels import at_least, format_figure, format_tps, one_line
+from app.analysis.labels import WHOLE_RUN_TPS, at_least, format_figure, format_tps, one_line
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.figures import LOADING, FigureComparison, compare_figures, figure, format_mean
 from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
+from app.comparison.warmup_truncation import of_part
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr
 from app.report.blocks import Block, ReportTable, TableRow, TableSize, Text, TextRole, plain_table
@@ -55,14 +56,14 @@ def table_size(rows: int) -> TableSize:
     return TableSize.SMALL if rows >= _SMALL_FROM else TableSize.NORMAL
 
 
-def speed_table(runs: Sequence[ReportedRun], *, compared: bool) -> ReportTable:
-    """Return what each run did.
-
-    Args:
-        runs: a row each.
-        compared: whether the figures that are compared are others than those of the whole measured phase.
-    """
-    columns = (_RUN, *map(_figure_column, _SPEED), *((_WHOLE_TPS,) if compared else ()), _STATE)
+def speed_table(runs: Sequence[ReportedRun]) -> ReportTable:
+    """Return what each run of a condition did, in the part that is compared and as a whole."""
+    figures = tuple(map(_figure_column, _SPEED))
+    cuts = {run.compared.cut_s for run in runs if run.compared.cut_s}
+    if cuts:
+        head = of_part(figures[0].heading, max(cuts))
+        figures = (replace(figures[0], heading=head), *figures[1:], _WHOLE_TPS)
+    columns = (_RUN, *figures, _STATE)
     return plain_table(columns, runs, size=TableSize.SMALL)
 
 
@@ -103,7 +104,7 @@ def _figure_column(name: str) -> Column[ReportedRun]:
 
 _RUN: Final[Column[ReportedRun]] = Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL)
 _WHOLE_TPS: Final[Column[ReportedRun]] = Column(
-    "tps_whole", tr("TPS, whole run"), lambda run: format_tps(run.facts.summary.get("tps"))
+    "tps_whole", WHOLE_RUN_TPS, lambda run: format_tps(run.facts.summary.get("tps"))
 )
 _STATE: Final[Column[ReportedRun]] = Column("state", tr("State and marks"), state_cell, CellKind.WORDS)
 

@@ -93,7 +93,7 @@ def resume(folder: Path) -> None:
     """Find 5,000 runs that are done, of which the cache knows: links to one file stand for them."""
     folder.mkdir()
     path = write_trial(folder / "0001-x-r1.footing", Trial(seconds=30))
-    run = DoneRun("", dict.fromkeys(map(str, range(40)), 1.5), ("fresh",), 60.0)
+    run = DoneRun("", dict.fromkeys(map(str, range(40)), 1.5), ("fresh",), 60.0, is_weak=False)
     with RunFile(path) as file:
         run = replace(run, configuration=str(file.values["configuration"]))
     known = KnownRuns.of(folder)

@@ -45,7 +45,7 @@ class DistributionView(View):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self._known: dict[str, Distribution] = {}
-        self._cut_s = 0.0
+        self._cuts: dict[str, float] = {}
         self._op: BackgroundOp[dict[str, Distribution]] | None = None
         self.what = Choice(tr("Lines"))
         self.what.offer([(_GROUPS, tr("configurations, runs merged")), (_RUNS, tr("runs"))])
@@ -87,10 +87,10 @@ class DistributionView(View):
 
     @override
     def set_content(self, content: Content) -> None:
-        paths = {run.path for run in content.runs}
-        cut_s = 0.0 if content.comparison is None else content.comparison.cut.seconds
-        kept = paths if cut_s == self._cut_s else set()
-        self._known, self._cut_s = {path: self._known[path] for path in self._known.keys() & kept}, cut_s
+        runs = content.comparison.runs if content.comparison is not None else ()
+        cuts = {run.path: each.cut_s for run, each in zip(content.runs, runs, strict=False)}
+        kept = {path for path, cut_s in cuts.items() if cut_s == self._cuts.get(path)}
+        self._known, self._cuts = {path: self._known[path] for path in self._known.keys() & kept}, cuts
         super().set_content(content)
 
     @override
@@ -103,8 +103,8 @@ class DistributionView(View):
             self._show()
             return
         self.words.setText(NOT_YET)
-        cut_s = self._cut_s
-        self._op = BackgroundOp(lambda: _read(missing, cut_s), self._take, self._fail).start()
+        cuts = {path: self._cuts.get(path, 0.0) for path in missing}
+        self._op = BackgroundOp(lambda: _read(cuts), self._take, self._fail).start()
 
     def _take(self, found: dict[str, Distribution]) -> None:
         self._known |= found
@@ -163,9 +163,10 @@ class DistributionView(View):
             self._op.cancel()
 
 
-def _read(paths: list[str], cut_s: float) -> dict[str, Distribution]:
+def _read(cuts: dict[str, float]) -> dict[str, Distribution]:
+    """Return the distributions of runs, each without so many seconds at its beginning."""
     found = {}
-    for path in paths:
+    for path, cut_s in cuts.items():
         try:
             found[path] = read_distribution(Path(path), cut_s)
         except FootingError:

@@ -42,6 +42,11 @@ def figure_label(name: str) -> str:
     return f"{label}{unit}"
 
 
+def measured_label(comparison: RunComparison, name: str) -> str:
+    """Return the name of a figure with the part of the runs that it covers."""
+    return comparison.measured(figure_label(name))
+
+
 def figure_heading(name: str) -> str:
     """Return the shortest name of a figure, over a column whose cells have the unit."""
     chosen = figure(name)
@@ -99,7 +104,7 @@ def make_bars(
         heading = ", ".join(filter(None, (part.condition, "" if by is None else f"{by.name}: {level}")))
         groups.append(BarGroup(heading, (*bars, *marks)))
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
-    return BarFigure(figure_label(name), tuple(groups), note.format(better=better_words(name)))
+    return BarFigure(measured_label(comparison, name), tuple(groups), note.format(better=better_words(name)))
 
 
 def _best_first(
@@ -169,8 +174,8 @@ def make_scatter(content: Content, across: str, up: str) -> ScatterFigure | None
     title = tr("{up} over {across}").format(up=figure(up).label, across=figure(across).label)
     return ScatterFigure(
         title[:1].upper() + title[1:],
-        figure_label(across),
-        figure_label(up),
+        measured_label(comparison, across),
+        measured_label(comparison, up),
         tuple((group.label, content.group_colour(group)) for group in comparison.groups),
         tuple(points),
         tr("a point is a run"),
@@ -183,7 +188,8 @@ def make_heat(comparison: RunComparison, name: str, across: Dimension, down: Dim
     rows = zip(found.cells, found.not_durable, found.configurations, strict=True)
     cells = tuple(tuple(_heat_cell(*each) for each in zip(*row, strict=True)) for row in rows)
     return HeatFigure(
-        figure_label(name), across.name, down.name, found.columns, found.rows, cells, better_words(name)
+        *(measured_label(comparison, name), across.name, down.name, found.columns, found.rows, cells),
+        better_words(name),
     )
 
 

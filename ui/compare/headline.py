@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.overall.answer import by_speed
-from app.comparison.warmup_truncation import of_part
 from app.domain.text import tr
 from ui.theme import SMALL, Theme
 from ui.widgets.plain_label import plain_label
@@ -37,12 +36,12 @@ def headline_words(comparison: RunComparison) -> tuple[str, str] | None:
         sentence = tr("{name}: highest mean, indicative only")
         if not is_highest:
             sentence = tr("{name}: highest mean of what is durable, indicative only")
-        return format_tps(mean.mean), of_part(sentence.format(name=told), comparison.cut.seconds)
+        return format_tps(mean.mean), comparison.measured(sentence.format(name=told))
     sentence = tr("{name}: highest mean, 95 % interval {low} to {high}")
     if not is_highest:
         sentence = tr("{name}: highest mean of what is durable, 95 % interval {low} to {high}")
     told = sentence.format(name=told, low=format_tps(mean.low), high=format_tps(mean.high))
-    return format_tps(mean.mean), of_part(told, comparison.cut.seconds)
+    return format_tps(mean.mean), comparison.measured(told)
 
 
 class Headline(QWidget):

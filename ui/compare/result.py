@@ -15,7 +15,6 @@ from typing_extensions import override
 from app.analysis.facts import kept_run_facts
 from app.analysis.labels import one_line
 from app.comparison.overall.answer import Answer, by_speed, find_answer
-from app.comparison.warmup_truncation import of_part
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.library.entries import run_paths
@@ -25,7 +24,7 @@ from ui.background import BackgroundOp
 from ui.charts.figures.bars import BarFigure, BarGroup
 from ui.charts.figures.figure import FigureView
 from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
-from ui.compare.figures import TPS, bar_of, better_words, figure_label
+from ui.compare.figures import TPS, bar_of, better_words, measured_label
 from ui.compare.headline import Headline
 from ui.compare.parts import View
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
@@ -50,8 +49,7 @@ def result_figure(content: Content) -> BarFigure | None:
         for part in comparison.parts
     )
     note = tr("{better}; whiskers: 95 % interval over runs, dotted: within one run; dots: runs")
-    label = of_part(figure_label(TPS), comparison.cut.seconds)
-    return BarFigure(label, groups, note.format(better=better_words(TPS)))
+    return BarFigure(measured_label(comparison, TPS), groups, note.format(better=better_words(TPS)))
 
 
 class _AnswerWriter(PlainWriter):

@@ -98,9 +98,12 @@ def load_race(
     numbers = dict(colours) if colours is not None else _numbers(loaded)
     for data in chosen:
         data.load(data.series_keys(), _PERCENTS)
-    race = make_race([(data, numbers.get(str(data.path), 0)) for data in chosen], problems, note)
+    content = _compared(loaded, numbers, library)
+    is_ranked = content.comparison is None or len(content.comparison.parts) == 1
+    coloured = [(data, numbers.get(str(data.path), 0)) for data in chosen]
+    race = make_race(coloured, problems, note, is_ranked=is_ranked)
     series = {str(data.path): data for data in chosen}
-    return RaceContent(race, race_charts(race, series, order), _compared(loaded, numbers, library))
+    return RaceContent(race, race_charts(race, series, order), content)
 
 
 def _load(paths: Sequence[Path]) -> tuple[list[RunData], list[str]]:

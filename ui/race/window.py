@@ -158,7 +158,8 @@ class RaceWindow(FullScreenWindow):
         position_s = self.clock.position_s
         told_s = self._told_s(position_s)
         standings = self.content.race.standings(told_s, self.clock.speed)
-        self.board.set_heading(*_headings(standings[0].width_s))
+        is_ranked = self.content.race.is_ranked
+        self.board.set_heading(*_headings(standings[0].width_s, is_ranked=is_ranked))
         self.board.show_rows([board_row(each, quiet=not self.clock.at_end) for each in standings])
         self.board.settle(passed_s)
         self.chart.show_until(position_s)
@@ -226,9 +227,10 @@ class RaceWindow(FullScreenWindow):
             self.advance()
 
 
-def _headings(width_s: float) -> tuple[str, str]:
+def _headings(width_s: float, *, is_ranked: bool = True) -> tuple[str, str]:
     number = tr("TPS: mean of the last {width}; mark: mean so far").format(width=width_words(width_s))
-    return tr("Order: mean TPS since the begin"), number
+    order = tr("Order: mean TPS since the begin") if is_ranked else tr("Order: as chosen")
+    return order, number
 
 
 def rounded(tps: float | None) -> str:

@@ -85,7 +85,9 @@ def spoken(run: ListedRun) -> str:
     """Return a listed run as a screen reader says it."""
     entry = run.entry
     tps = (
-        tr("{tps} transactions per second").format(tps=format_tps(entry.tps)) if entry.tps is not None else ""
+        tr("{tps} transactions per second, whole run").format(tps=format_tps(entry.tps))
+        if entry.tps is not None
+        else ""
     )
     state = "" if entry.state in {RunState.DONE, RunState.RUNNING} else state_words(entry.state)
     words = [tps, state, *map(mark_words, entry.marks), second_line(run), moment(entry.started)]

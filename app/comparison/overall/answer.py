@@ -9,7 +9,6 @@ from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
 from app.comparison.limits import describe_limits
 from app.comparison.overall.fastest import describe_fastest, find_fastest, under
-from app.comparison.warmup_truncation import of_part
 from app.comparison.warnings import comparison_warnings
 from app.domain.text import tr
 
@@ -75,7 +74,7 @@ def _of_few(comparison: RunComparison) -> str:
     first = measured[0]
     group, mean = comparison.groups[first], comparison.rows[first].mean
     name = with_warning(group.name, group.warning)
-    unit = of_part(tr("transactions per second"), comparison.cut.seconds)
+    unit = comparison.measured(tr("transactions per second"))
     if len(measured) == 1:
         told = tr("{name}: {tps} {unit} in the mean of {runs}.")
         runs = tr("one run") if mean.runs == 1 else tr("{count} runs").format(count=mean.runs)

@@ -56,7 +56,7 @@ def describe_lengths(shapes: Iterable[RunStability]) -> str:
 
 def describe_unseen(shape: RunStability | None) -> str:
     """Return that most of a run is unknown, a clause; empty where it is not."""
-    if shape is None or shape.jitter.missed_seconds <= shape.jitter.seconds:
+    if shape is None or not shape.is_mostly_unseen:
         return ""
     missed, seconds = shape.jitter.missed_seconds, shape.jitter.seconds
     told = tr("pgbench itself was blocked for {missed} of {seconds} s")

@@ -330,6 +330,28 @@ class Configuration:
     postgresql: PostgresChoice = field(default_factory=PostgresChoice)
     workload: Workload = field(default_factory=Workload)
 
+    @property
+    def condition(self) -> tuple[Workload, int | None]:
+        """What is chosen and is the same for those that may be compared: workload and memory limit.
+
+        The roles of what runs tell stand in `app.comparison.overall.conditions`.
+        """
+        limit = self.target.memory_limit_bytes if isinstance(self.target, DiskTarget) else None
+        return self.workload, limit
+
+    @property
+    def footing(self) -> tuple[Target, PostgresChoice]:
+        """What is chosen between: everything that is no condition."""
+        target = self.target
+        if isinstance(target, DiskTarget):
+            target = replace(target, memory_limit_bytes=None)
+        return target, self.postgresql
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether transactions arrive at a rate."""
+        return self.workload.rate_tps is not None
+
 
 def default_repeats(configurations: int, design: Design = Design.FIXED) -> int:
     """Return how often each of so many configurations is run, at most, where nobody says."""

@@ -26,22 +26,26 @@ class Design(StrEnum):
     SEQUENTIAL = "sequential"
 
 
-class _Load(Hashable, Protocol):
-    """A workload, as far as it decides who competes."""
+class _Competitor(Protocol):
+    """A configuration, as far as it decides what it competes with."""
 
     @property
-    def rate_tps(self) -> float | None:
-        """Transactions per second that arrive; None for as many as go."""
+    def condition(self) -> Hashable:
+        """What is the same for those that may be compared."""
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether transactions arrive at a rate."""
 
 
-def contests(workloads: Sequence[_Load]) -> tuple[tuple[int, ...], ...]:
-    """Return the places of those that can win against each other: with the same workload, and no rate.
+def contests(configurations: Sequence[_Competitor]) -> tuple[tuple[int, ...], ...]:
+    """Return the places of those that can win against each other: under one condition, and without a rate.
 
-    Another scale, another number of clients or other transactions are other conditions, under which nobody
-    wins: all of them are wanted. At a rate all are as fast as that.
+    Another scale, another number of clients, other transactions or another memory limit are other conditions:
+    all of them are wanted. At a rate all are as fast as that.
     """
     alike: dict[Hashable, list[int]] = {}
-    for place, workload in enumerate(workloads):
-        if workload.rate_tps is None:
-            alike.setdefault(workload, []).append(place)
+    for place, each in enumerate(configurations):
+        if not each.has_rate:
+            alike.setdefault(each.condition, []).append(place)
     return tuple(tuple(places) for places in alike.values() if len(places) > 1)

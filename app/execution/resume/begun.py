@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from app.analysis.stability import is_weak, read_shape
 from app.campaign_file.reader import load_campaign
 from app.campaign_file.writer import changed_scripts, state_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun, as_begun, interleaved_order
@@ -26,7 +27,7 @@ from app.execution.design import to_measure
 from app.execution.resume.known_runs import DoneRun, KnownRuns
 from app.library.entries import CAMPAIGN_NAME, effective_state, is_live
 from app.recording.events import RunResult
-from app.runfile.disturbance import DISTURBED, marks_of
+from app.runfile.disturbance import DISTURBED, marks_of, read_disturbances
 from app.runfile.filenames import slug
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import or_none
@@ -116,7 +117,10 @@ def _done(path: Path, planned: PlannedRun, known: KnownRuns) -> RunResult | None
         return None  # or a file of something else was copied here
     named = tuple((kind, "") for kind in read.marks)
     return RunResult(
-        planned, RunState.DONE, str(path), read.figures, named, measured=True, length_s=read.length_s
+        *(planned, RunState.DONE, str(path), read.figures, named),
+        measured=True,
+        length_s=read.length_s,
+        is_weak=read.is_weak,
     )
 
 
@@ -133,7 +137,9 @@ def _read_done(path: Path) -> DoneRun | None:
         with RunFile(path) as run:
             if effective_state(path, run.state) is not RunState.DONE:
                 return None
-            told, figures, marks = run.metadata, run.summary(), marks_of(run)
+            told, figures, judged = run.metadata, run.summary(), read_disturbances(run)
+            marks = marks_of(run, judged)
+            weak = is_weak(marks, judged, read_shape(run))
     except FootingError:
         raise
     except Exception as error:  # a border: one strange file does not hide the others
@@ -141,7 +147,7 @@ def _read_done(path: Path) -> DoneRun | None:
         message = tr("The run file {path} is damaged: {reason}.")
         raise UsageError(message.format(path=path, reason=error)) from error
     kinds = tuple(dict.fromkeys(kind for kind, _ in marks))
-    return DoneRun(or_none(told.configuration) or "", figures, kinds, length_of(told))
+    return DoneRun(or_none(told.configuration) or "", figures, kinds, length_of(told), weak)
 
 
 def length_of(told: RunMetadata) -> float | None:

@@ -28,12 +28,14 @@ class DoneRun:
         figures: of the summary.
         marks: kinds of labels, each once.
         length_s: from its begin to its end; None where that is not known.
+        is_weak: others disturbed it, or may have.
     """
 
     configuration: str
     figures: dict[str, float | None]
     marks: tuple[str, ...]
     length_s: float | None
+    is_weak: bool
 
 
 def _signature(path: Path) -> list[int] | None:

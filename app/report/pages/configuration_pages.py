@@ -7,7 +7,6 @@ from typing import Final
 
 from app.analysis.labels import one_line
 from app.domain.text import tr
-from app.domain.units import format_duration
 from app.report.blocks import Block, Text, TextRole, Together
 from app.report.figures import MOST_DRAWN, MOST_LINES, details, small_details, sources
 from app.report.findings import Findings
@@ -36,9 +35,8 @@ def configuration_pages(found: Findings) -> Iterator[Block]:
     """Yield every configuration; where there are many their charts are small and beside each other."""
     yield Text(TextRole.HEADING, _TITLE, bookmark=_TITLE, new_page=True)
     told = [_LINES]
-    if found.comparison.cut.seconds:
-        sentence = tr("Figures, but for the TPS of the whole run, without the first {time} of each run.")
-        told.append(sentence.format(time=format_duration(found.comparison.cut.seconds)))
+    if any(part.cut.seconds for part in found.comparison.parts):
+        told.append(tr("Figures are of the part that the heading of TPS names, but for the whole run's."))
     yield Text(TextRole.NOTE, " ".join((*told, devices_sentence(found.runs))).strip())
     for configuration in found.configurations:
         if len(found.configurations) > MOST_LINES:
@@ -50,7 +48,7 @@ def configuration_pages(found: Findings) -> Iterator[Block]:
 def _whole(found: Findings, configuration: ReportedConfiguration) -> Iterator[Block]:
     """Yield a page or a part of one."""
     yield from _begin(configuration, new_page=True)
-    yield speed_table(configuration.runs, compared=bool(found.comparison.cut.seconds))
+    yield speed_table(configuration.runs)
     yield from cost_table(configuration.runs)
     yield from compression_table(configuration.runs)
     yield from baseline_blocks(configuration)
@@ -64,7 +62,7 @@ def _small(found: Findings, configuration: ReportedConfiguration) -> Iterator[Bl
     """Yield a third of a page: one of many configurations."""
     runs = configuration.runs
     told = [*_begin(configuration, new_page=False)]
-    told.append(speed_table(runs[:_MOST_RUNS], compared=bool(found.comparison.cut.seconds)))
+    told.append(speed_table(runs[:_MOST_RUNS]))
     if len(runs) > _MOST_RUNS:
         sentence = tr("{count} more runs are in the run files.")
         told.append(Text(TextRole.NOTE, sentence.format(count=len(runs) - _MOST_RUNS)))

@@ -284,8 +284,7 @@ def bar_figure(configurations: Sequence[ReportedConfiguration]) -> BarFigure:
     if any(len(bar.runs) > 1 for bar in bars):
         sentences.append(tr("Rings: single runs."))
     sentences.append(tr("Source: the runs listed under “Runs”."))
-    cut_s = max((each.row.cut_s for each in configurations), default=0.0)
-    label = of_part(tr("Transactions per second"), cut_s)
+    label = of_part(tr("Transactions per second"), *(each.row.cut_s for each in configurations))
     return BarFigure(label, tr("more is better"), bars, " ".join(sentences))
 
 
@@ -356,7 +355,7 @@ def _told(configuration: ReportedConfiguration) -> str:
 def _only_configuration(configuration: ReportedConfiguration) -> Iterator[Block]:
     shown = configuration.shown
     if len(configuration.runs) > 1:
-        yield speed_table(configuration.runs, compared=False)
+        yield speed_table(configuration.runs)
     if charts_of([shown], ("tps",)):
         several = len(configuration.runs) > 1
         traces = tuple(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.properties import WORKLOAD, Property
 from app.analysis.sentences import describe_shape, own_interval_words
 from app.analysis.stability import RunStability
 from app.cli.commands.run import judge_files
@@ -315,6 +316,27 @@ def test_the_longest_warm_up_is_cut_off_every_run(tmp_path: Path) -> None:
     at = int(found.cut.seconds)
     assert found.runs[1].tps == pytest.approx(float(np.mean(slow.tps[at:])))
     assert "so long does xfs #1 warm up" in describe_cut(found.cut, ["ext4 #1", "xfs #1"])
+
+
+def test_each_condition_has_its_own_cut(tmp_path: Path) -> None:
+    slow, quick = shape_of(noisy(600, 1, warm_up=60)), shape_of(noisy(600, 2))
+    runs = facts(tmp_path, Trial(), Trial("xfs #1", "xfs", filesystem="xfs"))
+    small = [
+        replace(
+            each,
+            id=each.id + "b",
+            shape=slow,
+            properties=(*each.properties, Property(WORKLOAD, "scale", "9")),
+        )
+        for each in runs
+    ]
+    found = compare_runs([*(replace(each, shape=quick) for each in runs), *small])
+    one, two = found.parts
+    assert (one.cut.seconds, two.cut.reason) == (0, CutReason.WARM_UP)
+    assert found.runs[0].tps == runs[0].summary["tps"]
+    assert two.condition.endswith(f", after 1:{two.cut.seconds - 60:02.0f}")
+    assert found.measured("TPS") == f"TPS after 0:00 to 1:{two.cut.seconds - 60:02.0f}"
+    assert comparison_as_json(found)["cut_s"] is None
 
 
 def test_the_interval_of_a_compared_run_is_that_of_the_seconds_that_are_compared(tmp_path: Path) -> None:

@@ -132,6 +132,18 @@ def test_a_sweep_has_a_line_for_everything_else(tmp_path: Path) -> None:
     assert told["xfs"] == [(4, 2), (16, 4)]
 
 
+def test_sweep_lines_hold_the_duration(tmp_path: Path) -> None:
+    runs = [run.facts for run in configured(tmp_path, *SETS).runs]
+    hour = Property("Workload", "measured time", "1:00:00")
+    held = [tuple(hour if item.key == hour.key else item for item in run.properties) for run in runs]
+    long = [replace(run, id=f"{run.id} h", properties=told) for run, told in zip(runs, held, strict=True)]
+    comparison = compare_runs([*runs, *long])
+    clients = next(each for each in find_dimensions(comparison) if each.is_swept)
+    lines = sweep(comparison, clients, "tps")
+    assert sorted(len(line.points) for line in lines) == [2, 2, 3, 3]
+    assert {line.name.partition(",")[0] for line in lines} == {"ext4", "xfs"}
+
+
 def test_a_heat_map_has_a_cell_for_each_pair_and_holes_where_nothing_ran(tmp_path: Path) -> None:
     comparison = configured(tmp_path, *SETS)
     filesystem, clients, _ = find_dimensions(comparison)

@@ -18,9 +18,10 @@ from app.comparison.run_order import describe_order
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
 from app.domain.campaign.design import LEFT_OUT, Design
+from app.draft.planning import effect_sentences
 from app.execution.campaign import CampaignResult
 from app.execution.design import follow, rivals_of, to_measure
-from app.execution.resume.begun import is_complete
+from app.execution.resume.begun import begun_runs, is_complete
 from app.export.comparison import comparison_as_json
 from app.library.entries import CAMPAIGN_NAME
 from app.report.report import read_report
@@ -139,8 +140,9 @@ def test_a_stop_at_any_run_changes_nothing(
     assert rounds_of(result) == {"a": 3, "b": 10, "c": 3, "d": 10}
 
 
-def test_runs_that_others_disturbed_do_not_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best one is disturbed in the first three rounds, and slow in them."""
+@pytest.mark.parametrize("weak", ["disturbed", "unknown"])
+def test_weak_runs_do_not_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weak: str) -> None:
+    """The best one is disturbed, or may be, in the first three rounds, and slow in them."""
     slow = speeds()
 
     def tps(planned: PlannedRun) -> float:
@@ -152,12 +154,13 @@ def test_runs_that_others_disturbed_do_not_decide(tmp_path: Path, monkeypatch: p
 
     def fate(number: int, _attempt: int) -> str:
         run = order[number]
-        return "disturbed" if run.configuration.name == "b" and run.repeat < 3 else ""
+        return weak if run.configuration.name == "b" and run.repeat < 3 else ""
 
     result = bench_of(tmp_path, campaign, fate, tps).run(monkeypatch)
     rounds = rounds_of(result)
     assert rounds["b"] == 6  # three rounds that count, and then it has won
     assert result.is_complete
+    assert to_measure(campaign, begun_runs(tmp_path, campaign).results) == []
 
 
 def test_what_may_lose_commits_leaves_nothing_out_but_its_like(
@@ -182,6 +185,20 @@ def test_only_those_with_the_same_workload_compete() -> None:
     assert names == [("a", "b"), ("a", "b"), ()]
     fixed = replace(campaign, design=Design.FIXED)
     assert rivals_of(fixed, fixed.configurations[0]) == ()
+
+
+def test_memory_limits_are_conditions() -> None:
+    top = 'name = "x"\ndesign = "sequential"\n'
+    each = (
+        '[[configuration]]\nname = "{0} {1}"\n[configuration.target.disks]\ndata = ["A", "B"]\n'
+        'level = "mirror"\nfilesystem = "{0}"\nmemory_limit = "{1}GB"\n'
+        '[configuration.workload]\nsize = "9GB"\n'
+    )
+    told = "".join(each.format(name, limit) for name in ("ext4", "xfs") for limit in (2, 4))
+    campaign = parse_campaign(top + told, base_directory="/", source_name="x")
+    assert rivals_of(campaign, campaign.configurations[0]) == ("ext4 2", "xfs 2")
+    plan = effect_sentences(replace(campaign, design=Design.FIXED, repeats=5))
+    assert "allowing for" not in plan[0]
 
 
 def test_what_competes_with_nobody_runs_as_long_as_others_compete(

@@ -62,6 +62,14 @@ def test_who_is_overtaken_stands_behind(tmp_path: Path) -> None:
     assert race.standings(55.0, 1.0)[0].run.name == "fs1 #1"
 
 
+def test_conditions_are_not_ranked(tmp_path: Path) -> None:
+    found = runs_of(tmp_path, [Shape(seconds=60, tps=1000.0, seed=1), Shape(seconds=60, tps=2000.0, seed=2)])
+    race = make_race([(data, 0) for data in found], is_ranked=False)
+    standings = race.standings(30.0, speed=1.0)
+    assert [(each.run.name, each.rank) for each in standings] == [("fs0 #1", None), ("fs1 #1", None)]
+    assert "not ranked" in race.note
+
+
 def test_a_stall_is_told_while_it_lasts_and_counted_after(tmp_path: Path) -> None:
     race = race_of(tmp_path, Shape(seconds=60, seed=1, stall=(20, 5)), Shape(seconds=60, seed=2))
     lanes = {each.run.name: each for each in race.standings(23.0, 1.0)}

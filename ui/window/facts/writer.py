@@ -15,7 +15,7 @@ from PySide6.QtGui import QColor, QTextDocument
 
 from app.analysis.cannot_show import describe_unshown
 from app.analysis.facts import RunFacts, command_line
-from app.analysis.labels import DISK_MARKS, at_least, format_tps
+from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
 from app.comparison.label_shortening import short_names
@@ -236,7 +236,7 @@ def _jitter(facts: RunFacts) -> str:
 
 
 RUN_COLUMNS: Final[tuple[Column[RunFacts], ...]] = (
-    Column("tps", tr("TPS"), lambda facts: format_tps(facts.summary.get("tps"))),
+    Column("tps", WHOLE_RUN_TPS, lambda facts: format_tps(facts.summary.get("tps"))),
     Column("p99", tr("p99 ms"), _p99),
     Column("jitter", tr("jitter"), _jitter),
 )

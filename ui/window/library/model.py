@@ -18,6 +18,7 @@ from PySide6.QtCore import (
 )
 from typing_extensions import override
 
+from app.analysis.labels import WHOLE_RUN_TPS, format_tps
 from app.library.scan import ListedRun, folder_of, newest_first
 from ui.widgets.formatting import mark_words, moment, one_line, run_name, second_line, spoken, tooltip
 from ui.window.library.rows import Heading, Row, RunRow, make_rows
@@ -255,7 +256,9 @@ class LibraryModel(QAbstractListModel):
                 entry = row.run.entry
                 marks = ", ".join(map(mark_words, entry.marks))
                 tags = " ".join(f"#{one_line(tag)}" for tag in entry.tags)
-                lines = (run_name(row.run), one_line(entry.campaign or ""), second_line(row.run), marks, tags)
+                tps = "" if entry.tps is None else f"{WHOLE_RUN_TPS}: {format_tps(entry.tps)}"
+                campaign = one_line(entry.campaign or "")
+                lines = (run_name(row.run), campaign, tps, second_line(row.run), marks, tags)
                 return tooltip(
                     *lines, *entry.note.splitlines()[:_NOTE_LINES], moment(entry.started), entry.path
                 )

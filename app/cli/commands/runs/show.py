@@ -19,7 +19,7 @@ from app.analysis.cannot_show import Limit, describe_unshown, read_unshown
 from app.analysis.compression import ratio_words
 from app.analysis.data_set import describe_data_set
 from app.analysis.io_baseline import JOB_COLUMNS, read_used_shares, sync_sentences
-from app.analysis.labels import DISK_MARKS, at_least, format_tps
+from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
 from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
 from app.cli.commands.runs.named_runs import library_of, tell_left_over
@@ -82,7 +82,7 @@ LIST_COLUMNS: Final[tuple[Column[LibraryEntry], ...]] = (
     Column("workload", tr("workload"), lambda entry: entry.workload or "", CellKind.WORDS, optional=3),
     Column("clients", tr("clients"), lambda entry: _number(entry.clients), optional=2),
     Column("scale", tr("scale"), lambda entry: _number(entry.scale), optional=1),
-    Column("tps", tr("TPS"), lambda entry: format_tps(entry.tps)),
+    Column("tps", WHOLE_RUN_TPS, lambda entry: format_tps(entry.tps)),
     Column("started", tr("started"), lambda entry: _started(entry.started), CellKind.LABEL, optional=4),
     Column("marks", tr("marks"), lambda entry: ", ".join(entry.marks), CellKind.WORDS, optional=5),
 )
@@ -226,7 +226,7 @@ def _show_figures(run: RunFile, console: Console) -> None:
         if (value := summary.get(figure.name)) is not None
     ]
     if rows:
-        _section(console, tr("Figures of the measured phase"))
+        _section(console, tr("Figures of the whole measured phase"))
         print_grid(console, _FIGURE_COLUMNS, rows)
     load = offered_load(run.metadata)
     is_told = any(each.limit is Limit.CLOSED_LOOP for each in read_unshown(run))
