@@ -301,6 +301,9 @@ def find_bottleneck(evidence: Evidence) -> Bottleneck:
             reason = tr("fewer than {count} seconds of its measurement have samples; it takes {least} s")
         return Bottleneck(Cause.NOT_KNOWN, (reason.format(count=FEWEST_SECONDS, least=1 + FEWEST_SECONDS),))
     cause = _by_sessions(evidence) if evidence.has_sessions else _without_sessions(evidence)
+    if cause is Cause.PGBENCH and evidence.rate is not None and evidence.is_kept is None:
+        reason = tr("too few transactions were offered to say whether the rate was kept")
+        return Bottleneck(Cause.NOT_KNOWN, (reason,))
     lacked = cause is Cause.CPU or (cause is Cause.PGBENCH and evidence.pgbench_lacked_cpus)
     if lacked and evidence.others_took_cpus:
         cause = Cause.OTHERS_CPU

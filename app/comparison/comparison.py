@@ -20,12 +20,12 @@ from app.analysis.stability import OwnInterval, RunStability
 from app.comparison.anchor import Anchor, AnchoredGroup, Anchors, describe_apart, find_anchors
 from app.comparison.disturbed_runs import (
     DisturbedRuns,
-    could_be_others,
     describe_weak,
     is_disturbed,
     is_weak,
     measured_again,
     set_aside,
+    what_others_took,
     why_aside,
     without_verdict,
 )
@@ -452,16 +452,15 @@ def without_what_means_hide(comparison: RunComparison, place: int) -> Comparison
 
 
 def without_what_others_took(comparison: RunComparison, place: int) -> ComparisonRow:
-    """Take back a verdict on a difference that others may have made, although no run is marked for them."""
+    """Take back a verdict that others may have made, although no run is marked for them."""
     row, group = comparison.rows[place], comparison.groups[place]
-    found = row.comparison
-    if found is None or found.interval is None or found.verdict not in {Verdict.LOWER, Verdict.HIGHER}:
+    if row.comparison is None:
         return row
     runs = [
         [comparison.runs[at].facts for at in each.members if comparison.runs[at].tps is not None]
         for each in comparison.rests_on(place)
     ]
-    because = could_be_others(runs, found.interval)
+    because = what_others_took(runs, row.comparison)
     if not because or comparison.why_indicative(group):
         return row
     return taken_back(comparison, place, because)
@@ -638,7 +637,10 @@ def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) ->
     return MeasuredConfiguration(
         group.name,
         tuple(
-            MeasuredRun(number, run.tps, run.figures, run.facts.load if run.facts.load.share else None)
+            MeasuredRun(
+                *(number, run.tps, run.figures, run.facts.load if run.facts.load.share else None),
+                whole=run.facts.summary if run.cut_s else None,
+            )
             for run, number in zip(members, numbers, strict=True)
         ),
         tuple(sorted({kind for run in members for kind, _ in run.facts.marks})),

@@ -146,8 +146,22 @@ def without_verdict(comparison: Comparison) -> Comparison:
     )
 
 
-def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval) -> str:
-    """Return a clause where what others used of the CPUs may be the whole difference; empty where not.
+def what_others_took(groups: Sequence[Sequence[RunFacts]], found: Comparison) -> str:
+    """Return a clause where a verdict may come from what others used of the CPUs; empty where it does not.
+
+    Args:
+        groups: as in `could_be_others`.
+        found: the verdict: that there is a difference, or that there is none that matters.
+    """
+    intervals = [(found.interval, 1.0)] if found.verdict in {Verdict.LOWER, Verdict.HIGHER} else []
+    if found.equivalent:
+        intervals += [(found.narrow, 1 + found.effect), (found.narrow, 1 / (1 + found.effect))]
+    told = (could_be_others(groups, each, limit) for each, limit in intervals if each is not None)
+    return next(filter(None, told), "")
+
+
+def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval, limit: float = 1.0) -> str:
+    """Return a clause where only what others used of the CPUs may keep a ratio from a limit; else empty.
 
     Below the threshold of a disturbance others may still take more beside one configuration than beside the
     other. A server that needs all CPUs loses as much of its speed as others take of them, at most.
@@ -155,7 +169,8 @@ def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval) ->
     Args:
         groups: runs that take part: of the first configuration and of the second; between campaigns also of
             the reference beside the first and beside the second.
-        interval: of the ratio of their speeds, second by first; without 1.
+        interval: of the ratio of their speeds, second by first; on one side of the limit.
+        limit: of that ratio.
     """
     means = []
     for runs in groups:
@@ -168,13 +183,17 @@ def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval) ->
     taken = left[1] / left[0]  # the ratio, if there were nothing but this
     if len(left) > 2:
         taken *= left[2] / left[3]
-    if not (taken <= interval.high < 1 or 1 < interval.low <= taken):
+    without = interval.low / taken, interval.high / taken
+    if not (interval.high < limit <= without[1] or without[0] <= limit < interval.low):
         return ""
     words = [format_amounts(DisturbanceKind.OTHERS_CPU, (100 * mean,)) for mean in means]
     if len(words) > 2:
         sentence = tr("others used {first} and {second} of the CPUs, {beside} beside the reference")
         beside = tr("{first} and {second}").format(first=words[2], second=words[3])
         return sentence.format(first=words[0], second=words[1], beside=beside)
+    if limit != 1:
+        sentence = tr("others used {first} of the CPUs beside the first and {second} beside the second")
+        return sentence.format(first=words[0], second=words[1])
     sentence = tr("others used {more} of the CPUs beside the slower and {less} beside the faster one")
     less, more = words if means[0] <= means[1] else words[::-1]
     return sentence.format(more=more, less=less)

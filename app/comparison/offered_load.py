@@ -119,7 +119,7 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
     elif found.kept is None:
         sentence = tr("whether {name} kept its rate is not known, for it is not told: it did {tps}")
         if told:
-            sentence = tr("whether {name} kept its rate of {rate} is not known: it did {tps}")
+            sentence = tr("{name} did {tps}: too few seconds to say whether it kept its rate of {rate}")
     else:
         sentence = tr("{name} did not keep its rate, which is not told: its capacity is {tps}")
         if told:
@@ -219,5 +219,7 @@ def shares_cell(found: KeptRate) -> str:
     """Return late and skipped shares for a table; empty where there are none."""
     if found.late is None and found.skipped is None:
         return ""
-    told = (tr("none") if share is None else f"{_percent(share)} %" for share in (found.late, found.skipped))
+    told = (
+        tr("not known") if share is None else f"{_percent(share)} %" for share in (found.late, found.skipped)
+    )
     return tr("{late}, {skipped}").format(**dict(zip(("late", "skipped"), told, strict=True)))

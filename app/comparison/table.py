@@ -48,12 +48,15 @@ class MeasuredRun:
         tps: mean of the measured phase; None for a run that failed or is incomplete.
         figures: all it has, by their names in `app.runfile.figures.FIGURES`; None or no entry where unknown.
         load: how it was offered in this run, where its rate was a share; None for as in all runs.
+        whole: the same figures of the whole phase, where some of it is not compared: they tell whether the
+            rate was kept.
     """
 
     repeat: int
     tps: float | None
     figures: Mapping[str, float | None] = field(default_factory=dict)
     load: OfferedLoad | None = None
+    whole: Mapping[str, float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +411,8 @@ def _row(measured: MeasuredConfiguration, comparison: Comparison | None, verdict
         verdict=verdict,
         marks=measured.marks,
         load=kept_rate(
-            measured.load, [run.figures for run in complete], [run.load or measured.load for run in complete]
+            measured.load,
+            [run.figures if run.whole is None else run.whole for run in complete],
+            [run.load or measured.load for run in complete],
         ),
     )

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.campaign.configuration import Campaign
+from app.domain.campaign.configuration import Campaign, ServerTarget
 from app.domain.campaign.design import Design
+from app.domain.campaign.phases import turns_of
+from app.domain.maintenance import background
 from app.domain.text import number_text, tr, trn
 from app.library.spreads import KnownSpread
 from app.statistics.sample_size import (
@@ -76,10 +78,13 @@ def effect_sentences(
         return (tr("One configuration: there is nothing to compare it with, only its numbers."),)
     if not comparisons:
         return (tr("Each configuration has a condition of its own: there are only their numbers."),)
+    if any(_works_beside(campaign)):
+        return no_verdict_sentences(campaign)
     spread, source = _spread(campaign, spreads or {})
     plan = Plan(comparisons, spread)
     per_repeat_s = None if about_s is None else about_s / campaign.repeats
-    told = [_first(campaign, plan, source), _for_differences(plan, per_repeat_s)]
+    told = [*no_verdict_sentences(campaign), _first(campaign, plan, source)]
+    told.append(_for_differences(plan, per_repeat_s))
     if per_repeat_s:
         told.append(_for_times(plan, per_repeat_s))
     if campaign.design is Design.SEQUENTIAL:
@@ -90,6 +95,34 @@ def effect_sentences(
             )
         )
     return tuple(sentence for sentence in told if sentence)
+
+
+def no_verdict_sentences(campaign: Campaign) -> tuple[str, ...]:
+    """Return why nothing that a campaign measures can be a verdict, where that is known before."""
+    if len(campaign.configurations) < 2:
+        return ()
+    told = [
+        tr(
+            "There will be no verdict: pgFooting cannot tell its own work beside the measured phase ({work}) "
+            "from what other programs do."
+        ).format(work=background(name).label)
+        for name in dict.fromkeys(_works_beside(campaign))
+    ]
+    if any(isinstance(each.target, ServerTarget) and not each.target.ssh for each in campaign.configurations):
+        sentence = tr(
+            "There will be no verdict if the server runs on another machine: without “ssh” pgFooting does "
+            "not see what else that machine does."
+        )
+        told.append(sentence)
+    return tuple(told)
+
+
+def _works_beside(campaign: Campaign) -> Iterator[str]:
+    """Yield the names of what runs do beside the phase whose figures are theirs."""
+    for each in campaign.configurations:
+        for turn in turns_of(each.workload):
+            if turn.is_own and turn.phase.background is not None:
+                yield turn.phase.background
 
 
 def _comparisons(campaign: Campaign) -> int:

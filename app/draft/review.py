@@ -44,7 +44,7 @@ from app.draft.data_sets import (
 )
 from app.draft.disks.commands import all_lines
 from app.draft.disks.wear import WrittenVolume, synchronised_bytes, wear_sentences
-from app.draft.planning import effect_sentences, roughly
+from app.draft.planning import effect_sentences, no_verdict_sentences, roughly
 from app.execution.baseline.storages import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
 from app.hosts.folders.targets import NOBODY_KNOWS
@@ -161,7 +161,7 @@ def plan_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:
     """Return what a campaign comes to, in sentences: configurations, time, and what is written to disks."""
     campaign = resolved.campaign
     matrix = describe_matrix(campaign.matrix) if campaign.matrix is not None else ()
-    return (*matrix, *cost_sentences(resolved))
+    return (*matrix, *cost_sentences(resolved), *no_verdict_sentences(campaign))
 
 
 def cost_sentences(resolved: ResolvedCampaign) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ everything else is held fixed, factors as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -191,6 +191,24 @@ def held_fixed(asked: PropertyRole | None) -> frozenset[PropertyRole]:
     return frozenset(found - {asked})
 
 
+def differing_conditions(runs: Sequence[RunFacts]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the name and the values of each condition that is not the same in all runs, but for the machine.
+
+    What is not known of a run is a value of its own.
+    """
+    tables = [_held(run, held_fixed(None)) for run in runs]
+    for key in dict.fromkeys(key for table in tables for key in table):
+        values = tuple(dict.fromkeys(_value_words(table.get(key)) for table in tables))
+        if len(values) > 1 and key[0] not in {MACHINE, PGBENCH_MACHINE}:
+            yield key[1], values
+
+
+def _value_words(item: Property | None) -> str:
+    if item is None:
+        return tr("none")
+    return one_line(item.value) if item.is_known else tr("not known")
+
+
 Condition = frozenset[tuple[_Key, str, bool]]
 """What is the same for runs that may be compared."""
 
@@ -249,7 +267,7 @@ def _words(role: PropertyRole, key: _Key, item: Property | None) -> str:
     if item is None:
         return ""
     name = one_line(key[1])
-    value = one_line(item.value) if item.is_known else tr("not known")
+    value = _value_words(item)
     if role in {PropertyRole.TRANSACTIONS, PropertyRole.FACTOR} or key[1] == tr("name"):
         return value
     return tr("{name} {value}").format(name=name, value=value)

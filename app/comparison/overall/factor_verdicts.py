@@ -20,7 +20,7 @@ from typing import Final
 from app.analysis.labels import one_line
 from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, Property
 from app.comparison.comparison import RunComparison
-from app.comparison.disturbed_runs import describe_weak, is_disturbed, without_verdict
+from app.comparison.disturbed_runs import describe_weak, is_disturbed, what_others_took, without_verdict
 from app.comparison.factors import NONE, Dimension, find_dimensions
 from app.comparison.overall.conditions import PropertyRole, role_of
 from app.comparison.overall.fastest import tps_by_repeat
@@ -55,7 +55,7 @@ class FactorVerdict:
         goes_with: names of what differs together with the factor.
         runs: fewest and most runs behind a mean of a cell.
         interleaved: whether all pairs are of a campaign that took its runs in turns.
-        weak: of how many runs it is not known whether others disturbed them, a clause; empty for none.
+        weak: what others did, or may have done, that allows no verdict, a clause; empty for nothing.
         ends: what tells the cells of the smallest and of the largest ratio from the others.
     """
 
@@ -301,6 +301,11 @@ class _Judge:
         common = sorted(one.keys() & other.keys())
         return tuple(math.log(other[at] / one[at]) for at in common if one[at] > 0 and other[at] > 0)
 
+    def _taking(self, place: int) -> list[int]:
+        """Return the places of the runs of a group that take part."""
+        runs = self.comparison.runs
+        return [at for at in self.comparison.groups[place].members if runs[at].tps is not None]
+
     def _by_campaign(self, places: Sequence[int]) -> dict[str, float]:
         """Return the mean of these groups in each campaign."""
         found: dict[str, list[float]] = {}
@@ -315,7 +320,17 @@ class _Judge:
         counts = [self.comparison.rows[place].runs for place in paired]
         groups = self.comparison.groups
         weak = [self.comparison.runs[run].facts for place in paired for run in groups[place].disturbed]
-        if weak:  # those that were disturbed are in no cell
+        sides = [
+            [
+                self.comparison.runs[run].facts
+                for each in cells.values()
+                for at in each
+                for run in self._taking(at)
+            ]
+            for cells in ({key: side[key] for key in laid.shared} for side in (laid.first, laid.second))
+        ]
+        why = describe_weak(weak, sum(counts)) if weak else what_others_took(sides, found.comparison)
+        if why:  # those that were disturbed are in no cell
             comparison, over_cells = map(without_verdict, (found.comparison, found.over_cells))
             found = replace(found, comparison=comparison, over_cells=over_cells)
         together = all(
@@ -339,7 +354,7 @@ class _Judge:
             goes_with=tuple(map(_name, laid.goes_with)),
             runs=(min(counts), max(counts)),
             interleaved=together,
-            weak=describe_weak(weak, sum(counts)) if weak else "",
+            weak=why,
         )
 
 

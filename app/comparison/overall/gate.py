@@ -1,7 +1,9 @@
 """A gate for upgrades: whether each configuration of the new side is worse than that of the base by a limit.
 
 What is before and after a reboot cannot be measured in turns. So campaigns are compared by their means with
-the spread between campaigns (`app.statistics.gate`); no common reference is needed, and none is used. Pure.
+the spread between campaigns (`app.statistics.gate`); no common reference is needed, and none is used. All
+configurations are one family, whatever their conditions, because the gate has one exit status; nothing is
+divided or averaged across conditions. Pure.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from typing import Final
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import one_line
-from app.analysis.properties import WORKLOAD
 from app.comparison.comparison import ComparedRun, RunComparison
 from app.comparison.differences import PropertyDifference, find_differences
 from app.comparison.disturbed_runs import could_be_others, describe_weak, is_weak
+from app.comparison.overall.conditions import differing_conditions
 from app.comparison.overall.single_runs import campaign_of
 from app.comparison.wording import signed_percent
 from app.domain.campaign.design import Design
@@ -158,20 +160,18 @@ def _judge(
     facts = [[run.facts for run in side] for side in sides]
     changed: list[PropertyDifference] = []
     varied: list[PropertyDifference] = []
+    for what, values in differing_conditions([*facts[0], *facts[1]]):
+        raise UsageError(
+            tr("{name}: the conditions differ in “{what}” ({values}).").format(
+                name=one_line(name), what=what, values=", ".join(values)
+            ),
+            hint=tr("What is compared is the same load: use the same campaign file on both sides."),
+        )
     for difference in find_differences([*facts[0], *facts[1]]):
-        if difference.topic == WORKLOAD:
-            raise UsageError(
-                tr("{name}: the workloads differ in “{what}” ({values}).").format(
-                    name=one_line(name),
-                    what=difference.name,
-                    values=", ".join(each.value for each in difference.variants),
-                ),
-                hint=tr("What is compared is the same load: use the same campaign file on both sides."),
-            )
         (changed if _is_between(difference, len(facts[0])) else varied).append(difference)
     means = [_by_campaign(side) for side in sides]
     estimate = judge_gate(means[0], means[1], worse_by, among)
-    weak = _why_untold(facts, estimate)
+    weak = _why_untold(facts, estimate, 1 - worse_by)
     if weak:
         estimate = replace(estimate, verdict=GateVerdict.UNTOLD, more=None)
     return GatedConfiguration(
@@ -184,14 +184,20 @@ def _judge(
     )
 
 
-def _why_untold(sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate) -> str:
-    """Return why a difference may come from what others did beside a side; empty where it does not."""
+def _why_untold(sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate, limit: float) -> str:
+    """Return why a verdict may come from what others did beside a side; empty where it does not.
+
+    Args:
+        sides: runs of the base and of the new side.
+        estimate: with the verdict.
+        limit: of the ratio, new by base: below it the new side is worse.
+    """
     runs = [run for side in sides for run in side]
     if weak := [run for run in runs if is_weak(run)]:
         return describe_weak(weak, len(runs))
-    if estimate.verdict is not GateVerdict.WORSE or estimate.low is None or estimate.high is None:
+    if estimate.verdict is GateVerdict.UNTOLD or estimate.low is None or estimate.high is None:
         return ""
-    return could_be_others(sides, Interval(estimate.low, estimate.high, 1 - ALPHA))
+    return could_be_others(sides, Interval(estimate.low, estimate.high, 1 - ALPHA), limit)
 
 
 def _is_between(difference: PropertyDifference, base_runs: int) -> bool:

@@ -186,7 +186,7 @@ def _runs_of(
         if run.tps is None or tps is None or not math.isfinite(tps) or tps < 0:
             tps = None
         facts = replace(run.facts, load=loads.get(place, common))
-        told[place] = replace(run, facts=facts, tps=tps, figures=figures, shape=None)
+        told[place] = replace(run, facts=facts, tps=tps, figures=figures, shape=None, cut_s=0.0)
     return told
 
 

@@ -28,6 +28,12 @@ would be those of a load that was not offered. Our own choice; no standard names
 CHANCE: Final = 3.0
 """Standard deviations of what arrives by chance: pgbench's schedule is a Poisson process (manual, --rate)."""
 
+MOST_CHANCE: Final = 0.05
+"""Share of what was offered: where chance may take more, what is missing says nothing."""
+
+FEWEST_OFFERED: Final = round((CHANCE / MOST_CHANCE) ** 2)
+"""Transactions from which on chance takes no more than that."""
+
 Figures = Mapping[str, float | None]
 """Of a run by their names."""
 
@@ -113,5 +119,9 @@ def run_kept_rate(load: OfferedLoad, figures: Figures) -> bool | None:
         return False if transactions == 0 or tps == 0 else None
     if load.rate_tps is None:  # with a limit nothing waits longer than that: what was not skipped was done
         return None if skipped is None else True
-    offered = load.rate_tps * transactions / tps
-    return done + (skipped or 0.0) >= KEPT_SHARE * offered - CHANCE * math.sqrt(offered)
+    offered, arrived = load.rate_tps * transactions / tps, done + (skipped or 0.0)
+    if arrived >= KEPT_SHARE * offered:
+        return True
+    if arrived < KEPT_SHARE * offered - CHANCE * math.sqrt(offered):
+        return False
+    return True if offered >= FEWEST_OFFERED else None

@@ -369,6 +369,16 @@ def test_a_difference_that_others_cannot_have_made_stays_a_verdict(
     assert verdict_of(compare_runs(known)) is Verdict.LOWER
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "verdict"), [(0.1, 0.2, Verdict.EQUAL), (0.1, 4.0, Verdict.INDICATIVE)]
+)
+def test_equal_asks_for_others(trial: RunFacts, one: float, two: float, verdict: Verdict) -> None:
+    runs = campaign(trial, one=QUIET, two=QUIET[::-1])
+    found = compare_runs([beside(run, one if run.configuration == "one" else two) for run in runs])
+    assert verdict_of(found) is verdict
+    assert ("beside the second" in found.verdicts[0]) is (verdict is Verdict.INDICATIVE)
+
+
 def test_where_it_is_not_known_of_every_run_what_others_took_nothing_is_taken_back(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET, two=tuple(tps * 0.965 for tps in QUIET[::-1]))
     known = [beside(run, 4.0) if run.name == "two #1" else run for run in runs]

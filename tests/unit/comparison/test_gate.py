@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import RunFacts
-from app.analysis.properties import MACHINE, WORKLOAD, Property
+from app.analysis.properties import MACHINE, TARGET, WORKLOAD, Property
 from app.cli.main import main
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.gate import UpgradeGate, describe_gate, judge_sides
@@ -109,6 +109,25 @@ def test_others_below_threshold_may_explain(recorded: RunFacts, percent: float, 
     assert judge(base, changed, 0.01).verdict is verdict
 
 
+@pytest.mark.parametrize(
+    ("factor", "beside", "verdict"),
+    [
+        (0.93, (0.1, 4.9), GateVerdict.UNTOLD),  # 4.8 % of the 7 may be others': the limit is 3 %
+        (0.93, (0.1, 0.2), GateVerdict.WORSE),
+        (1.0, (4.9, 0.1), GateVerdict.UNTOLD),  # the base was held back
+        (1.0, (0.2, 0.1), GateVerdict.NOT_WORSE),
+    ],
+)
+def test_others_are_asked_against_limit(
+    recorded: RunFacts, factor: float, beside: tuple[float, float], verdict: GateVerdict
+) -> None:
+    old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.1", factor)
+    base, changed = (
+        [used(run, share) for run in runs] for runs, share in zip((old, new), beside, strict=True)
+    )
+    assert judge(base, changed).verdict is verdict
+
+
 def used(run: RunFacts, percent: float) -> RunFacts:
     """Return a run beside which others used so much of the CPUs, below the threshold."""
     return replace(
@@ -167,11 +186,19 @@ def test_sequential_campaigns_take_no_part_because_their_means_depend_on_when_th
 
 def test_other_workloads_and_a_campaign_on_both_sides_are_refused(recorded: RunFacts) -> None:
     old, new = side(recorded, "old", "6.1", 1.0), side(recorded, "new", "6.12", 1.0)
-    with pytest.raises(UsageError, match="ext4: the workloads differ in “clients” \\(7, 8\\)"):
+    with pytest.raises(UsageError, match="ext4: the conditions differ in “clients” \\(7, 8\\)"):
         judge(
             [put(run, Property(WORKLOAD, "clients", "7")) for run in old],
             [put(run, Property(WORKLOAD, "clients", "8")) for run in new],
         )
+    unknown_scale = [
+        replace(run, properties=tuple(item for item in run.properties if item.name != "scale")) for run in new
+    ]
+    with pytest.raises(UsageError, match="the conditions differ in “scale”"):
+        judge(old, unknown_scale)
+    limited = [put(run, Property(TARGET, "memory limit", "2 GiB")) for run in new]
+    with pytest.raises(UsageError, match="the conditions differ in “memory limit”"):
+        judge(old, limited)
     with pytest.raises(UsageError, match="The campaign “old0” is on both sides"):
         judge(old[:3], old[3:])
 

@@ -55,6 +55,9 @@ def figures(tps: float, seconds: float = 60, **more: float) -> dict[str, float |
         (AT_200, figures(200), True),
         (AT_200, figures(196), True),  # 12,000 arrivals: chance alone takes three times 110
         (AT_200, figures(190), False),
+        (AT_200, figures(150, 3), False),
+        (AT_200, figures(185, 3), None),  # of 600 chance may take 73
+        (AT_200, figures(199, 3), True),
         (AT_200, figures(198.5, 3600), True),
         (AT_200, figures(196, 3600), False),
         (AT_200, figures(0), False),

@@ -15,7 +15,9 @@ from app.domain.campaign.configuration import (
     FolderTarget,
     MemoryTarget,
     Script,
+    ServerTarget,
     Workload,
+    WorkloadPhase,
 )
 from app.domain.campaign.design import Design
 from app.draft.planning import NOISY_SPREAD, Plan, effect_sentences
@@ -69,6 +71,18 @@ def test_family_is_that_of_a_condition(footings: int, scales: int, scripts: int,
         assert told.startswith("Each configuration has a condition of its own")
         return
     assert shown(told) == pytest.approx(100 * (Plan(comparisons, 0.021).detectable(5) or 0), abs=0.06)
+
+
+def test_no_verdict_is_said_before() -> None:
+    made = matrix(2, 1, 1)
+    phase = WorkloadPhase("measured", background="pg_basebackup")
+    beside = [replace(each, workload=replace(each.workload, phases=(phase,))) for each in made.configurations]
+    told = effect_sentences(replace(made, configurations=tuple(beside)))
+    assert [each.partition(":")[0] for each in told] == ["There will be no verdict"]
+    server = [replace(each, target=ServerTarget("host=db")) for each in made.configurations]
+    assert "without “ssh”" in effect_sentences(replace(made, configurations=tuple(server)))[0]
+    known = [replace(each, target=ServerTarget("host=db", ssh="db")) for each in made.configurations]
+    assert "ssh" not in " ".join(effect_sentences(replace(made, configurations=tuple(known))))
 
 
 def test_the_spread_is_that_of_the_librarys_runs_on_such_a_target() -> None:
