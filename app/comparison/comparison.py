@@ -35,6 +35,7 @@ from app.comparison.overall.conditions import (
     Condition,
     PropertyRole,
     asked_by,
+    chosen_settings,
     condition_of,
     footing_of,
     name_conditions,
@@ -271,7 +272,8 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         across: a condition whose levels are compared, each footing by itself; None: what `asked_by` finds.
     """
     asked = asked_by(runs) if across is None else across
-    conditions = [condition_of(run, asked) for run in runs]
+    chosen = chosen_settings(runs)
+    conditions = [condition_of(run, asked, chosen) for run in runs]
     groups = _groups(runs, conditions, shorten=shorten, as_given=as_given)
     left_out = why_left_out(runs)
     members = [group.members for group in groups]
@@ -305,7 +307,8 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     for group in groups:
         alike.setdefault(conditions[group.members[0]], []).append(group)
     wanted = [group for group in groups if group.name == baseline] or groups
-    footing = footing_of(runs[wanted[0].members[0]]) if wanted else frozenset()
+    footings = [footing_of(run, chosen) for run in runs]
+    footing = footings[wanted[0].members[0]] if wanted else frozenset()
     told = name_conditions([runs[each[0].members[0]] for each in alike.values()], asked)
     cut = _of_all(list(cuts.values()))
     if cut.reason is CutReason.BY_CONDITION:
@@ -313,7 +316,7 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     whole = RunComparison(compared, (), (), cut, effect, asked=asked)
     parts = []
     for place, (name, (held, each)) in enumerate(zip(told, alike.items(), strict=True)):
-        ordered = _in_order(each, baseline, footing, runs)
+        ordered = _in_order(each, baseline, [footings[at.members[0]] == footing for at in each])
         part = replace(whole, groups=ordered, condition=name, cut=cuts.get(held, _NO_CUT))
         both_ways = partial(again, place) if disturbed is DisturbedRuns.WHERE_NEEDED else None
         parts.append(_judged(part, both_ways, spreads or {}))
@@ -615,15 +618,21 @@ def _ranked(groups: Sequence[ComparedGroup]) -> tuple[bool, ...]:
 
 
 def _in_order(
-    groups: Sequence[ComparedGroup], baseline: str, footing: Condition, runs: Sequence[RunFacts]
+    groups: Sequence[ComparedGroup], baseline: str, alike: Sequence[bool]
 ) -> tuple[ComparedGroup, ...]:
-    """Return what is ranked, the baseline or what has its footing first, and then what is not."""
+    """Return what is ranked, the baseline or what has its footing first, and then what is not.
 
-    def key(group: ComparedGroup) -> tuple[bool, bool, bool]:
-        is_like = footing_of(runs[group.members[0]]) == footing
+    Args:
+        groups: of one condition.
+        baseline: name of what the others are compared with; empty for the first.
+        alike: of each group, whether it has the footing of that.
+    """
+
+    def key(pair: tuple[ComparedGroup, bool]) -> tuple[bool, bool, bool]:
+        group, is_like = pair
         return group.not_durable, group.name != baseline, not is_like
 
-    return tuple(sorted(groups, key=key))
+    return tuple(group for group, _ in sorted(zip(groups, alike, strict=True), key=key))
 
 
 def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:

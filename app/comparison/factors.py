@@ -12,7 +12,13 @@ from app.analysis.labels import one_line
 from app.analysis.properties import Property
 from app.comparison.comparison import RunComparison
 from app.comparison.figures import figure_values
-from app.comparison.overall.conditions import Condition, condition_of, name_conditions, role_of
+from app.comparison.overall.conditions import (
+    Condition,
+    chosen_settings,
+    condition_of,
+    name_conditions,
+    role_of,
+)
 from app.comparison.warmup_truncation import of_part
 from app.domain.text import tr
 from app.statistics.verdict import RunInterval, run_interval
@@ -140,6 +146,7 @@ def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple
     a number, such as no rate limit, are left out.
     """
     swept = role_of(Property(dimension.topic, dimension.name, ""))
+    chosen = chosen_settings([run.facts for run in comparison.runs])
     cuts = [part.cut.seconds for part in comparison.parts for _ in part.groups]
     lines: dict[tuple[Condition, str], list[SweepPoint]] = {}
     for place, group in enumerate(comparison.groups):
@@ -147,7 +154,7 @@ def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple
         value = run_interval(tuple(figure_values(comparison, group, figure).values()))
         if x is None or value.mean is None:
             continue
-        held = condition_of(comparison.runs[group.members[0]].facts, swept)
+        held = condition_of(comparison.runs[group.members[0]].facts, swept, chosen)
         key = held, group.warning if group.not_durable else ""
         lines.setdefault(key, []).append(SweepPoint(x, value, place))
     firsts = {

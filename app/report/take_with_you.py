@@ -19,11 +19,11 @@ from app import VERSION
 from app.analysis.labels import format_tps, one_line
 from app.analysis.properties import KIND, PATH, POSTGRESQL, SETTING, TARGET, Property
 from app.campaign_file.trust import is_harmless
-from app.comparison.comparison import compare_runs
 from app.comparison.differences import PropertyDifference, what_differs
-from app.comparison.overall.conditions import Condition, footing_of
+from app.comparison.overall.conditions import Condition, chosen_settings, footing_of
 from app.comparison.overall.factor_wording import describe_factor
 from app.comparison.overall.fastest import among_fastest, is_proved, tells_speed, under
+from app.comparison.wording import SPEED, magnitude
 from app.domain.errors import FootingError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.quoting.fstab import fstab_field
@@ -116,7 +116,10 @@ def winners(found: Findings) -> tuple[_Won, ...]:
     One footing is taken only where it is among the fastest under every condition; of several the one that is
     least behind the best where it is farthest behind. What trades safety counts where nothing else is.
     """
-    fastest = [(condition, each) for condition in found.conditions if (each := _fastest_of(condition))]
+    footing = _footings(found)
+    fastest = [
+        (condition, each) for condition in found.conditions if (each := _fastest_of(condition, footing))
+    ]
     fastest = [each for each in fastest if tells_speed(each[0].part)] or fastest
     if not fastest:
         return ()
@@ -124,26 +127,34 @@ def winners(found: Findings) -> tuple[_Won, ...]:
     for _, configurations in fastest:
         best = max(each.row.mean.mean or 0.0 for each in configurations)
         for one in configurations:
-            behind.setdefault(_footing(one), []).append(best / (one.row.mean.mean or best or 1.0))
-    common = {footing: max(times) for footing, times in behind.items() if len(times) == len(fastest)}
-    footing = min(common, key=common.__getitem__, default=None)
+            behind.setdefault(footing[one.full_name], []).append(best / (one.row.mean.mean or best or 1.0))
+    common = {each: max(times) for each, times in behind.items() if len(times) == len(fastest)}
+    taken = min(common, key=common.__getitem__, default=None)
     return tuple(
-        (condition, next((each for each in configurations if _footing(each) == footing), configurations[0]))
+        (
+            condition,
+            next((each for each in configurations if footing[each.full_name] == taken), configurations[0]),
+        )
         for condition, configurations in fastest
     )
 
 
-def _footing(configuration: ReportedConfiguration) -> Condition:
-    return footing_of(configuration.shown.facts)
+def _footings(found: Findings) -> Mapping[str, Condition]:
+    """Return what was chosen between, as each configuration has it, by its name."""
+    chosen = chosen_settings([run.facts for run in found.comparison.runs])
+    return {each.full_name: footing_of(each.shown.facts, chosen) for each in found.configurations}
 
 
-def _fastest_of(condition: ReportedCondition) -> list[ReportedConfiguration]:
+def _fastest_of(
+    condition: ReportedCondition, footing: Mapping[str, Condition]
+) -> list[ReportedConfiguration]:
     """Return what may be the fastest of a condition, each footing once; empty without a result."""
     measured = [each for each in condition.configurations if each.row.mean.mean is not None]
     safe = _safe(measured)
     names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
     among = [each for each in safe if each.told_name in names]
-    return list({_footing(each): each for each in reversed(among or (safe or measured)[:1])}.values())[::-1]
+    chosen = among or (safe or measured)[:1]
+    return list({footing[each.full_name]: each for each in reversed(chosen)}.values())[::-1]
 
 
 def _safe(configurations: Sequence[ReportedConfiguration]) -> list[ReportedConfiguration]:
@@ -159,8 +170,8 @@ def _is_proved(condition: ReportedCondition, chosen: ReportedConfiguration) -> b
 
 def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
     """Return the configuration that won, or one for each condition; none where no run has a result."""
-    won = winners(found)
-    if len({_footing(chosen) for _, chosen in won}) == 1:
+    won, footing = winners(found), _footings(found)
+    if len({footing[chosen.full_name] for _, chosen in won}) == 1:
         return (_taken(found, won, ""),)
     return tuple(_taken(found, [each], each[0].name) for each in won)
 
@@ -239,17 +250,15 @@ def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterat
 
 
 def measured_effects(won: Sequence[_Won]) -> Mapping[Key, tuple[str, ...]]:
-    """Return, by property of the winner, what configurations showed that differ from it in that alone."""
+    """Return, by property of the winner, what configurations showed that differ from it in that alone.
+
+    Verdicts are those of the table: of a pair without the baseline only what was measured is told.
+    """
     effects: dict[Key, list[str]] = {}
     for condition, chosen in won:
-        compared = condition.part
-        if not chosen.is_baseline:
-            facts = [run.facts for run in compared.own_runs]
-            compared = compare_runs(facts, baseline=chosen.told_name, cut_s=compared.cut.seconds)
-        sentences = {row.name: row.verdict for row in compared.rows}
         for other in condition.configurations:
-            verdict = sentences.get(other.told_name, "")
-            if other is chosen or not verdict:
+            verdict = "" if other is chosen else _verdict_between(condition, chosen, other)
+            if not verdict:
                 continue
             only = _only(what_differs([chosen.shown.facts, other.shown.facts]).differences)
             if only is not None:
@@ -258,6 +267,22 @@ def measured_effects(won: Sequence[_Won]) -> Mapping[Key, tuple[str, ...]]:
                 told = sentence.format(here=here, there=there, tag=other.tag, verdict=verdict)
                 effects.setdefault((only.topic, only.name), []).append(under(condition.name, told))
     return {key: tuple(told) for key, told in effects.items()}
+
+
+def _verdict_between(
+    condition: ReportedCondition, chosen: ReportedConfiguration, other: ReportedConfiguration
+) -> str:
+    """Return what the table says of two configurations; empty where one has no result."""
+    told = other if chosen.is_baseline else chosen if other.is_baseline else None
+    if told is not None:
+        return next(row.verdict for row in condition.part.rows if row.name == told.told_name)
+    here, there = chosen.row.mean.mean, other.row.mean.mean
+    if not here or not there:
+        return ""
+    sentence = tr("{name} measured {magnitude}; both are compared with {baseline}")
+    seen = magnitude(there / here, SPEED, chosen.told_name)
+    first = condition.part.groups[0].name
+    return sentence.format(name=other.told_name, magnitude=seen, baseline=first)
 
 
 def _value_of(difference: PropertyDifference, run: int) -> str:

@@ -151,20 +151,37 @@ def role_of(item: Property) -> PropertyRole | None:
     return next((r for topic, begin, r in _PATTERNS if topic == item.topic and name.startswith(begin)), None)
 
 
-def _held(run: RunFacts, roles: Collection[PropertyRole]) -> dict[_Key, Property]:
+Chosen = frozenset[_Key]
+"""Settings that are looked at in every run, because somebody chose them in one."""
+
+
+def chosen_settings(runs: Sequence[RunFacts]) -> Chosen:
+    """Return the settings that were chosen in any of these runs.
+
+    A setting that was chosen as the default is what it is where nobody chose it: the server tells both.
+    """
+    return frozenset(
+        item.key
+        for run in runs
+        for item in run.properties
+        if item.topic == SETTING and item.is_known and item.is_shown and not item.follows
+    )
+
+
+def _held(run: RunFacts, roles: Collection[PropertyRole], chosen: Chosen) -> dict[_Key, Property]:
     """Return the properties of some roles; what is not known is a value of its own."""
     items = (*run.properties, *run.others)
-    return {item.key: item for item in items if _decides(item, roles)}
+    return {item.key: item for item in items if _decides(item, roles, chosen)}
 
 
-def _decides(item: Property, roles: Collection[PropertyRole]) -> bool:
+def _decides(item: Property, roles: Collection[PropertyRole], chosen: Chosen) -> bool:
     """Return whether a property tells runs of these roles apart.
 
-    Only chosen settings do: what a server has beside them names paths of that run, and a preset stands for
-    those that it makes of clients and data.
+    Of settings only those that were chosen somewhere do: what a server has beside them names paths of that
+    run, and a preset stands for those that it makes of clients and data.
     """
-    chosen = item.topic != SETTING or not item.is_known or (item.is_shown and not item.follows)
-    return chosen and _role(item) in roles
+    decides = item.topic != SETTING or not item.is_known or item.key in chosen
+    return decides and _role(item) in roles
 
 
 def _role(item: Property) -> PropertyRole:
@@ -174,11 +191,14 @@ def _role(item: Property) -> PropertyRole:
 
 def is_held(item: Property, asked: PropertyRole | None) -> bool:
     """Return whether a property is the same in all that is compared, see `held_fixed`."""
-    return _decides(item, held_fixed(asked))
+    is_chosen = item.is_shown and not item.follows
+    return _decides(item, held_fixed(asked), frozenset({item.key} if is_chosen else ()))
 
 
-def _values(run: RunFacts, roles: Collection[PropertyRole]) -> frozenset[tuple[_Key, str, bool]]:
-    return frozenset((key, item.value, item.is_known) for key, item in _held(run, roles).items())
+def _values(
+    run: RunFacts, roles: Collection[PropertyRole], chosen: Chosen
+) -> frozenset[tuple[_Key, str, bool]]:
+    return frozenset((key, item.value, item.is_known) for key, item in _held(run, roles, chosen).items())
 
 
 def held_fixed(asked: PropertyRole | None) -> frozenset[PropertyRole]:
@@ -196,7 +216,7 @@ def differing_conditions(runs: Sequence[RunFacts]) -> Iterator[tuple[str, tuple[
 
     What is not known of a run is a value of its own.
     """
-    tables = [_held(run, held_fixed(None)) for run in runs]
+    tables = [_held(run, held_fixed(None), frozenset()) for run in runs]
     for key in dict.fromkeys(key for table in tables for key in table):
         values = tuple(dict.fromkeys(_value_words(table.get(key)) for table in tables))
         if len(values) > 1 and key[0] not in {MACHINE, PGBENCH_MACHINE}:
@@ -213,14 +233,25 @@ Condition = frozenset[tuple[_Key, str, bool]]
 """What is the same for runs that may be compared."""
 
 
-def condition_of(run: RunFacts, asked: PropertyRole | None = None) -> Condition:
-    """Return what a question holds fixed, as this run has it."""
-    return _values(run, held_fixed(asked))
+def condition_of(run: RunFacts, asked: PropertyRole | None = None, chosen: Chosen | None = None) -> Condition:
+    """Return what a question holds fixed, as this run has it.
+
+    Args:
+        run: one of several.
+        asked: as in `held_fixed`.
+        chosen: `chosen_settings` of all of them; None for those of this run.
+    """
+    return _values(run, held_fixed(asked), chosen_settings([run]) if chosen is None else chosen)
 
 
-def footing_of(run: RunFacts) -> Condition:
-    """Return what was chosen between, as this run has it: the same for one footing under every condition."""
-    return _values(run, {PropertyRole.FACTOR})
+def footing_of(run: RunFacts, chosen: Chosen | None = None) -> Condition:
+    """Return what was chosen between, as this run has it: the same for one footing under every condition.
+
+    Args:
+        run: one of several.
+        chosen: `chosen_settings` of all of them; None for those of this run.
+    """
+    return _values(run, {PropertyRole.FACTOR}, chosen_settings([run]) if chosen is None else chosen)
 
 
 def asked_by(runs: Sequence[RunFacts]) -> PropertyRole | None:
@@ -228,9 +259,10 @@ def asked_by(runs: Sequence[RunFacts]) -> PropertyRole | None:
 
     Of several conditions that with most levels. Runs of several campaigns ask about none.
     """
-    if len({run.campaign_key for run in runs}) != 1 or len(set(map(footing_of, runs))) != 1:
+    chosen = chosen_settings(runs)
+    if len({run.campaign_key for run in runs}) != 1 or len({footing_of(run, chosen) for run in runs}) != 1:
         return None
-    levels = {role: len({_values(run, {role}) for run in runs}) for role in ASKABLE}
+    levels = {role: len({_values(run, {role}, chosen) for run in runs}) for role in ASKABLE}
     most = max(levels, key=levels.__getitem__)
     return most if levels[most] > 1 else None
 
@@ -246,8 +278,9 @@ def name_conditions(runs: Sequence[RunFacts], asked: PropertyRole | None = None)
         Unique ones; an empty one for a single condition.
     """
     told: list[tuple[str, ...]] = [() for _ in runs]
+    chosen = chosen_settings(runs)
     for role in sorted(held_fixed(asked), key=list(PropertyRole).index):
-        held = [_held(run, {role}) for run in runs]
+        held = [_held(run, {role}, chosen) for run in runs]
         for key in dict.fromkeys(key for each in held for key in each):
             more = [
                 (*names, _words(role, key, each.get(key))) for names, each in zip(told, held, strict=True)

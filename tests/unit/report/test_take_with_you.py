@@ -63,6 +63,24 @@ def test_each_line_says_what_runs_showed_that_differ_in_nothing_else(tmp_path: P
     assert "in D" not in one.as_text(), "two things differ there: neither can be said of one line"
 
 
+def test_verdicts_are_those_of_the_table(tmp_path: Path) -> None:
+    """The winner is not the baseline, which is what the table compares with."""
+    speeds = {"slow": (3000, "1GB"), "best": (6000, "8GB"), "next": (5000, "4GB")}
+    cases = three_times(
+        *(
+            Case(name, 0, Shape(20, tps), values=(settings(shared_buffers=size),))
+            for name, (tps, size) in speeds.items()
+        )
+    )
+    found = read_findings(write_cases(tmp_path, cases))
+    told = [line for line in part(taken(found), "postgresql.conf").splitlines() if " here, " in line]
+    rows = {row.name: row.verdict for row in found.comparison.rows}
+    assert told == [
+        "# 8GB here, 4GB in C: next measured 16.7 % slower than best; both are compared with slow",
+        f"# 8GB here, 1GB in A: {rows['best']}",
+    ]
+
+
 def test_it_is_the_fastest_that_trades_no_safety_and_says_which_was_faster(tmp_path: Path) -> None:
     cases = three_times(
         Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)),

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import RunFacts, read_run_facts
+from app.analysis.properties import SETTING
 from app.comparison.comparison import compare_runs
-from app.comparison.overall.conditions import PropertyRole, asked_by, footing_of
+from app.comparison.overall.conditions import PropertyRole, asked_by, chosen_settings, footing_of
 from app.runfile.metadata.run_metadata import SettingMetadata
 from app.runfile.writer import SERVER_DEFAULTS, Json
 from tests.known_runs import FACTS, WHOLE, write_known
@@ -54,3 +55,16 @@ def test_campaign_over_clients_is_compared(tmp_path: Path) -> None:
 def test_chosen_setting_is_footing(tmp_path: Path, origin: str, footings: int) -> None:
     runs = [run(tmp_path, number, 4, origin, f"{4 + number}MB") for number in range(2)]
     assert len(set(map(footing_of, runs))) == footings
+
+
+def test_chosen_default_is_unchosen(tmp_path: Path) -> None:
+    """The server tells its default where nobody chose the setting."""
+    chosen = run(tmp_path, 0, 4, "user", "4MB")
+    hidden = [replace(item, is_shown=False) for item in chosen.properties if item.topic == SETTING]
+    rest = tuple(item for item in chosen.properties if item.topic != SETTING)
+    unchosen = replace(chosen, properties=rest, others=(*chosen.others, *hidden))
+    larger = tuple(replace(item, value="8MB") for item in hidden)
+    other = replace(chosen, properties=rest, others=(*chosen.others, *larger))
+    runs = [chosen, unchosen, other]
+    found = [footing_of(each, chosen_settings(runs)) for each in runs]
+    assert found[0] == found[1] != found[2]
