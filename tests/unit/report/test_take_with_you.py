@@ -76,7 +76,7 @@ def test_verdicts_are_those_of_the_table(tmp_path: Path) -> None:
     told = [line for line in part(taken(found), "postgresql.conf").splitlines() if " here, " in line]
     rows = {row.name: row.verdict for row in found.comparison.rows}
     assert told == [
-        "# 8GB here, 4GB in C: next measured 16.7 % slower than best; both are compared with slow",
+        "# 8GB here, 4GB in C: next measured 15.7 % slower than best, both are compared with slow",
         f"# 8GB here, 1GB in A: {rows['best']}",
     ]
 
