@@ -14,23 +14,30 @@ from typing import Final
 from app.domain import filesystems
 
 _MOUNT_LINES: Final = (
-    re.compile(r"\S+ on (?P<target>/.*) type (?P<type>[\w.]+) \((?P<options>[^()]*)\)(?: \[.*\])?"),
-    re.compile(r"\S+ (?P<target>/\S*) (?P<type>[\w.]+) (?P<options>\S+) \d \d"),
+    re.compile(
+        r"(?P<device>\S+) on (?P<target>/.*) type (?P<type>[\w.]+) \((?P<options>[^()]*)\)(?: \[.*\])?"
+    ),
+    re.compile(r"(?P<device>\S+) (?P<target>/\S*) (?P<type>[\w.]+) (?P<options>\S+) \d \d"),
 )
 """Of mount, and of /proc/mounts."""
 _TABLES: Final = (
     (  # df -T
         re.compile(r"Filesystem +Type +\S+ +Used +Avail\w* +(?:Use%|Capacity) +Mounted on"),
-        re.compile(r"\S+ +(?P<type>[\w.]+) +[\d.]+\w* +[\d.]+\w* +[\d.]+\w* +(?:\d+%|-) +(?P<target>/.*)"),
+        re.compile(
+            r"(?P<device>\S+) +(?P<type>[\w.]+) +[\d.]+\w* +[\d.]+\w* +[\d.]+\w* +(?:\d+%|-) +(?P<target>/.*)"
+        ),
     ),
     (
         re.compile(r"TARGET +SOURCE +FSTYPE +OPTIONS"),  # findmnt
         re.compile(
-            r"[ |`├└│─-]*(?P<target>/\S*) +\S+ +(?P<type>[\w.]+) +(?P<options>\S+=?\S*)",
+            r"[ |`├└│─-]*(?P<target>/\S*) +(?P<device>\S+) +(?P<type>[\w.]+) +(?P<options>\S+=?\S*)",
         ),
     ),
 )
 """Heading, and lines."""
+_TRACED_MOUNT: Final = re.compile(r"^\++ (?:sudo )?mount (?:.* )?(?P<device>/dev/\S+) /\S*$", re.MULTILINE)
+"""In what a shell prints of its commands (bash -x)."""
+_PLAIN_DISK: Final = re.compile(r"/dev/(?:(?:sd|vd|xvd|hd)[a-z]+\d*|(?:nvme\d+n|mmcblk)\d+(?:p\d+)?)")
 _IN_MEMORY: Final = "tmpfs"
 _SYSTEM: Final = re.compile(r"/(?:run|dev|sys)\b")
 """Where every machine has filesystems in memory of its own."""
@@ -97,6 +104,7 @@ class StorageInfo:
         assembler: md, btrfs or zfs.
         devices: how many.
         detail: such as profiles of btrfs.
+        device: that was mounted; empty where it is not told.
     """
 
     filesystem: str = ""
@@ -106,11 +114,17 @@ class StorageInfo:
     assembler: str = ""
     devices: int | None = None
     detail: str = ""
+    device: str = ""
+
+    @property
+    def is_beside_md(self) -> bool:
+        """Whether what is told of md is of other disks: the data lay on a disk or partition of its own."""
+        return self.assembler == "md" and _PLAIN_DISK.fullmatch(self.device) is not None
 
 
 def read_storage(text: str) -> StorageInfo | None:
     """Return what a text of any of these tools says; None where it is of none of them."""
-    for reader in (_zpool, _zfs, _btrfs, _mdadm, _mdstat, _mounted):
+    for reader in (_zpool, _zfs, _btrfs, _mdadm, _mdstat, _mounted, _traced):
         told = reader(text)
         if told is not None:
             return told
@@ -126,14 +140,22 @@ def _mounted(text: str) -> StorageInfo | None:
     lines = _lines(text)
     rows = _mount_rows(lines) or _table_rows(lines) or _lsblk_rows(lines)
     found = [
-        (type_, options)
-        for type_, options, target in rows
+        (type_, options, device)
+        for type_, options, target, device in rows
         if type_ in NAMES and not (type_ == _IN_MEMORY and _SYSTEM.match(target))
     ]
     if len(found) != 1:
         return None
-    type_, options = found[0]
-    return StorageInfo(type_, tuple(options.split(",")) if options else ())
+    type_, options, device = found[0]
+    return StorageInfo(type_, tuple(options.split(",")) if options else (), device=device)
+
+
+def _traced(text: str) -> StorageInfo | None:
+    """Return the only device that a traced script mounted."""
+    devices = {match["device"] for match in _TRACED_MOUNT.finditer(text)}
+    if not text.startswith("+ ") or len(devices) != 1:
+        return None
+    return StorageInfo(device=devices.pop())
 
 
 def _all(pattern: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
@@ -142,23 +164,23 @@ def _all(pattern: re.Pattern[str], lines: list[str]) -> list[re.Match[str]]:
     return found if len(found) == len(lines) else []
 
 
-def _mount_rows(lines: list[str]) -> list[tuple[str, str, str]]:
-    """Return (type, options, where) of every line of mount or /proc/mounts."""
+def _mount_rows(lines: list[str]) -> list[tuple[str, str, str, str]]:
+    """Return (type, options, where, device) of every line of mount or /proc/mounts."""
     found = next((found for pattern in _MOUNT_LINES if (found := _all(pattern, lines))), [])
-    return [(match["type"], match["options"], match["target"]) for match in found]
+    return [(match["type"], match["options"], match["target"], match["device"]) for match in found]
 
 
-def _table_rows(lines: list[str]) -> list[tuple[str, str, str]]:
-    """Return (type, options, where) of every line of df or findmnt; df has no options."""
+def _table_rows(lines: list[str]) -> list[tuple[str, str, str, str]]:
+    """Return (type, options, where, device) of every line of df or findmnt; df has no options."""
     for heading, line in _TABLES:
         if lines and heading.fullmatch(lines[0]):
             rows = [{"options": "", **each.groupdict()} for each in _all(line, lines[1:])]
-            return [(each["type"], each["options"], each["target"]) for each in rows]
+            return [(each["type"], each["options"], each["target"], each["device"]) for each in rows]
     return []
 
 
-def _lsblk_rows(lines: list[str]) -> list[tuple[str, str, str]]:
-    """Return (type, no options, where) of the mounted devices of ``lsblk -f``; its columns may be empty."""
+def _lsblk_rows(lines: list[str]) -> list[tuple[str, str, str, str]]:
+    """Return (type, "", where, "") of the mounted devices of ``lsblk -f``; its columns may be empty."""
     if not lines or not _LSBLK.fullmatch(lines[0]):
         return []
     begin = lines[0].index("FSTYPE")
@@ -172,7 +194,7 @@ def _lsblk_rows(lines: list[str]) -> list[tuple[str, str, str]]:
         if not (is_whole and _LSBLK_NAME.fullmatch(line[:name_end]) and re.fullmatch(r"[\w.]*", type_)):
             return []
         if line[mounted:].startswith("/"):
-            rows.append((type_, "", line[mounted:]))
+            rows.append((type_, "", line[mounted:], ""))
     return rows
 
 

@@ -105,8 +105,7 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
             _merge(found, told, tr("file {name}").format(name=each.member.name))
     names = StorageInfo(place.filesystem, level=place.level, assembler=place.assembler)
     _merge(found, names, tr("name of a folder or row"))
-    if not found.storage.level:
-        found.storage = replace(found.storage, assembler="")
+    _drop_arrays_of_others(found)
     for _, text in _texts(tree, folder, FileType.SETTINGS, notes):
         found.settings = parse_settings(text)
         found.version = found.settings.values.get("server_version", "")
@@ -121,6 +120,15 @@ def read_environment(tree: ScanResult, folder: Path, place: FolderNameFacts, not
             found.version = found.version or server_version(text)
     found.version = found.version or found.build.get("VERSION", "").removeprefix("PostgreSQL ")
     return found
+
+
+def _drop_arrays_of_others(found: Environment) -> None:
+    """Forget an array that the data did not lie on, and what assembles a level that is not known."""
+    if found.storage.is_beside_md:
+        found.storage = replace(found.storage, level="", devices=None)
+        found.origins.pop("level", None)
+    if not found.storage.level:
+        found.storage = replace(found.storage, assembler="")
 
 
 _ADDED: Final = "postgresql.auto.conf"
@@ -158,7 +166,7 @@ def _texts(
 
 def _merge(found: Environment, told: StorageInfo, origin: str) -> None:
     """Take what is not known yet."""
-    for name in ("filesystem", "options", "properties", "level", "assembler", "devices", "detail"):
+    for name in ("filesystem", "options", "properties", "level", "assembler", "devices", "detail", "device"):
         if not getattr(found.storage, name) and getattr(told, name):
             found.storage = replace(found.storage, **{name: getattr(told, name)})
             if name in {"filesystem", "level"}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from app.importers.formats.settings_texts import (
 )
 from app.importers.formats.storage_texts import StorageInfo, read_storage
 from app.runfile.reader import RunFile
-from tests.unit.importers.imports import DATA, bring_in, only
+from tests.unit.importers.imports import DATA, bring_in, only, recorded_folder
 from tests.unit.importers.made_logs import summary_text
 
 FOREIGN = DATA / "import" / "foreign"
@@ -51,17 +52,50 @@ ZFS = "NAME  PROPERTY    VALUE  SOURCE\np/d   recordsize  8K     local\np/d   ty
 
 
 @pytest.mark.parametrize(
-    ("text", "options"),
+    ("text", "options", "device"),
     [
-        (LSBLK, ()),
-        (DF, ()),
-        (FINDMNT, ("rw", "relatime")),
-        (PROC, ("rw", "relatime")),
-        (MOUNT, ("rw", "relatime")),
+        (LSBLK, (), ""),
+        (DF, (), "/dev/sdb"),
+        (FINDMNT, ("rw", "relatime"), "/dev/sdb"),
+        (PROC, ("rw", "relatime"), "/dev/sdb"),
+        (MOUNT, ("rw", "relatime"), "/dev/sdb"),
     ],
 )
-def test_tools_that_show_filesystems(text: str, options: tuple[str, ...]) -> None:
-    assert read_storage(text) == StorageInfo("xfs", options=options)
+def test_tools_that_show_filesystems(text: str, options: tuple[str, ...], device: str) -> None:
+    assert read_storage(text) == StorageInfo("xfs", options=options, device=device)
+
+
+MDSTAT = "Personalities : [raid0]\nmd0 : active raid0 sdb1[0] sdc1[1]\n      4 blocks\n"
+TRACE = "+ set -e\n+ sudo mount -o relatime {device} /mnt/data\n+ pg_ctl init\ndone\n"
+
+
+@pytest.mark.parametrize(
+    ("device", "level"),
+    [
+        ("/dev/md0", "stripe"),
+        ("/dev/nvme0n1p1", ""),
+        ("/dev/sdb", ""),
+        ("/dev/mapper/vg-data", "stripe"),
+        ("/dev/disk/by-label/data", "stripe"),
+    ],
+)
+@pytest.mark.parametrize("text", [TRACE, "{device} on /mnt/data type xfs (rw,relatime)\n"])
+def test_array_beside_the_data(tmp_path: Path, text: str, device: str, level: str) -> None:
+    folder = tmp_path / "mdraid" / "0" / "xfs"
+    recorded_folder(folder / "run-rw-1", "17", "tpcb")
+    (folder / "mdstat.log").write_text(MDSTAT)
+    (tmp_path / "mdraid" / "run.log").write_text(text.format(device=device))
+    imported = only(bring_in(tmp_path / "library", tmp_path / "mdraid"))
+    with RunFile(imported.path) as run:
+        storage: Any = run.facts("before")["storage"]
+    assert storage.get("raid", {}).get("level", "") == level
+
+
+@pytest.mark.parametrize(
+    "text", [TRACE.removeprefix("+ "), TRACE + "+ mount /dev/sdc /srv\n", "+ mount /srv\n"]
+)
+def test_traces_that_tell_no_device(text: str) -> None:
+    assert read_storage(text.format(device="/dev/sdb")) is None
 
 
 @pytest.mark.parametrize("text", [LSBLK, DF, FINDMNT, PROC, MOUNT, ZFS])

@@ -151,7 +151,9 @@ def test_recorded_pools_of_another_machine_are_understood(name: str) -> None:
 
 def test_mounts_and_arrays_are_understood() -> None:
     mounted = read_storage("/dev/md0 on /mnt/data type xfs (rw,relatime,attr2,logbsize=32k)\n")
-    assert mounted == StorageInfo("xfs", options=("rw", "relatime", "attr2", "logbsize=32k"))
+    assert mounted == StorageInfo(
+        "xfs", options=("rw", "relatime", "attr2", "logbsize=32k"), device="/dev/md0"
+    )
     two = "/dev/a on / type ext4 (rw)\n/dev/b on /mnt type xfs (rw)\n"
     assert read_storage(two) is None  # which of them held the data is not said
     mdstat = "Personalities : [raid10]\nmd0 : active raid10 sda1[0] sdb1[1] sdc1[2] sdd1[3]\n      4 blocks\n"
