@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
-from tests.disks.matrix.__main__ import Combination, Results, covering, summary
+from tests.disks.matrix.__main__ import Combination, Results, beside_daemons, covering, summary
 from tests.disks.matrix.kinds import kinds
 from tests.disks.matrix.moments import ALIVE, Counts, moments
-from tests.disks.matrix.trial import LAYOUTS, OF_ROLES, Outcome
+from tests.disks.matrix.trial import BTRFS, LAYOUTS, MIRROR, OF_ROLES, Outcome
 
 MOMENTS = moments(Counts(making=12, writes=20, steps=tuple(range(1, 10))))
 ALL = [Combination(layout, kind, moment) for layout in LAYOUTS for moment in MOMENTS for kind in kinds()]
@@ -20,7 +20,7 @@ def test_names_of_combinations_are_unique() -> None:
 
 def test_there_are_kinds_of_every_group_and_at_least_twenty_five() -> None:
     groups = {each.group for each in kinds()}
-    assert groups == {"nothing", "formats", "raw", "tables", "disks", "used", "processes"}
+    assert groups == {"nothing", "formats", "raw", "tables", "disks", "failing", "used", "processes"}
     assert len(kinds()) >= 25
 
 
@@ -38,6 +38,17 @@ def test_the_covering_part_has_every_kind_and_every_moment_and_is_small() -> Non
     assert {each.layout for each in chosen} == set(LAYOUTS)
     assert len(chosen) < len(ALL) / 10
     assert chosen == covering(ALL)
+
+
+def test_part_beside_daemons() -> None:
+    chosen = beside_daemons(covering(ALL))
+    assert {each.kind for each in chosen} == {each for each in kinds() if each.group != "formats"}
+    assert {each.moment for each in chosen} == set(ALIVE)
+
+
+def test_moments_of_two_disks_once() -> None:
+    two = [each for each in covering(ALL) if each.layout in {BTRFS, MIRROR}]
+    assert len({each.moment.title for each in two}) == len(two) == len(MOMENTS)
 
 
 def test_every_role_that_has_disks_of_its_own_is_in_the_matrix() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +21,7 @@ from tests.disks.matrix.images import Images
 from tests.disks.matrix.kinds import kinds, missing
 from tests.disks.matrix.moments import ALIVE, Moment, moments
 from tests.disks.matrix.stage import Kind
-from tests.disks.matrix.trial import LAYOUTS, Layout, Outcome
+from tests.disks.matrix.trial import BTRFS, LAYOUTS, MIRROR, Layout, Outcome
 
 PROJECT: Final = Path(__file__).parents[3]
 _DEATHS: Final = 4
@@ -75,9 +76,9 @@ def mixed(found: list[Combination]) -> list[Combination]:
 def covering(found: list[Combination]) -> list[Combination]:
     """Return some of them, the same every time: on the first layout each kind and each moment at least once.
 
-    There each kind that is no format comes at one of the moments with everything made, too. On the second, of
-    two disks, each moment comes once. Of the others, and of groups beside the data's, which are made and
-    unmade by the same steps: each moment with everything made and some deaths, with other kinds for each.
+    There each kind that is no format comes at one of the moments with everything made, too. On those of two
+    disks each moment comes once. Of the others, and of groups beside the data's, which are made and unmade by
+    the same steps: each moment with everything made and some deaths, with other kinds for each.
     """
     titles = list(dict.fromkeys(each.kind.title for each in found))
     layouts = list(dict.fromkeys(each.layout.title for each in found))
@@ -96,7 +97,24 @@ def covering(found: list[Combination]) -> list[Combination]:
         some = [*(each.title for each in ALIVE), *deaths[shift :: max(1, len(deaths) // _DEATHS)]]
         for number, when in enumerate(some):
             wanted.add((layout, list(others)[(number + shift * len(some)) % len(others)], when))
+    by_mirror = {when for layout, _, when in wanted if layout == MIRROR.title}
+    wanted = {each for each in wanted if each[0] != BTRFS.title or each[2] not in by_mirror}
     return [each for each in found if (each.layout.title, each.kind.title, each.moment.title) in wanted]
+
+
+def beside_daemons(chosen: list[Combination]) -> list[Combination]:
+    """Return those of the covering part that are played beside udevd: each kind that is no format, once."""
+    found = {
+        each.kind: each
+        for each in chosen
+        if each.layout is LAYOUTS[0] and each.kind.group != "formats" and each.moment in ALIVE
+    }
+    return list(found.values())
+
+
+def start_daemons() -> None:
+    """Have udevd and udisksd see what happens from now on; they end with the namespaces of these tests."""
+    subprocess.run([PROJECT / "tests/system/start-daemons"], check=True)
 
 
 def tree_key() -> str:
@@ -178,28 +196,40 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--results", type=Path, help="folder of results; played ones are not played again")
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds after which it stops")
     parser.add_argument("--name", action="append", default=[], help="only those whose name has this in it")
-    parser.add_argument("--covering", action="store_true", help="only some of each")
+    parser.add_argument("--covering", action="store_true", help="only some of each, in part beside udevd")
+    parser.add_argument("--share", default="1/1", help="N/M: the Nth of M parts, beside which others may run")
     parser.add_argument("--tally", type=Path, help="file for the numbers of green and red ones")
+    parser.add_argument("--daemons", action="store_true", help="all beside udevd and udisksd")
     parser.add_argument("--again", action="store_true", help="play red ones again")
     parser.add_argument("--quiet", action="store_true", help="no line for each")
     options = parser.parse_args(arguments)
     be_first_namespace()
     with tempfile.TemporaryDirectory(prefix="pgfooting-matrix-", dir="/dev/shm") as folder:
         images = Images(Path(folder))
-        results = Results((options.results or Path(folder)) / f"matrix-{tree_key()}.jsonl")
+        name = f"matrix-{tree_key()}{'-daemons' * options.daemons}.jsonl"
+        results = Results((options.results or Path(folder)) / name)
         if options.again and results.file.exists():
             lines = [line for line in results.file.read_text().splitlines() if not json.loads(line)[1]]
             results.file.write_text("".join(f"{line}\n" for line in lines))
         chosen = combinations(images)
         chosen = covering(chosen) if options.covering else mixed(chosen)
         chosen = [each for each in chosen if all(word in each.name for word in options.name)]
+        number, parts = map(int, options.share.split("/"))
+        chosen = chosen[number - 1 :: parts]
+        beside = chosen if options.daemons else beside_daemons(chosen) if options.covering else []
+        alone = [each for each in chosen if each not in beside]
         played = {}
-        for each, outcome in play_all(chosen, images, results, options.limit, always_later=options.covering):
-            played[each] = outcome
-            if not options.quiet and outcome.applies:
-                word = "RED" if outcome.faults else "clean" if outcome.cleaned else "kept"
-                sys.stdout.write(f"{outcome.seconds:6.2f} s {word:5} {each.name}\n")
-                sys.stdout.flush()
+        for part in (alone, beside):
+            if part and part is beside:
+                start_daemons()
+            for each, outcome in play_all(
+                part, images, results, options.limit, always_later=options.covering
+            ):
+                played[each] = outcome
+                if not options.quiet and outcome.applies:
+                    word = "RED" if outcome.faults else "clean" if outcome.cleaned else "kept"
+                    sys.stdout.write(f"{outcome.seconds:6.2f} s {word:5} {each.name}\n")
+                    sys.stdout.flush()
     sys.stdout.write(f"{summary(played, len(chosen))}\n")
     red = sum(bool(outcome.faults) for outcome in played.values())
     if options.tally:

@@ -16,6 +16,7 @@ from typing import Final
 from app.domain.units import MIB
 from app.storage.system import state
 from tests.disks.matrix.gpt import PartitionTable, read_table
+from tests.disks.stalling import Answers, StallingFile
 
 _BLKDISCARD: Final = 0x1277
 _BLKFLSBUF: Final = 0x1261
@@ -53,11 +54,15 @@ class Disk:
 
     Attributes:
         node: the device as it is called now; empty while it is detached.
-        file: under it.
+        file: with its content.
+        served: through which it is read and written where it can hang, fail and lie.
+        answers: how it does now.
     """
 
     node: str
     file: Path
+    served: StallingFile | None = None
+    answers: Answers = Answers.WELL
 
     @classmethod
     def blank(cls, file: Path, size_bytes: int = DISK_BYTES) -> Disk:
@@ -68,9 +73,25 @@ class Disk:
         disk.attach()
         return disk
 
+    @classmethod
+    def over(cls, served: StallingFile) -> Disk:
+        """Return a disk that can hang, fail and lie."""
+        disk = cls("", served.content, served)
+        disk.attach()
+        return disk
+
+    def answer(self, how: Answers) -> None:
+        """Answer in another way from now on."""
+        assert self.served
+        self.served.become(how)
+        self.answers = how
+        if how is Answers.WELL and self.node:
+            flush(self.node)  # what is remembered of it is not what lies there
+
     def attach(self) -> None:
         """Attach the file to a loop device, whichever is free."""
-        self.node = run("losetup", "--partscan", "--find", "--show", str(self.file))
+        below = self.served.place if self.served else self.file
+        self.node = run("losetup", "--partscan", "--find", "--show", str(below))
         flush(self.node)  # the first to open it has the kernel read its partitions anew
         self._add_partitions()
 
@@ -139,7 +160,7 @@ class Disk:
 
     def digest(self, ranges: Sequence[Range] = ()) -> str:
         """Return a digest of what is on the disk; of these ranges alone where some are given."""
-        if self.node:
+        if self.node and self.answers is Answers.WELL:
             flush(self.node)
         total = hashlib.sha256()
         with self.file.open("rb", buffering=0) as file:

@@ -38,14 +38,19 @@ from app.storage.inspect.snapshot import Policy
 from app.storage.layout.names import PlannedDevice
 from app.storage.layout.steps import Mark, mark_fact
 from app.storage.spare.spare import SpareDisks
+from app.storage.system import answers
 from app.storage.system import device as claimed_device
 from app.storage.system.waiting import udevd_runs
 from app.storage.wiping import wipe
 from tests.disks.helper_owner import NOBODY
+from tests.disks.stalling import LATE_S
 
 LIMIT_S: Final = 100.0
 _PATIENCE_S: Final = 0.3
 """How long root's code waits for others here, who never go away by themselves; seconds in real life."""
+
+_ANSWER_S: Final = 4 * LATE_S
+"""How long it waits for a disk to answer here."""
 
 MAINTAIN: Final = "maintain "
 """What a helper is asked begins so, with the name of a maintenance behind it."""
@@ -73,6 +78,7 @@ def hurry() -> None:
     for module, name in waits:
         assert hasattr(module, name)
         setattr(module, name, _PATIENCE_S)
+    setattr(answers, "ANSWER_S", _ANSWER_S)  # noqa: B010 - a constant
 
 
 @dataclass(frozen=True, slots=True)

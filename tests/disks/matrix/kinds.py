@@ -10,6 +10,7 @@ from app.domain.units import KIB, MIB
 from tests.disks.matrix.disks import PARTITION_BYTES, PARTITION_START, write, zero, zeroed
 from tests.disks.matrix.images import FORMATS, Format, makeable
 from tests.disks.matrix.kinds_disks import DISKS
+from tests.disks.matrix.kinds_failing import FAILING
 from tests.disks.matrix.kinds_processes import PROCESSES
 from tests.disks.matrix.kinds_tables import TABLES
 from tests.disks.matrix.kinds_used import USED
@@ -153,7 +154,7 @@ def kinds() -> tuple[Kind, ...]:
         for form in makeable()
         if form.name in _BESIDE
     )
-    return (*NOTHING, *formats, *beside, *RAW, *TABLES, *DISKS, *USED, *PROCESSES)
+    return (*NOTHING, *formats, *beside, *RAW, *TABLES, *DISKS, *FAILING, *USED, *PROCESSES)
 
 
 def missing() -> tuple[str, ...]:

@@ -34,6 +34,8 @@ class Certainty(Enum):
     USED = auto()
     """Somebody uses what we made as their own: it must be kept, byte for byte, and be told; a person who sees
     it may release it."""
+    FAILING = auto()
+    """The disk fails: what is left of ours is told and kept, whatever the disk said."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,7 @@ class Foreign:
         disk: on which it lies.
         ranges: of the disk, which nobody may change; empty for all, None where nothing is foreign.
         words: one of which must be said.
+        begin: lets it begin, after everything else was looked at.
         end: its owner ends it and takes what is foreign away.
         others: further disks that are somebody else's, and must stay as they are.
         fault: says what became of it that should not have, empty where nothing did.
@@ -56,6 +59,7 @@ class Foreign:
     disk: Disk
     ranges: tuple[Range, ...] | None = ()
     words: tuple[str, ...] = ()
+    begin: Callable[[], object] = lambda: None
     end: Callable[[], object] = lambda: None
     others: tuple[Disk, ...] = ()
     fault: Callable[[], str] = lambda: ""
@@ -164,13 +168,15 @@ class Kind:
 
     Attributes:
         title: of what happens; names it in results.
-        group: formats, raw bytes, tables, disks, used, processes, nothing.
+        group: formats, raw bytes, tables, disks, failing, used, processes, nothing.
         happen: see `Happening`.
+        can_fail: whether the subject is a disk that can hang, fail and lie.
     """
 
     title: str
     group: str
     happen: Happening
+    can_fail: bool = False
 
 
 def free_pools_and_arrays(disks: list[Disk]) -> None:

@@ -20,7 +20,7 @@ from app.storage.inspect.sources import RELEASED_FOLDER
 from app.storage.layout.commands import MOUNT_NAMES
 from app.storage.layout.names import PlannedDevice
 from tests.disks.matrix import helper as helpers
-from tests.disks.matrix.disks import PARTITION_BYTES, Disk, settle, write
+from tests.disks.matrix.disks import DISK_BYTES, PARTITION_BYTES, Disk, settle, write
 from tests.disks.matrix.helper import SPARE, Death, Helper, Said, journaled, refusals
 from tests.disks.matrix.images import Images
 from tests.disks.matrix.moments import Counts, Moment, UnexpectedError, unmount_all
@@ -33,6 +33,7 @@ from tests.disks.matrix.stage import (
     assemble,
     free_pools_and_arrays,
 )
+from tests.disks.stalling import Answers, stalling_file
 
 _SENTINEL_BYTES: Final = 8 * MIB
 
@@ -120,7 +121,11 @@ class Trial:
         stack.callback(shutil.rmtree, folder)
         self.sentinel = _disk(stack, folder / "sentinel", _SENTINEL_BYTES)
         write(self.sentinel.node, (0, b"\x3c" * MIB), (_SENTINEL_BYTES - MIB, b"\xc3" * MIB))
-        disks = [_disk(stack, folder / f"disk {number}") for number in range(layout.disks)]
+        disks = [_disk(stack, folder / f"disk {number}") for number in range(layout.disks - kind.can_fail)]
+        if kind.can_fail:
+            disks.append(Disk.over(stack.enter_context(stalling_file(folder, DISK_BYTES))))
+            stack.callback(disks[-1].detach)
+            settle()
         self._sentinel_before = self.sentinel.digest()
         self.stage = Stage(disks, folder, images, stack, place=MOUNT_NAMES[layout.role])
         stack.callback(self._take_away)
@@ -164,6 +169,7 @@ class Trial:
         settle()
         self.was_live = self.stage.is_live()
         self._before = self._digests()
+        self.foreign.begin()
 
     def recovered(self) -> Said:
         return helpers.recovered()
@@ -228,6 +234,8 @@ class Trial:
                 return [*found, *self._clean_faults(words)]
             case Certainty.UNCHANGED | Certainty.OURS_ALONE:
                 return [*found, *self._offered_faults(words)]
+            case Certainty.FAILING:
+                return [*found, *self._failing_faults(moment, words)]
             case Certainty.ALWAYS | Certainty.USED:
                 must = self.had_ours or not moment.keeps
             case Certainty.WHERE_MADE:
@@ -262,6 +270,20 @@ class Trial:
             return found
         return [*found, *(f"released by a person: {fault}" for fault in self._clean_faults(said.words))]
 
+    def _failing_faults(self, moment: Moment, words: str) -> list[str]:
+        """What is left of ours is told and refused; once the disk is well, a person releases it."""
+        assert self.foreign is not None
+        if kept := bool(journaled()):
+            found = [*self._told_faults(words, ()), *self._refused_faults(must_be_named=True)]
+            found += self._others_faults(moment)
+        else:
+            found = [f"told, and the journal keeps nothing: {words}"] if words and moment.keeps else []
+        self.foreign.end()
+        if not kept:
+            return [*found, *(f"once it is well: {fault}" for fault in self._clean_faults())]
+        said = self.recovered()
+        return [*found, *(f"once it is well: {fault}" for fault in self._offered_faults(said.words))]
+
     def _told_faults(self, words: str, also: tuple[str, ...]) -> list[str]:
         assert self.foreign is not None
         if not words:
@@ -287,7 +309,8 @@ class Trial:
         assert self.foreign is not None
         disks = [disk for disk in self.stage.disks if disk is not self.foreign.disk and disk.node]
         left = [disk for disk in disks if not disk.is_bare()]
-        apart = self.stage.disks[: -self.layout.count] if moment.unmounts else []
+        hangs = self.foreign.disk.answers is Answers.NEVER  # nothing of that session goes on
+        apart = self.stage.disks[: -self.layout.count] if moment.unmounts and not hangs else []
         refused = refusals([disk.node for disk in left])
         return [
             f"disk {disk.node} was not freed: {disk.signatures()}"
@@ -310,7 +333,7 @@ class Trial:
     def _later_faults(self) -> list[str]:
         """What is foreign goes, by its owner's hand; then its owner gives up the disk as well."""
         assert self.foreign is not None
-        if self.foreign.certainty in {Certainty.UNCHANGED, Certainty.OURS_ALONE}:
+        if self.foreign.certainty in {Certainty.UNCHANGED, Certainty.OURS_ALONE, Certainty.FAILING}:
             return []
         is_format = self.kind.group == "formats"
         if is_format:  # udevd may have assembled an array of it
