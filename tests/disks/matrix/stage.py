@@ -47,23 +47,22 @@ class Foreign:
         disk: on which it lies.
         ranges: of the disk, which nobody may change; empty for all, None where nothing is foreign.
         words: one of which must be said.
-        begin: lets it begin, after everything else was looked at.
         end: its owner ends it and takes what is foreign away.
         others: further disks that are somebody else's, and must stay as they are.
         fault: says what became of it that should not have, empty where nothing did.
         comes_back: once it has ended, everything is as the session left it.
-
+        begin: lets it begin, after everything was looked at.
     """
 
     certainty: Certainty
     disk: Disk
     ranges: tuple[Range, ...] | None = ()
     words: tuple[str, ...] = ()
-    begin: Callable[[], object] = lambda: None
     end: Callable[[], object] = lambda: None
     others: tuple[Disk, ...] = ()
     fault: Callable[[], str] = lambda: ""
     comes_back: bool = False
+    begin: Callable[[], object] = lambda: None
 
 
 @dataclass(slots=True)
