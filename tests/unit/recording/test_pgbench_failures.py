@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Script
-from app.execution.failures import KEPT, SHORT_WRITE, failure_of_pgbench, full_disk
+from app.execution.failures import KEPT, failure_of_pgbench, full_disk
 from app.recording.pgbench_failures import crash_reason, failure_reason, says_aborted
 
 OWN = Script(builtin=None, path="/home/jo/orders of may.sql", text="SELECT 1")
@@ -120,18 +120,6 @@ pgbench: error: PQendcopy failed
             'could not extend file "base/5/1": wrote only 4096 of 8192 bytes at block 2',
         ),
         (
-            "FEHLER:  konnte nicht: Auf dem Gerät ist kein Speicherplatz mehr verfügbar\nTIPP:  x\n",
-            "konnte nicht: Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
-        ),
-        (
-            "pgbench: error: client 0: FEHLER:  nein: Auf dem Ger?t ist kein Speicherplatz mehr verf?gbar\n",
-            "nein: Auf dem Ger?t ist kein Speicherplatz mehr verf?gbar",
-        ),
-        (
-            "错误:  无法扩展文件 “base/5/1”: 设备上没有空间\n",
-            "无法扩展文件 “base/5/1”: 设备上没有空间",
-        ),
-        (
             'PANIC:  could not write to file "pg_wal/xlogtemp.1": No space left on device\n',
             'could not write to file "pg_wal/xlogtemp.1": No space left on device',
         ),
@@ -144,22 +132,12 @@ def test_a_server_without_room_is_told_in_its_words(stderr: str, reason: str) ->
     assert error.hint.endswith(KEPT)
 
 
-@pytest.mark.parametrize("words", SHORT_WRITE)
-def test_a_write_of_which_a_part_fits_is_told_in_each_language_of_a_server(words: str) -> None:
-    said = f'x "base/5/1": {words.replace("0", "4096")}'
-    error = full_disk(f"pgbench: error: FEHLER:  {said}\n")
-    assert error is not None
-    assert error.message == f"The disk of the server is full: {said}."
-    assert full_disk(f"FEHLER:  {words.replace('0', '')}\n") is None
-
-
 @pytest.mark.parametrize(
     "stderr",
     [
         "",
         "pgbench: error: PQendcopy failed\n",
         "pgbench: error: log: No space left on device\n",
-        "pgbench: error: log: Auf dem Gerät ist kein Speicherplatz mehr verfügbar\n",
     ],
 )
 def test_what_is_not_the_servers_disk_is_not_called_that(stderr: str) -> None:
