@@ -44,19 +44,6 @@ SCREEN: Final = {
 _MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
 """What the dynamic linker says (glibc, elf/dl-load.c)."""
 
-_OTHERWISE: Final = {"libglib-2.0.so.0": "libglib2.0-0", "libgthread-2.0.so.0": "libglib2.0-0"}
-"""Packages whose name is not that of the rule; newer releases have it as another name of theirs."""
-
-
-def debian_package(soname: str) -> str:
-    """Return the Debian package of a shared library by the rule of Debian's policy, section 8.1.
-
-    The name of the library and its version, with a dash between where the name ends in a digit.
-    """
-    name, _, version = soname.lower().partition(".so.")
-    dash = "-" if name[-1:].isdigit() else ""
-    return _OTHERWISE.get(soname, f"{name}{dash}{version}".replace("_", "-"))
-
 
 def soname_in(words: str) -> str:
     """Return the library that the dynamic linker did not find; empty where it says something else."""
@@ -92,11 +79,8 @@ def window_error(soname: str, platform: str = "") -> UsageError:
         "The window needs the libraries {soname}, which are not installed on this system.",
         len(names),
     )
-    hint = tr(
-        "Debian, Ubuntu: `sudo apt-get install {package}`. "
-        "`pgfooting run quick` measures without a window; `pgfooting --help` lists all commands."
-    )
-    return _error(message, hint, names)
+    hint = tr("`pgfooting run quick` measures without a window; `pgfooting --help` lists all commands.")
+    return UsageError(message.format(soname=", ".join(names)), hint=hint)
 
 
 def report_error(soname: str) -> UsageError:
@@ -107,10 +91,4 @@ def report_error(soname: str) -> UsageError:
         "Reports and pictures need the libraries {soname}, which are not installed on this system.",
         len(names),
     )
-    hint = tr("Debian, Ubuntu: `sudo apt-get install {package}`. CSV and JSON need none of it.")
-    return _error(message, hint, names)
-
-
-def _error(message: str, hint: str, names: tuple[str, ...]) -> UsageError:
-    packages = " ".join(dict.fromkeys(map(debian_package, names)))
-    return UsageError(message.format(soname=", ".join(names)), hint=hint.format(package=packages))
+    return UsageError(message.format(soname=", ".join(names)), hint=tr("CSV and JSON need none of it."))
