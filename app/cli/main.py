@@ -18,12 +18,6 @@ def _execute(argv: Sequence[str] | None) -> int:
     parser = build_parser()
     given = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(with_command(given, parser.commands))
-    if arguments.temp:
-        # Not loaded where nobody asks for it: `--help` and `--version` answer at once.
-        from app.cli.commands.temporary import is_temporary, run_temporarily  # noqa: PLC0415
-
-        if not is_temporary():
-            return run_temporarily(given)
     forget_libpq_environment(os.environ)
     command: Command = arguments.command
     return command(arguments)

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from app import TOP, VERSION
-from app.hosts.folders.own_folders import TEMPORARY
 from app.library.entries import LibraryEntry
 from app.runfile.kept import Signature
 
@@ -58,7 +57,7 @@ class IndexedRun:
 
 def index_path(library: Path) -> Path | None:
     """Return where the index of a library is; None where this user has no cache (XDG Base Directory)."""
-    base = os.environ.get(TEMPORARY) or os.environ.get("XDG_CACHE_HOME", "")
+    base = os.environ.get("XDG_CACHE_HOME", "")
     if not base.startswith("/"):
         try:
             base = str(Path.home() / ".cache")

@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from typing import Final
 
 OWN_VARIABLES: Final = "PGFOOTING_"
-"""How the names of our own variables begin: PGFOOTING_LOG, PGFOOTING_TEMP."""
+"""How the names of our own variables begin: PGFOOTING_LOG, PGFOOTING_LANGUAGE."""
 KEPT: Final = frozenset({"PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR"})
 """Where libpq finds secrets and services of a server that already runs. They redirect nothing: a server of
 our own is reached by a password that its connection states."""

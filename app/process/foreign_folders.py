@@ -14,7 +14,7 @@ from typing import Final
 
 _FOLDERS: Final = (
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"),
-    *("XDG_CONFIG_DIRS", "XDG_DATA_DIRS", "PGFOOTING_TEMP"),
+    *("XDG_CONFIG_DIRS", "XDG_DATA_DIRS"),
 )
 """Not XDG_RUNTIME_DIR: the display is reached there, and whoever uses more of it looks at its owner."""
 

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.campaign.configuration import Campaign, Configuration, ServerTarget
 from app.domain.errors import TargetError
 from app.execution.servers import OpenServer
+from app.hosts.folders import account
 from app.library.entries import CAMPAIGN_NAME
 from app.live.campaign_status import CampaignStatus
 from tests.fix_main_window import until_read
@@ -51,7 +52,7 @@ class Started:
 @pytest.fixture(autouse=True)
 def _state_of_root(own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's state lies elsewhere, where later tests would find the list; here it is the test's as well."""
-    monkeypatch.setenv("PGFOOTING_TEMP", str(tmp_path))
+    monkeypatch.setattr(account, "ROOT_FOLDER", str(tmp_path / "root"))
 
 
 @pytest.fixture

@@ -180,7 +180,6 @@ def test_a_library_that_qt_lacks_is_a_sentence_where_qt_is_loaded(module: str, t
     )
     assert done.returncode == 2
     assert "libGL.so.1, which" in done.stderr
-    assert "apt-get install libgl1" in done.stderr
     assert "Traceback" not in done.stderr
 
 

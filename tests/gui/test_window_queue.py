@@ -14,6 +14,7 @@ from app.domain.errors import ExitStatus, UsageError
 from app.draft.from_campaign import first_parts
 from app.draft.kept import draft_text, keep_draft, read_kept_draft
 from app.execution.launch import LaunchError
+from app.hosts.folders import account
 from app.library.entries import CAMPAIGN_NAME
 from app.live.campaign_status import CampaignStatus
 from app.live.queue import QueuedCampaign, keep_queue, queue_text, read_kept_queue
@@ -84,7 +85,7 @@ def one(name: str) -> QueuedCampaign:
 @pytest.fixture(autouse=True)
 def _state_of_root(own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's state lies elsewhere; here it is the test's as well."""
-    monkeypatch.setenv("PGFOOTING_TEMP", str(tmp_path))
+    monkeypatch.setattr(account, "ROOT_FOLDER", str(tmp_path / "root"))
 
 
 @pytest.fixture

@@ -302,11 +302,6 @@ def build_parser() -> Parser:
         ),
     )
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
-    parser.add_argument(
-        "--temp",
-        action="store_true",
-        help=tr("with a library, a state and settings of its own, which are thrown away at the end"),
-    )
     parser.set_defaults(command=_window, library=None, replay=None, speed=None, talk=False, runs=[])
     commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
 

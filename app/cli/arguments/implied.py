@@ -28,12 +28,11 @@ def with_command(given: list[str], commands: Iterable[str]) -> list[str]:
         UsageError: the words name a campaign, of which several things can be done.
     """
     known = list(commands)
-    at = next((at for at, word in enumerate(given) if word != "--temp"), len(given))
-    if at == len(given) or given[at] in known or given[at].startswith("-"):
+    word = given[0] if given else ""
+    if not word or word in known or word.startswith("-"):
         return given
-    word = given[at]
     if _names_run(word, known):
-        return [*given[:at], "open", *given[at:]]
+        return ["open", *given]
     if word.endswith(_CAMPAIGN) or (word.isprintable() and (_RECIPES / f"{word[:80]}.toml").is_file()):
         message = tr("“{word}” is a campaign, not a command; “{command} run {word!q}” measures it.")
         raise UsageError(message.format(word=word, command=CALLED))

@@ -23,13 +23,11 @@ TEMPLATES: Final = "templates"
 TEMPLATES_VARIABLE: Final = "PGFOOTING_TEMPLATES"
 """Names a folder on a disk that is not under test, for data sets that are copied."""
 STATE: Final = "state"
-TEMPORARY: Final = "PGFOOTING_TEMP"
-"""Names the folder of `pgfooting --temp`; the variables of XDG name the folders in it."""
 
 
 def of_an_account(hint: str, *, root: str) -> str:
     """Return a hint that names a variable of XDG; `root` for root, whose own folders follow none of them."""
-    return root if os.geteuid() == 0 and TEMPORARY not in os.environ else hint
+    return root if os.geteuid() == 0 else hint
 
 
 def default_folder(account: Account) -> str:
@@ -128,7 +126,7 @@ def create_state_folder() -> Path:
         OSError: it cannot be created.
         RefusedError: others could write there.
     """
-    if os.geteuid() == 0 and TEMPORARY not in os.environ:
+    if os.geteuid() == 0:
         _create_below_root_folder(STATE, current_account())
         return Path(accounts.ROOT_FOLDER, STATE)
     path = _base("XDG_STATE_HOME", current_account(), ".local/state") / "pgfooting"

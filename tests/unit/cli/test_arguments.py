@@ -18,7 +18,7 @@ COMMANDS = list(build_parser().commands)
 @pytest.mark.parametrize("word", ["a.footing", "no/where.footing", "ab12", "0123456789abcdef"])
 def test_a_run_file_or_an_id_alone_is_opened(word: str) -> None:
     assert with_command([word], COMMANDS) == ["open", word]
-    assert with_command(["--temp", word, "b.footing"], COMMANDS) == ["--temp", "open", word, "b.footing"]
+    assert with_command([word, "b.footing"], COMMANDS) == ["open", word, "b.footing"]
 
 
 def test_a_folder_alone_is_opened_but_where_its_name_is_nearly_a_command(
@@ -32,7 +32,7 @@ def test_a_folder_alone_is_opened_but_where_its_name_is_nearly_a_command(
     assert with_command(["reports"], COMMANDS) == ["reports"]
 
 
-@pytest.mark.parametrize("given", [[], ["list"], ["--temp"], ["--help"], ["run", "ab12"], ["nonsense"]])
+@pytest.mark.parametrize("given", [[], ["list"], ["--help"], ["run", "ab12"], ["nonsense"]])
 def test_what_names_a_command_or_no_run_stays_as_it_is(given: list[str]) -> None:
     assert with_command(given, COMMANDS) == given
 

@@ -79,7 +79,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("compare", "x", "c"), {"c0ffee00c0ffee00"}),
         (("export", "--o"), {"--output"}),
         (("manual", "fi"), {"filesystems", "first-hour"}),
-        (("--temp", "run", "--progress", "j"), {"json"}),
         (("recipes", "qui"), {"quick"}),
         (("completion", ""), {"bash", "zsh", "fish", "-h", "--help"}),
         (("help", "tem"), {"templates"}),

@@ -24,6 +24,7 @@ from app.draft.kept import (
     read_draft_text,
     read_kept_draft,
 )
+from app.hosts.folders import account
 from app.hosts.folders.own_folders import create_state_folder
 
 pytestmark = pytest.mark.usefixtures("own_state_folder")
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("own_state_folder")
 def own_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state folder of the test alone, for root as well."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("PGFOOTING_TEMP", str(tmp_path))
+    monkeypatch.setattr(account, "ROOT_FOLDER", str(tmp_path / "root"))
     return create_state_folder()
 
 

@@ -17,7 +17,7 @@ from app import TOP
 from app.hosts.folders.delete_tree import Removal, remove
 from app.hosts.folders.descriptors import FileIdentity, identity_of, make_folder, opened, strictly, write_file
 from app.hosts.folders.folder_access import FolderFacts, Obstacle, examine
-from app.hosts.folders.own_folders import TEMPORARY, of_an_account
+from app.hosts.folders.own_folders import of_an_account
 from tests.unit.hosts.mounts import in_own_mounts, needs_mounts
 
 identities = st.builds(FileIdentity, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
@@ -292,7 +292,6 @@ def test_a_data_directory_is_recognised_from_inside(folder: Path) -> None:
 @pytest.mark.parametrize(("uid", "hint"), [(0, "free some space"), (1000, "set XDG_STATE_HOME")])
 def test_f24_hint_of_root(monkeypatch: pytest.MonkeyPatch, uid: int, hint: str) -> None:
     monkeypatch.setattr("os.geteuid", lambda: uid)
-    monkeypatch.delenv(TEMPORARY, raising=False)
     assert of_an_account("set XDG_STATE_HOME", root="free some space") == hint
 
 

@@ -10,6 +10,7 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.domain.campaign.configuration import Campaign, Configuration, MemoryTarget, ServerTarget
 from app.domain.errors import ExitStatus, UsageError
+from app.hosts.folders import account
 from app.hosts.folders.own_folders import create_state_folder
 from app.library.campaign_end import CampaignEnd
 from app.live.queue import (
@@ -132,7 +133,7 @@ def test_a_campaign_waits_as_a_file_that_says_all_of_it() -> None:
 @pytest.fixture
 def _own_state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("PGFOOTING_TEMP", str(tmp_path))
+    monkeypatch.setattr(account, "ROOT_FOLDER", str(tmp_path / "root"))
 
 
 @pytest.mark.usefixtures("_own_state_folder")

@@ -26,12 +26,7 @@ from app.domain.metrics import METRICS
 from app.domain.options.option import Safety
 from app.domain.options.raid import LAYOUTS
 from app.domain.text import tr
-from app.hosts.folders.own_folders import (
-    TEMPORARY,
-    create_state_folder,
-    default_folder,
-    templates_folder,
-)
+from app.hosts.folders.own_folders import create_state_folder, default_folder, templates_folder
 from app.hosts.machine_lock import SHARED_LOCK
 from app.hosts.preferences import preferences_path
 from app.library.entries import standard_library
@@ -246,9 +241,9 @@ def test_the_folders_that_are_named_for_removal_are_those_that_are_used(
 ) -> None:
     for name in ("DATA", "CACHE", "STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
-    monkeypatch.setenv(TEMPORARY, str(tmp_path))  # as for a user also where root tests
+    monkeypatch.setattr("os.geteuid", lambda: 1000)  # the folders of a user also where root tests
+    monkeypatch.setattr("app.hosts.folders.own_folders.check_private", lambda _path: None)
     state = create_state_folder()
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
     usual = {"DATA": ".local/share", "CACHE": ".cache", "STATE": ".local/state", "CONFIG": ".config"}
     account = current_account()
     used = [

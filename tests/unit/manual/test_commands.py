@@ -62,4 +62,4 @@ def test_the_chapter_ends_with_the_exit_status_as_the_help_tells_it() -> None:
 
 def test_what_holds_for_all_is_told_before_them() -> None:
     told = told_under("Before every command")
-    assert [each.partition(":")[0] for each in told] == ["-h, --help", "--version", "--temp"]
+    assert [each.partition(":")[0] for each in told] == ["-h, --help", "--version"]

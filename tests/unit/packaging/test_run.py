@@ -63,16 +63,6 @@ def test_headless_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> Non
     ]
 
 
-def test_a_temporary_folder_goes_with_whatever_is_started(scripts: Scripts, start: Path) -> None:
-    recipe = str(scripts.checkout / "resources" / "recipes" / "quick.toml")
-    assert arguments(scripts.run([str(start), "--temp", "list", "fs:xfs"])) == ["--temp", "list", "fs:xfs"]
-    assert arguments(scripts.run([str(start), "--temp", "--headless"])) == ["--temp", "run", recipe]
-    assert arguments(scripts.run([str(start), "--temp"])) == ["--temp", "run", recipe]
-    make_window(scripts)
-    scripts.environment["DISPLAY"] = ":0"
-    assert arguments(scripts.run([str(start), "--temp"])) == ["--temp"]
-
-
 def test_without_a_window_it_runs_the_embedded_recipe(scripts: Scripts, start: Path) -> None:
     scripts.environment["DISPLAY"] = ":0"
     assert arguments(scripts.run([str(start)]))[0] == "run"
@@ -171,11 +161,11 @@ def test_a_checkout_with_a_colon_in_its_path_is_refused(
 
 def test_help_and_version_install_nothing(scripts: Scripts, start: Path) -> None:
     missing(scripts, "postgresql", "qt", "fio")
-    for asked in ("--help", "-h", "--version", "help list", "run --help", "list -h", "--temp --help"):
+    for asked in ("--help", "-h", "--version", "help list", "run --help", "list -h"):
         outcome = scripts.run([str(start), *asked.split()])
         assert outcome.returncode == 0, outcome.stderr
         assert "Missing" not in outcome.stderr
-        assert ("--headless" in outcome.stdout) == (asked in {"--help", "-h", "--temp --help"})
+        assert ("--headless" in outcome.stdout) == (asked in {"--help", "-h"})
     assert scripts.pip_calls == []
     assert not scripts.environments.exists()
 
