@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-from app.campaign_file.disks import DATA_GROUP, tables_by_group
+from app.campaign_file.disks import tables_by_group
 from app.campaign_file.fields import SECTIONS, TARGETS, TargetTable
 from app.campaign_file.kinds import CampaignField, Key
 from app.campaign_file.problems import KeyPath
@@ -254,11 +254,6 @@ def missing_keys(spec: FilesystemSpec, level: Level) -> frozenset[str]:
     """Return the attributes that disks with this filesystem and level do not have."""
     known = {*array_keys(spec, level), *queue_keys(spec)}
     return frozenset(attribute for key, attribute in SOMETIMES.items() if key not in known)
-
-
-def filesystem_of(layers: Sequence[Layer]) -> str:
-    """Return the filesystem of the data that several layers make; empty where it is open, or none is made."""
-    return filesystems_of(layers).get(DATA_GROUP, "")
 
 
 def level_in(layers: Sequence[Layer]) -> Level:

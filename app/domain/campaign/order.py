@@ -11,7 +11,7 @@ Configurations are numbers here, from 0. Standard library only.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -166,8 +166,3 @@ def _imbalance(blocks: Sequence[Block]) -> tuple[int, ...]:
     within = Counter(pair for block in blocks for pair in pairwise(block))
     evenness = tuple(sum(times * times for times in counts.values()) for counts in (followed, places, within))
     return (echoes, *evenness)
-
-
-def pairs_of(count: int) -> Iterator[tuple[int, int]]:
-    """Yield every ordered pair of neighbours that there can be."""
-    yield from ((one, other) for one in range(count) for other in range(count) if one != other)

@@ -167,8 +167,3 @@ def say_lines(made: MadeDraft, text: str) -> None:
         if name.strip():
             said[name.strip()] = value.strip()
     made.options[made.filesystem] = said
-
-
-def own_lines(made: MadeDraft) -> str:
-    """Return the options over the preset as lines, as `say_lines` reads them."""
-    return "\n".join(f"{name} = {text}" for name, text in made.typed.items())

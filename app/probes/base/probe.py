@@ -132,7 +132,6 @@ class Probe(ABC):
     Attributes:
         id: stable name.
         label: what people read.
-        cost_note: what a read costs, measured by tests/bench/bench_sampler.py.
         blocking: a read may wait for another process; such a probe gets a thread of its own.
         of_machine: it reads the machine that it runs on, as if the server were there: left out where the
             server's own machine is asked.
@@ -141,7 +140,6 @@ class Probe(ABC):
 
     id: ClassVar[str]
     label: ClassVar[str]
-    cost_note: ClassVar[str]
     blocking: ClassVar[bool] = False
     of_machine: ClassVar[bool] = True
     omissions: tuple[MissingMetric, ...] = ()

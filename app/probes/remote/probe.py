@@ -23,7 +23,6 @@ class RemoteMachineProbe(Probe):
 
     id = "remote-machine"
     label = tr("Machine of the server, over ssh")
-    cost_note = tr("about 3 ms of CPU time there a second on Linux, nothing else is started there")
     blocking: ClassVar[bool] = True
     of_machine: ClassVar[bool] = False
 

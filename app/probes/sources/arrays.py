@@ -36,7 +36,6 @@ class ArraysProbe(Probe):
 
     id = "arrays"
     label = tr("Arrays")
-    cost_note = tr("four small reads of /sys/block/mdX/md for each array, about 20 µs")
 
     def __init__(self, resolve: Callable[[str], Backing] = resolve_backing, sys: str = "/sys") -> None:
         self._resolve = resolve

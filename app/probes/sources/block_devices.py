@@ -112,7 +112,6 @@ class BlockDevicesProbe(Probe):
 
     id = "block-devices"
     label = tr("Block devices")
-    cost_note = tr("one read of /sys/block/DEVICE/stat each, about 5 µs")
 
     def __init__(
         self,

@@ -42,7 +42,6 @@ class BtrfsProbe(Probe):
 
     id = "btrfs"
     label = tr("btrfs")
-    cost_note = tr("one read of /sys/fs/btrfs for the commits and one for each device, about 20 µs")
 
     def __init__(
         self,

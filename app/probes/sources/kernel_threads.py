@@ -69,7 +69,6 @@ class KernelThreadsProbe(Probe):
 
     id = "kernel-threads"
     label = tr("CPU of kernel threads")
-    cost_note = tr("about 1 µs for each thread, and a look at the list every 10 s")
 
     def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:
         self._proc = proc

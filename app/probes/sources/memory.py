@@ -48,7 +48,6 @@ class MemoryProbe(Probe):
 
     id = "memory"
     label = tr("Memory")
-    cost_note = tr("one read of /proc/meminfo, about 20 µs")
 
     def __init__(self, path: str = "/proc/meminfo") -> None:
         self._path = path

@@ -144,7 +144,6 @@ class PostgresStatisticsProbe(ServerProbe):
 
     id = "postgres-statistics"
     label = tr("PostgreSQL statistics")
-    cost_note = tr("one statement, about 30 µs here and 10 µs to 1 ms in a backend")
     purpose = "statistics"
 
     def __init__(self, clock: Clock = time.monotonic) -> None:

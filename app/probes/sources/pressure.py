@@ -54,7 +54,6 @@ class PressureProbe(Probe):
 
     id = "pressure"
     label = tr("Pressure")
-    cost_note = tr("three small reads of /proc/pressure, about 10 µs")
 
     def __init__(self, folder: str = "/proc/pressure", clock: Clock = time.monotonic) -> None:
         self._folder = Path(folder)

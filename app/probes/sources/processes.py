@@ -151,7 +151,6 @@ class ProcessesProbe(Probe):
 
     id = "processes"
     label = tr("CPU of PostgreSQL and pgbench")
-    cost_note = tr("about 20 µs, and 5 µs for each server process")
     of_machine = False  # pgbench's processes are here, wherever the server is
 
     def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:

@@ -44,7 +44,6 @@ class RunQueueProbe(Probe):
 
     id = "run-queue"
     label = tr("Waiting for CPUs")
-    cost_note = tr("about 10 µs, and 4 µs for each server process")
     of_machine = False  # pgbench's processes are here, wherever the server is
 
     def __init__(self, proc: str = "/proc", clock: Clock = time.monotonic) -> None:

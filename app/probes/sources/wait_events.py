@@ -93,7 +93,6 @@ class WaitEventsProbe(ServerProbe):
 
     id = "wait-events"
     label = tr("Wait events")
-    cost_note = tr("one statement, about 100 µs here and as much in a backend; more with hundreds of clients")
     purpose = "wait events"
 
     @override

@@ -65,7 +65,6 @@ class ZfsProbe(Probe):
 
     id = "zfs"
     label = tr("ZFS")
-    cost_note = tr("two or three reads of /proc/spl/kstat/zfs, about 100 µs")
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ class Scripted(Probe):
     """Does at each read what it was told: an exception to raise, or something to call."""
 
     id = "scripted"
-    label = cost_note = ""
+    label = ""
 
     def __init__(self, *steps: Exception | Callable[[], object] | None) -> None:
         self.steps: list[Exception | Callable[[], object] | None] = list(steps)

@@ -72,7 +72,6 @@ class ForeignIoProbe(Probe):
 
     id = "foreign-io"
     label = tr("I/O of others")
-    cost_note = tr("a small read for each disk, partition and other control group, about 5 µs each")
 
     def __init__(
         self,

@@ -25,7 +25,6 @@ class FrequencyProbe(Probe):
 
     id = "frequency"
     label = tr("CPU frequency")
-    cost_note = tr("two small reads for each CPU every 5 s, about 5 µs each")
 
     def __init__(self, sys: str = "/sys", clock: Clock = time.monotonic) -> None:
         self._folder = Path(sys, "devices/system/cpu")

@@ -62,7 +62,6 @@ class MaintenanceProbe(Probe):
 
     id = "maintenance"
     label = tr("Trim, scrub and check by other programs")
-    cost_note = tr("a list of /proc, about 5 µs a process, once in a second for each 100 of them")
 
     def __init__(self, proc: str = "/proc", sys: str = "/sys", clock: Clock = time.monotonic) -> None:
         self._clock = clock

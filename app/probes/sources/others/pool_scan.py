@@ -34,7 +34,6 @@ class PoolScanProbe(Probe):
 
     id = "pool-scan"
     label = tr("Scrub of ZFS pools")
-    cost_note = tr("zpool status every 10 s where the data lies on ZFS, some 10 ms of another process")
     blocking = True
 
     def __init__(

@@ -33,7 +33,6 @@ class SwapInProbe(Probe):
 
     id = "swap-in"
     label = tr("Swap")
-    cost_note = tr("one read of /proc/vmstat, about 25 µs")
 
     def __init__(self, path: str = "/proc/vmstat", clock: Clock = time.monotonic) -> None:
         self._path = path

@@ -58,7 +58,6 @@ class ThrottlingProbe(Probe):
 
     id = "throttling"
     label = tr("Throttling")
-    cost_note = tr("two small reads for each core and package, about 4 µs each")
 
     def __init__(self, sys: str = "/sys", clock: Clock = time.monotonic) -> None:
         self._cpus = Path(sys, "devices/system/cpu")
