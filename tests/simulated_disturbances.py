@@ -23,8 +23,7 @@ from app.statistics.verdict import Verdict
 CPUS = 2
 SECONDS = 30
 TICK_NOISE = 0.008
-"""Standard deviation of others' share of the CPUs in a quiet run: ticks of 10 ms, 2 CPUs, 30 s; see
-bench_disturbances --real."""
+"""Standard deviation of others' share of the CPUs in a quiet run: ticks of 10 ms, 2 CPUs, 30 s (measured)."""
 
 CLEAN = frozenset({Verdict.LOWER, Verdict.HIGHER})
 

@@ -1,6 +1,6 @@
 """What the data sets of a campaign cost before it is started, loaded or copied, and where copies come from.
 
-Measured where this was written (PostgreSQL 15, 2 CPUs, a virtual disk; tests/bench/bench_data_set.py):
+Measured where this was written (PostgreSQL 15, 2 CPUs, a virtual disk, 2026-11):
 loading 0.85 GB takes 9 s, copying it 2 s.
 """
 

@@ -1,6 +1,6 @@
 """What so many runs can show, and how many runs show what: said before anything is measured. Pure.
 
-Said and simulated detectable differences: tests/bench/bench_planner.py.
+Said and simulated detectable differences: resources/manual/method.md.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ configuration may be the control), with Bonferroni in place of critical values t
 
 Half of the error goes to the comparison with the first, which is the verdict of the table already (Holm), so
 that the two never contradict each other; the other half is shared by all others. The first itself is left out
-exactly where a verdict says that another one is better. Simulated: tests/bench/bench_factors.py.
+exactly where a verdict says that another one is better. Simulated: resources/manual/method.md.
 """
 
 from __future__ import annotations

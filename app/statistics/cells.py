@@ -13,7 +13,7 @@ is in one and not in another becomes spread, and the interval holds for the mean
 Where the two runs of a cell are of different campaigns, what changed between these is part of its ratio, and
 the same part of every cell measured in them: such cells are no replicates of each other. Cells that share a
 campaign in this way count as one set, by the mean of their logarithms, and the sets are the replicates.
-Simulated: tests/bench/bench_factors.py.
+Simulated: resources/manual/method.md, "What simulations found".
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Given that it was chosen, a value is distributed as any other above the least th
 width where the choice was close; so the truth is first confined to a wider interval that holds whatever was
 chosen (Bonferroni over all), at a tenth of the error. This is the hybrid of Andrews, Kitagawa and McCloskey
 (Inference on Winners, Quarterly Journal of Economics 139, 2024), with Student's t. How often such intervals
-hold the truth after a sequential choice is simulated: tests/bench/bench_sequential.py.
+hold the truth after a sequential choice: resources/manual/method.md, "What simulations found".
 """
 
 from __future__ import annotations

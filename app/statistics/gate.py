@@ -5,7 +5,7 @@ campaign: each is its mean, and the yardstick is what campaigns of one side scat
 campaign can tell that (`app.comparison.anchor`). All on logarithms, as in `app.statistics.verdict`.
 
 The error allowed is one-sided, at a limit: where the truth lies exactly on it, at most one of twenty says
-that it is beyond, and one of twenty that it is within. Simulated by tests/bench/bench_gate.py. Pure.
+that it is beyond, and one of twenty that it is within. Simulated: resources/manual/method.md. Pure.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _half(variances: Sequence[float], counts: tuple[int, int], alpha: float) -> 
 
     Degrees of freedom after Welch and Satterthwaite, but at most those of two sides as small as the smaller
     one, weighted by how unequal they are: with 12 campaigns against 3 Welch's alone call up to 6.3 of 100
-    wrong that may be 5; with this bound at most 5.2, most of them fewer (tests/bench/bench_gate.py).
+    wrong that may be 5; with this bound at most 5.2, most of them fewer (resources/manual/method.md).
     """
     parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
     if not sum(parts):

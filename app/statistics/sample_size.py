@@ -18,7 +18,7 @@ RUNS_FOR_A_REFERENCE: Final = 3
 """In each of two campaigns, of the configuration that tells what changed between them.
 
 With two, 95 % intervals hold the truth in 90 to 97 % of simulated campaigns, with three in 93 to 97 %
-(`tests/bench/bench_reference.py`).
+(`resources/manual/method.md`).
 """
 
 DEFAULT_ALPHA: Final = 0.05

@@ -10,7 +10,7 @@ boundary that is high in early rounds (O'Brien and Fleming 1979), when it is mos
 The spread of a difference is its own, drawn towards that of all others (Smyth 2004, with a fixed weight of
 the prior): after three rounds one's own has two degrees of freedom only. Of ranking and selection with
 elimination (Kim and Nelson 2001) this is a simple form; its levels are not proven but simulated, for caps of
-ten rounds (unequal spreads, drift, carry-over): tests/bench/bench_sequential.py.
+ten rounds (unequal spreads, drift, carry-over): resources/manual/method.md.
 
 Arrays may have any leading axes (many campaigns at once); the last two are configurations and rounds.
 """

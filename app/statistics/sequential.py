@@ -3,7 +3,7 @@
 Its runs are paired by their common rounds only, and their spread is that of `app.statistics.selection`. What
 leads at the end does so also by luck: against it, intervals allow for its having been chosen
 (`app.statistics.chosen`). That others were left out early makes little of a difference. How often intervals
-hold the truth is simulated: tests/bench/bench_sequential.py (93 to 98 of 100; of equals 99, because nothing
+hold the truth is simulated: resources/manual/method.md (93 to 98 of 100; of equals 99, because nothing
 that is ahead is ever said to be behind).
 """
 

@@ -21,8 +21,7 @@ has ended, that would be missing beside bare only, where nothing is done in betw
 Targets, for both workloads: TPS whose 95 % interval is not wholly below 0.99, and what is ours with an
 interval that is not wholly above 2 % of the CPU time. Times tell 1 % on a quiet machine only; everywhere the
 promise is held in counts: `bench_server_instructions` (the server executes what it does beside bare pgbench,
-and what answers probes is little), `bench_pgbench_instructions` (log and progress lines); `bench_sampler`
-prints what reading the probes takes of our process.
+and what answers probes is little), `bench_pgbench_instructions` (log and progress lines).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What a run leaves behind (an SSD's garbage collection, warm caches) falls on its successor, and what the
 machine does meanwhile on whoever's turn it is. So blocks are in random order, and of many such orders the one
 is taken whose ordered neighbours, across the borders of blocks too, are spread most evenly: a Williams square
-(Williams 1949) where the number of blocks allows one. Figures: tests/bench/bench_run_order.py.
+(Williams 1949) where the number of blocks allows one. Figures: resources/manual/method.md.
 
 Configurations are numbers here, from 0. Standard library only.
 """

@@ -67,8 +67,8 @@ _ALL: Final = (
         AmountUnit.PERCENT,
         tr("other programs used {amount} of the CPUs"),
         tr(
-            "/proc/stat counts ticks of 10 ms, so that a quiet run of 10 s on two CPUs shows up to 3 % "
-            "(tests/bench/bench_disturbances.py); what others use can cost a busy server as much of its speed"
+            "/proc/stat counts ticks of 10 ms, so that a quiet run of 10 s on two CPUs shows up to 3 %; "
+            "what others use can cost a busy server as much of its speed"
         ),
     ),
     DisturbanceThreshold(

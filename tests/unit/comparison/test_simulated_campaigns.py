@@ -1,4 +1,4 @@
-"""The statistics as a whole on synthetic runs with known truth; tests/bench/bench_statistics.py does more."""
+"""The statistics as a whole on synthetic runs with known truth; larger ones: resources/manual/method.md."""
 
 from __future__ import annotations
 
