@@ -671,10 +671,16 @@ def _safe_verdict(
     first, found = comparison.groups[0], row.comparison
     if is_ranked or found is None or found.ratio is None:
         return with_safety(row.verdict, first, group, is_ranked=is_ranked)
-    cost = tr("the storage") if group.in_memory and not first.in_memory else tr("durability")
     because = comparison.why_indicative(group)
     if is_of_few(found) and group.campaign != first.campaign:
         because = because or comparison.describe_apart(comparison.groups.index(group), {})
+    facts = [comparison.runs[each.members[0]].facts for each in (first, group)]
+    chosen = chosen_settings(facts)
+    apart = {key for key, _, _ in footing_of(facts[0], chosen) ^ footing_of(facts[1], chosen)}
+    is_told = found.verdict in {Verdict.HIGHER, Verdict.LOWER} and not because
+    cost = tr("durability") if len(apart) <= 1 and is_told else ""
+    if group.in_memory and not first.in_memory:
+        cost = tr("the storage")
     told = describe_unranked(found, first.name, group.name, because, cost)
     return with_safety(told, first, group, is_ranked=None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -15,6 +16,10 @@ from app.runfile.series import RunData
 
 _SHORT: Final = 16
 """Names of so many letters are short enough."""
+_VALUE: Final = re.compile(
+    r"[-+]?[\d.,]+ ?\w*|on|off|with|without|yes|no|none|default|true|false|[^a-z]*", re.IGNORECASE
+)
+"""What says nothing without the word before or behind it."""
 _BRACKETS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -54,9 +59,16 @@ def _without_loose_brackets(text: str) -> str:
 
 
 def telling_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return `short_names` for sentences: where a number alone would be left, nothing is left out."""
+    """Return `short_names` for sentences: where only values would be left of a name, nothing is left out.
+
+    Of names in parts, separated by commas, a part that all have is left out, and every other one is whole.
+    """
+    parts = [name.split(", ") for name in names]
+    if len(set(map(len, parts))) == 1 and len(parts[0]) > 1:
+        kept = [place for place, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+        return tuple(", ".join(each[place] for place in kept) for each in parts) if kept else tuple(names)
     shortened = short_names(names)
-    return shortened if all(any(map(str.isalpha, name)) for name in shortened) else tuple(names)
+    return tuple(names) if any(_VALUE.fullmatch(name) for name in shortened) else shortened
 
 
 def _without_ends(words: Sequence[list[str]]) -> list[list[str]]:

@@ -184,7 +184,7 @@ def describe_unranked(comparison: Comparison, baseline: str, candidate: str, bec
         baseline: name of the first, which is ranked.
         candidate: name of the second.
         because: why nothing is a verdict, a clause; empty where that is not known otherwise.
-        cost: what the difference is the price of, such as "the storage".
+        cost: what the difference is the price of, such as "the storage"; empty where more than that differs.
     """
     ratio = comparison.ratio or 1.0
     seen = magnitude(ratio, SPEED, baseline)

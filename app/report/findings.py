@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -148,8 +149,11 @@ def _with_short_names(
 ) -> tuple[RunFacts, ...]:
     """Return the compared runs under names that fit a sentence."""
     labels: dict[int, tuple[str, str]] = {}
+    begins = Counter(each.name[: MOST_LETTERS // 2] for each in configurations)
     for configuration in configurations:
         label = short(configuration.name, configuration.tag)
+        if label != configuration.name and begins[configuration.name[: MOST_LETTERS // 2]] > 1:
+            label = configuration.tag  # what is left of the name would not tell it from another
         for number, run in enumerate(configuration.runs, 1):
             name = f"{label} #{number}" if len(configuration.runs) > 1 else label
             labels[id(run.compared)] = label, name

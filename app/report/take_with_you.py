@@ -57,7 +57,7 @@ _RAID: Final = tr("RAID")
 _DEVICE: Final = tr("device {name}").partition("{")[0]
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*|-?[0-9]+[A-Za-z]*|-?[0-9]+\.[0-9]+")
 """What postgresql.conf takes without quotation marks (guc-file.l)."""
-_IN_FSTAB: Final = frozenset(spec.id for spec in FILESYSTEMS) - {"zfs"}
+_IN_FSTAB: Final = frozenset(spec.id for spec in FILESYSTEMS) - {"zfs", "tmpfs"}
 """mount(8) starts a program of its own for any other name."""
 _KERNELS: Final = re.compile(
     r"(?!rw$|users?$|owner$|group$|u?helper|loop|offset|sizelimit)[a-z0-9_]+(=[A-Za-z0-9_:.+-]+)?"
@@ -149,7 +149,9 @@ def _fastest_of(
     condition: ReportedCondition, footing: Mapping[str, Condition]
 ) -> list[ReportedConfiguration]:
     """Return what may be the fastest of a condition, each footing once; empty without a result."""
-    measured = [each for each in condition.configurations if each.row.mean.mean is not None]
+    measured = [
+        each for each in condition.configurations if each.row.mean.mean is not None and not each.not_durable
+    ]
     safe = _safe(measured)
     names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
     among = [each for each in safe if each.told_name in names]
@@ -161,11 +163,16 @@ def _safe(configurations: Sequence[ReportedConfiguration]) -> list[ReportedConfi
     return [each for each in configurations if not each.unsafe and not each.not_durable]
 
 
+def _safe_names(condition: ReportedCondition) -> list[str]:
+    """Return the names of what has a result and trades no safety for speed."""
+    safe = _safe(condition.configurations)
+    return [each.told_name for each in safe if each.row.mean.mean is not None]
+
+
 def _is_proved(condition: ReportedCondition, chosen: ReportedConfiguration) -> bool:
     """Return whether runs show that a configuration is among the fastest of those that may be taken."""
-    safe = [each for each in _safe(condition.configurations) if each.row.mean.mean is not None]
     names = [condition.part.rows[place].name for place in among_fastest(condition.part)]
-    return len(safe) < 2 or (is_proved(condition.part) and chosen.told_name in names)
+    return len(_safe_names(condition)) < 2 or (is_proved(condition.part) and chosen.told_name in names)
 
 
 def take_with_you(found: Findings) -> tuple[TakenConfiguration, ...]:
@@ -195,7 +202,10 @@ def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfig
         for each in found.factors.verdicts
         if each.condition in {condition.name for condition, _ in won}
     ]
-    told.append(_last_words(proved=proved, safe=not chosen.warning))
+    alone = all(
+        len(_safe_names(condition)) < 2 or len(among_fastest(condition.part)) < 2 for condition, _ in won
+    )
+    told.append(_last_words(proved=proved, alone=alone, safe=not chosen.warning))
     return TakenConfiguration(
         name=f"{chosen.tag}  {chosen.full_name}",
         told=tuple(told),
@@ -204,9 +214,14 @@ def _taken(found: Findings, won: Sequence[_Won], under_what: str) -> TakenConfig
     )
 
 
-def _last_words(*, proved: bool, safe: bool) -> str:
+def _last_words(*, proved: bool, alone: bool, safe: bool) -> str:
     what = tr("those measured that trade no safety for speed") if safe else tr("those measured")
     told = tr("The fastest of {what} with this workload on this machine; others may want others.")
+    if not alone:
+        told = tr(
+            "Among the fastest of {what} with this workload on this machine, not told apart from others; "
+            "others may want others."
+        )
     if not proved:
         told = tr(
             "The highest mean of {what} with this workload on this machine, not proved to be the fastest; "
@@ -223,7 +238,9 @@ def taken_text(found: Findings) -> str:
     """
     taken = take_with_you(found)
     if not taken:
-        raise FootingError(tr("No run has a result: there is no configuration to take along."))
+        raise FootingError(
+            tr("No run of a durable configuration has a result: there is nothing to take along.")
+        )
     return "\n".join(each.as_text() for each in taken)
 
 
@@ -240,8 +257,10 @@ def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterat
         yield sentence.format(tps=format_tps(mean.mean))
     for faster in condition.configurations:
         if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
-            sentence = tr("{name} was faster and is not taken: it trades safety for speed.")
-            yield sentence.format(name=f"{faster.tag} {short(faster.name, faster.tag)}")
+            sentence = tr("{name} had a higher mean and is not taken: it trades safety for speed.")
+            name = short(faster.name, faster.tag)
+            tag = f"{faster.tag} "
+            yield sentence.format(name=name if name.startswith(tag) else f"{tag}{name}")
     if condition.fastest:
         yield condition.fastest
 

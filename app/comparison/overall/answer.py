@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from app.analysis.labels import format_tps, with_warning
 from app.comparison.comparison import RunComparison
@@ -11,6 +12,9 @@ from app.comparison.limits import describe_limits
 from app.comparison.overall.fastest import describe_fastest, find_fastest, under
 from app.comparison.warnings import comparison_warnings
 from app.domain.text import tr
+
+MOST_CONDITIONS: Final = 4
+"""Whose answers stand in one sentence: more of them nobody reads at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +41,20 @@ def find_answer(comparison: RunComparison) -> Answer:
     verdict takes: the highest mean, and that it proves nothing. Of several conditions that of each.
     """
     told = [describe_fastest(part, find_fastest(part)) or _of_few(part) for part in comparison.parts]
-    sentence = " ".join(
-        under(part.condition, each) for part, each in zip(comparison.parts, told, strict=True)
+    answers = [under(part.condition, each) for part, each in zip(comparison.parts, told, strict=True)]
+    first = answers if len(answers) <= MOST_CONDITIONS + 1 else answers[:MOST_CONDITIONS]
+    left = answers[len(first) :]
+    more = tr("{count} more conditions follow among the verdicts.").format(count=len(left))
+    verdicts = (
+        under(part.condition, verdict)
+        for part in comparison.parts
+        for verdict in part.verdicts
+        if verdict[1:] not in {each[1:] for each in told}
     )
     return Answer(
-        sentence,
+        " ".join((*first, more) if left else first),
         comparison_warnings(comparison),
-        tuple(
-            under(part.condition, verdict)
-            for part in comparison.parts
-            for verdict in part.verdicts
-            if verdict[1:] not in {each[1:] for each in told}
-        ),
+        (*left, *verdicts),
         describe_limits(comparison),
     )
 

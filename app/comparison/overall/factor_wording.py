@@ -30,6 +30,7 @@ EXPLANATION: Final = tr(
 """Stands once beside verdicts on factors."""
 
 _MOST_NAMED: Final = 4
+_UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.INDICATIVE})
 _TIMES_FROM: Final = 2.0
 
 
@@ -66,6 +67,11 @@ def _told(verdict: FactorVerdict) -> str:
     if verdict.found.depends:
         return tr(
             "what {candidate} makes against {baseline} depends on the cell: {range} over {cells} ({runs})"
+        ).format(**names)
+    if verdict.found.comparison.verdict in _UNDECIDED and _is_nobodys_mean(verdict):
+        return tr(
+            "no verdict: what {candidate} makes against {baseline} differs from cell to cell, {range} over "
+            "{cells} ({runs}), so no mean is given"
         ).format(**names)
     match verdict.found.comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
@@ -111,6 +117,12 @@ def _told(verdict: FactorVerdict) -> str:
             return _indicative(verdict, found, names)
 
 
+def _is_nobodys_mean(verdict: FactorVerdict) -> bool:
+    """Return whether cells lie so far apart that their mean describes none of them."""
+    least, most = verdict.found.least or 1.0, verdict.found.most or 1.0
+    return most >= _TIMES_FROM * least
+
+
 def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]) -> str:
     told = tr(
         "indicative only: over {cells} {candidate} was {magnitude} (single cells {range}; {runs}; {why})"
@@ -137,7 +149,8 @@ def _cells(verdict: FactorVerdict) -> str:
         return told
     if verdict.found.sets == 1:
         return tr("{cells} in 1 set that shares campaigns").format(cells=told)
-    return tr("{cells} in {sets} sets that share no campaign").format(cells=told, sets=verdict.found.sets)
+    told_of = tr("{cells}, by the mean of {sets} sets that share no campaign")
+    return told_of.format(cells=told, sets=verdict.found.sets)
 
 
 def _allowing(verdict: FactorVerdict) -> str:

@@ -114,6 +114,8 @@ def _verdict_of_two(part: RunComparison) -> Verdict | None:
     """Return the verdict where two are ranked; None without one, or of fewer or more."""
     places = list(_ranked_means(part))
     found = part.rows[places[1]].comparison if len(places) == 2 else None
+    if found is not None and part.why_indicative(part.groups[places[1]]):
+        return None
     return None if found is None or found.verdict in _NO_VERDICT else found.verdict
 
 

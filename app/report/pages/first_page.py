@@ -8,6 +8,7 @@ from typing import Final
 from app.analysis.labels import format_tps, mark_words, one_line
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.limits import describe_limits
+from app.comparison.overall.answer import MOST_CONDITIONS
 from app.comparison.overall.factor_wording import EXPLANATION, describe_factor
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.comparison.warmup_truncation import of_part
@@ -61,9 +62,12 @@ def first_page(found: Findings, wishes: ReportWishes = AS_IT_COMES) -> Iterator[
     yield from _unsafe(found.configurations)
     if len(found.configurations) > 1:
         left = len(found.configurations)
-        for condition in found.conditions:
+        for condition in conditions_first(found):
             yield from _condition(found, condition)
             left -= len(rows_first(found, condition))
+        if more := len(found.conditions) - len(conditions_first(found)):
+            sentence = tr("{count} more conditions follow on the next pages.")
+            yield Text(TextRole.NOTE, sentence.format(count=more))
         if left:
             yield Text(TextRole.NOTE, _left_out(left, verdicts=verdicts))
         yield from _seconds(found.configurations)
@@ -72,9 +76,15 @@ def first_page(found: Findings, wishes: ReportWishes = AS_IT_COMES) -> Iterator[
     yield from _limits(found, verdicts=verdicts)
 
 
+def conditions_first(found: Findings) -> tuple[ReportedCondition, ...]:
+    """Return the conditions that stand on the first page; where one would be left over, that too."""
+    count = len(found.conditions)
+    return found.conditions[: count if count <= MOST_CONDITIONS + 1 else MOST_CONDITIONS]
+
+
 def rows_first(found: Findings, condition: ReportedCondition) -> tuple[ReportedConfiguration, ...]:
     """Return the configurations of a condition that have a row and a bar on the first page."""
-    return condition.configurations[: max(_FEWEST_ROWS, MOST_ROWS // len(found.conditions))]
+    return condition.configurations[: max(_FEWEST_ROWS, MOST_ROWS // len(conditions_first(found)))]
 
 
 def _condition(found: Findings, condition: ReportedCondition) -> Iterator[Block]:

@@ -46,3 +46,19 @@ def test_a_number_alone_is_no_name_in_a_sentence() -> None:
     names = ["ext4 scale 100 clients 4", "ext4 scale 100 clients 16"]
     assert short_names(names) == ("4", "16")
     assert telling_names(names) == tuple(names)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (
+            ("wal_compression off, fpw on, clients 2", "wal_compression lz4, fpw on, clients 2"),
+            ("wal_compression off", "wal_compression lz4"),
+        ),
+        (("with checksums and more", "without checksums and more"), None),
+        (("shared_buffers 32MB here", "shared_buffers 512MB here"), None),
+        (("ext4 stripe scale 1000", "xfs stripe scale 1000"), ("ext4", "xfs")),
+    ],
+)
+def test_values_keep_their_key(names: tuple[str, ...], told: tuple[str, ...] | None) -> None:
+    assert telling_names(names) == (told or names)

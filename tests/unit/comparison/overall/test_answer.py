@@ -9,7 +9,7 @@ import pytest
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import MACHINE
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.overall.answer import by_speed, find_answer
+from app.comparison.overall.answer import MOST_CONDITIONS, by_speed, find_answer
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_warnings
 from app.runfile.metadata.safety import NOT_DURABLE
@@ -144,3 +144,16 @@ def test_warning_of_one_condition_names_it(second: tuple[str, ...], told: str) -
     others = kernels_of("10", *second) if second else []
     found = compare_runs([*kernels_of("2", "6.1", "6.12"), *others])
     assert told in comparison_warnings(found)
+
+
+def test_headline_is_bounded() -> None:
+    runs = [
+        made_run({"filesystem": name, "scale": str(scale)}, 1000.0 + scale, repeat=repeat)
+        for scale in range(1, 10)
+        for name in ("ext4", "xfs")
+        for repeat in range(3)
+    ]
+    found = find_answer(compare_runs(runs))
+    assert found.sentence.endswith("5 more conditions follow among the verdicts.")
+    assert found.sentence.count("scale ") == MOST_CONDITIONS
+    assert sum(each.startswith("scale 9: ") for each in found.verdicts) == 1

@@ -81,7 +81,8 @@ def test_cells_at_both_ends_are_named(found: FactorVerdicts) -> None:
     """On btrfs alone a stripe is no faster than a mirror, which is two copies there."""
     stripe = verdicts(found, "RAID", "stripe", READ_WRITE)[250]
     assert stripe.ends[0] == "btrfs, on, on, on"
-    assert "single cells 1.0 times (btrfs, on, on, on) to " in describe_factor(stripe)
+    told = describe_factor(stripe)
+    assert "stripe makes against mirror differs from cell to cell, 1.0 times (btrfs, on, on, on) to " in told
 
 
 def test_what_changed_with_the_machine_is_no_factor(found: FactorVerdicts) -> None:
