@@ -18,7 +18,7 @@ find_own_folders() {
 
 command_text() {
   printf '%s\n' '#!/bin/bash' "# Made by pgFooting; packaging/run --uninstall-command takes it away." \
-    "PGFOOTING_COMMAND=pgfooting exec $(printf '%q' "$CHECKOUT/packaging/run") \"\$@\""
+    "PGFOOTING_COMMAND=pgfooting exec $(quoted "$CHECKOUT/packaging/run") \"\$@\""
 }
 
 # The desktop does not know the folder of the account's commands, so its entry names the file.
@@ -88,14 +88,14 @@ install_command() {
   done < <(own_files)
   can_write ||
     fail "Cannot write to $BIN or $STATE, so there is no command pgfooting. Nothing was changed." \
-      "packaging/run does the same without it: $CHECKOUT/packaging/run"
+      "packaging/run does the same without it:  $(quoted "$CHECKOUT/packaging/run")"
   put_own_files || fail "The command pgfooting could not be put in place: the lines above say why." \
     "packaging/run --uninstall-command takes away what is there."
   remember installed
   tell_desktop
   say "pgfooting is in $BIN, in the desktop's menu, and opens *.footing. packaging/run --uninstall-command takes it away."
   [[ :$PATH: == *":$BIN:"* ]] ||
-    say "$BIN is not on your PATH: log in anew (Debian adds it then), or add it:  export PATH=\"$BIN:\$PATH\""
+    say "$BIN is not on your PATH: log in anew (Debian adds it then), or add it:  export PATH=$(quoted "$BIN"):\"\$PATH\""
 }
 
 # Listed before it is there: an installation that is interrupted is taken away as a whole, too.

@@ -13,6 +13,11 @@ say() {
   printf '%s: %s\n' "$PROGRAM" "$*" >&2
 }
 
+# Prints a text as one word of a shell: for commands that people paste.
+quoted() {
+  printf '%q' "$1"
+}
+
 # Prints the folder of the bundle in which this checkout lies; nothing where it lies in none.
 bundle_folder() {
   local bundle
@@ -24,7 +29,7 @@ bundle_folder() {
 bundle_advice() {
   local bundle
   bundle=$(bundle_folder)
-  [[ -z $bundle ]] || printf '%s%s' "This is in a bundle: $bundle/install needs no network. Where packages are missing," \
+  [[ -z $bundle ]] || printf '%s%s' "This is in a bundle: $(quoted "$bundle/install") needs no network. Where packages are missing," \
     " an administrator first starts the install of a copy that nobody else can change."
 }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pty
+import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.pasted import MARK, paste
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
 FILES = (
@@ -62,6 +65,48 @@ def test_the_command_starts_the_checkout_and_is_called_by_its_name(scripts: Scri
     assert f'Exec="{command}" open %F\n' in entry
     original = (PROJECT / "packaging" / "org.pgfooting.Footing.desktop").read_text()
     assert entry.replace(f'"{command}"', "pgfooting") == original
+
+
+ODD = f"a $(echo>{MARK}) `echo>{MARK}` 'it' ; echo>{MARK} #"
+
+
+def test_hints_are_pasted_whole(scripts: Scripts, run: Path, tmp_path: Path) -> None:
+    """With a home, and a checkout, whose names would be commands."""
+    scripts.home = tmp_path / ODD
+    scripts.home.mkdir()
+    checkout = tmp_path / "checkouts" / ODD / "pgfooting"
+    shutil.copytree(scripts.checkout, checkout, symlinks=True)
+    told = scripts.run([str(checkout / "packaging" / "run"), "--install-command"]).stderr
+    path = told.partition("or add it:  ")[2].strip()
+    shutil.rmtree(scripts.home / ".local" / "bin")
+    (scripts.home / ".local" / "bin").touch()
+    told = scripts.run([str(checkout / "packaging" / "run"), "--install-command"]).stderr
+    without = told.partition("without it:  ")[2].strip()
+    (checkout.parent / "packages").mkdir()
+    (checkout.parent / "packages" / "wanted").touch()
+    (checkout.parent / "install").touch(0o755)
+    bundle = scripts.call(f"CHECKOUT={shlex.quote(str(checkout))}; bundle_advice").stdout
+    install = bundle.partition("bundle: ")[2].partition(" needs no network")[0]
+    assert shlex.split(without) == [str(checkout / "packaging" / "run")]
+    assert shlex.split(install) == [str(checkout.parent / "install")]
+    assert paste((path, without, install), tmp_path) == []
+    said = subprocess.run(
+        ["sh", "-c", f"PATH=/usr/bin; {path}; echo $PATH"], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.startswith(f"{scripts.home}/.local/bin:/usr/bin")
+
+
+def test_commands_in_hints_are_quoted() -> None:
+    """A path of a variable is a word of a command only where `quoted` prints it."""
+    path = re.compile(r'"[^"$]*[a-z:,] +\$\{?(CHECKOUT|BUNDLE|bundle)\}?/|PATH=\\?"?\$\{?BIN')
+    bare = [
+        f"{script.name}: {line.strip()}"
+        for script in sorted((PROJECT / "packaging").iterdir())
+        if script.is_file() and script.read_bytes().startswith((b"#!/bin/bash", b"# shellcheck"))
+        for line in script.read_text().splitlines()
+        if path.search(re.sub(r"\$\((quoted|printf '%q') [^)]*\)", "", line))
+    ]
+    assert bare == []
 
 
 def test_all_of_it_goes_by_one_command_and_comes_back(scripts: Scripts, run: Path) -> None:
