@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.domain.campaign.configuration import DataSet
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.runfile.metadata.environment import MOST_CHARACTERS
 from app.runfile.metadata.run_metadata import DataSetMetadata
@@ -47,7 +47,7 @@ def describe_data_set(told: DataSetMetadata | None) -> str:
         sentence = tr("{size} in {seconds:.1f} s")
         words.append(sentence.format(size=format_size(told.size_bytes), seconds=told.copy_s))
     if told.extents is not None:
-        words.append(tr("tables in {count} extents").format(count=told.extents))
+        words.append(trn("tables in {count} extent", "tables in {count} extents", told.extents).format(count=told.extents))
     if told.template:
         words.append(tr("template {id}").format(id=told.template[:MOST_CHARACTERS]))
     if told.caches:

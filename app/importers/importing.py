@@ -12,7 +12,7 @@ from typing import Final
 
 from app import VERSION
 from app.domain.errors import FootingError, UsageError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.importers.files.members import ForeignFile
 from app.importers.files.parse_errors import BadLines
 from app.importers.formats.file_types import FileType
@@ -295,7 +295,11 @@ class _Importer:
         path = folder / f"{slug(run.name, _NAME_LENGTH)}-{id_[:8]}{SUFFIX}"
         if bad.told:
             run.notes += bad.told
-            reason = tr("{count} lines were not understood and left out, the first: {first}")
+            reason = trn(
+                "{count} line was not understood and left out: {first}",
+                "{count} lines were not understood and left out, the first: {first}",
+                len(bad.told),
+            )
             run.marks.append(("damaged-log", reason.format(count=len(bad.told), first=bad.told[0])))
         run = shown_run(run)
         self._known[id_] = write_run(run, path)

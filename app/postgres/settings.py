@@ -17,7 +17,7 @@ from app.domain.campaign.phases import most_clients, wants_backup
 from app.domain.campaign.server_options import Fate, ServerOption
 from app.domain.errors import CampaignError, did_you_mean
 from app.domain.options.kinds import parse_switch
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import GIB, KIB, MIB, TIB
 from app.postgres.machine import Machine
 from app.postgres.presets import DATA_GROWTH, PRESETS, RESERVE_BYTES, Sizing
@@ -237,7 +237,11 @@ def server_settings(
 
     wanted = [Setting(name, value, why, "", Origin.PGFOOTING) for name, value, why in _REPORTED]
     if connections > INITDB_MAX_CONNECTIONS:
-        why = tr("{clients} clients and {reserved} of pgFooting's own").format(
+        why = trn(
+            "{clients} client and {reserved} of pgFooting's own",
+            "{clients} clients and {reserved} of pgFooting's own",
+            clients,
+        ).format(
             clients=clients, reserved=connections - clients
         )
         wanted.append(Setting("max_connections", str(connections), why, "", Origin.PGFOOTING))

@@ -21,7 +21,7 @@ from typing import Final
 
 from app.domain.errors import PgbenchError, RunFileError, TargetLostError
 from app.domain.metrics import Sample
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.facts import ServerFacts
 from app.postgres.pgbench.argv import TransactionLog
@@ -180,7 +180,11 @@ class Recorder:
         """Label the run where pgbench printed what nobody understands."""
         if summary.other_lines:
             lines = " · ".join(line.strip()[:_LONGEST_LINE] for line in summary.other_lines[:_MOST_LINES])
-            told = tr("pgbench printed {count} lines that are not understood, and are kept: {lines}")
+            told = trn(
+                "pgbench printed {count} line that is not understood, and is kept: {lines}",
+                "pgbench printed {count} lines that are not understood, and are kept: {lines}",
+                len(summary.other_lines),
+            )
             self.mark("unknown-lines", told.format(count=len(summary.other_lines), lines=lines))
 
     # --- pgbench and the server

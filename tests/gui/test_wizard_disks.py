@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -555,6 +556,35 @@ def test_a_disk_that_pgfooting_left_something_on_can_be_released_by_root(
     qtbot.waitUntil(lambda: "✔ spare" in words_of(page, DiskColumn.ANSWER)[0])
     assert asked == [SPARE[0].name] * 2
     assert not page.release.isVisible()
+
+
+def test_long_serial_shown_to_its_end(
+    qtbot: QtBot, open_wizard: OpenWizard, machinery: Machinery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end is what has to be typed: no label, and no cell, may cut it."""
+    serial = "S" * 124 + "TAIL"
+    disk = replace(SPARE[0], identity=replace(SPARE[0].identity, serial=serial), is_left_over=True)
+    draft = draft_on_disks()
+    assign(draft.parts.disks, disk.identity.key(), Role.DATA)
+    machinery.disks = (disk, SYSTEM)
+    monkeypatch.setattr(release_dialog, "inspect_kept", lambda _disk: (KEPT_DISK, "seen"))
+    wizard = open_wizard(Step.DISKS, draft)
+    page = disks_page(wizard)
+    table = page.table
+    cell = words_of(page, DiskColumn.DISK)[0]
+    metrics, width = table.fontMetrics(), table.columnWidth(DiskColumn.DISK)
+    assert metrics.elidedText(cell.splitlines()[1], table.textElideMode(), width).endswith("TAIL")
+    wizard._on_kept(disk.identity.key())
+    (dialog,) = wizard.findChildren(ReleaseDialog)
+    wizard._on_step(Step.REVIEW)
+    names = [
+        each for each in (*wizard.findChildren(Text), *dialog.findChildren(Text)) if "TAIL" in each.text()
+    ]
+    assert len(names) >= 2
+    for each in names:
+        words = re.split(r"[\s\u200b]", each.text())
+        assert max(each.fontMetrics().horizontalAdvance(word) for word in words) < 400
+    dialog.reject()
 
 
 def test_a_kept_disk_is_released_by_dialog(

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QVBoxLayo
 
 from app.analysis.labels import DISK_MARKS, mark_words
 from app.domain.messages.retelling import retold
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.execution.control import Request
 from app.live.campaign_follower import LiveState
@@ -266,6 +266,11 @@ class Header(QWidget):
         self.again.setVisible(has_ended)
         missing = 0 if status is None else missing_runs(status)
         self.go_on.setVisible(has_ended and missing > 0)
-        tip = tr("Measures what is missing: {count} of {total} runs, in this campaign's folder and order.")
-        show_tip(self.go_on, tip.format(count=missing, total=0 if status is None else status.total))
+        total = 0 if status is None else status.total
+        tip = trn(
+            "Measures what is missing: {count} of {total} run, in this campaign's folder and order.",
+            "Measures what is missing: {count} of {total} runs, in this campaign's folder and order.",
+            total,
+        )
+        show_tip(self.go_on, tip.format(count=missing, total=total))
         self.talk.setVisible(run is not None)

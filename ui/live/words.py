@@ -6,7 +6,7 @@ from typing import Final
 
 from app.analysis.labels import one_line
 from app.domain.storage_plan.words import place_words
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration
 from app.execution.control import Request
 from app.live.campaign_follower import LiveState
@@ -103,7 +103,9 @@ def campaign_words(watched: LiveState, request: Request | None) -> str:
     begun = status.current or status.newest
     parts = []
     if begun is None:
-        parts.append(tr("{total} runs, the first is about to begin").format(total=status.total))
+        parts.append(trn(
+            "{total} run, which is about to begin", "{total} runs, the first is about to begin", status.total
+        ).format(total=status.total))
     else:
         parts.append(tr("run {number} of {total}").format(number=begun.number, total=status.total))
     if request is not None:
@@ -127,14 +129,25 @@ def _end_words(status: CampaignStatus) -> str:
     states = [run.state for run in status.runs]
     done, total = states.count(RunState.DONE), status.total
     if done == total and total:
-        return tr("finished: {total} of {total} runs").format(total=total)
+        return trn("finished: {total} of {total} run", "finished: {total} of {total} runs", total).format(total=total)
     if RunState.INCOMPLETE in states:
-        return tr("its runner died: {done} of {total} runs are done").format(done=done, total=total)
+        return trn(
+            "its runner died: {done} of {total} run is done",
+            "its runner died: {done} of {total} runs are done",
+            total,
+        ).format(done=done, total=total)
     if RunState.FAILED in states:
         failed = states.count(RunState.FAILED)
-        words = tr("ended: {done} of {total} runs are done, {failed} failed")
+        words = trn(
+            "ended: {done} of {total} run is done, {failed} failed",
+            "ended: {done} of {total} runs are done, {failed} failed",
+            total,
+        )
         return words.format(done=done, total=total, failed=failed)
-    return tr("stopped: {done} of {total} runs are done").format(done=done, total=total)
+    words = trn(
+        "stopped: {done} of {total} run is done", "stopped: {done} of {total} runs are done", total
+    )
+    return words.format(done=done, total=total)
 
 
 def quiet_words(quiet_s: float) -> str:

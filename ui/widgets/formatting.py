@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from datetime import datetime
 from typing import Final
 
@@ -26,6 +27,7 @@ __all__ = [
     "SEPARATOR",
     "STATE_WORDS",
     "UNREADABLE",
+    "breakable",
     "format_figure",
     "format_number",
     "mark_words",
@@ -59,6 +61,14 @@ def moment(epoch_s: float | None) -> str:
     if then.date() == now.date():
         return tr("today {time}").format(time=then.strftime("%H:%M"))
     return then.strftime("%d %b %H:%M") if then.year == now.year else then.strftime("%d %b %Y")
+
+
+def breakable(text: str) -> str:
+    """Let a label break words of more than 40 characters, such as a serial number of 128.
+
+    Not for commands: a copy holds the places of the breaks, which no shell takes.
+    """
+    return re.sub(r"\S{41,}", lambda word: "\u200b".join(re.findall(".{1,16}", word[0])), text)
 
 
 def run_name(run: ListedRun) -> str:

@@ -17,7 +17,7 @@ from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, as_json, import_paths
 from app.importers.runs.discovery import SkippedFile
 from app.importers.runs.escaping import shown
@@ -81,7 +81,11 @@ def _tell(report: ImportReport, library: Path, console: Console) -> None:
         if shown:
             print_table(console, IMPORTED_COLUMNS, shown)
         if len(shown) < len(report.imported):
-            sentence = tr("{count} more runs have only a mean; `pgfooting list` shows them.")
+            sentence = trn(
+                "{count} more run has only a mean; `pgfooting list` shows it.",
+                "{count} more runs have only a mean; `pgfooting list` shows them.",
+                len(means),
+            )
             print_line(console, sentence.format(count=len(means)))
         _tell_missing(report.imported, console)
         _tell_notes(report.imported, console)

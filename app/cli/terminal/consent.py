@@ -20,7 +20,7 @@ from app.cli.terminal.terminal_agent import is_terminal
 from app.domain.disk import Disk
 from app.domain.errors import CancelledError, RefusedError, UsageError
 from app.domain.quoting.shell import shell_option
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.execution.disks.session import ErasePrompt
 from app.execution.servers import Contact, OpenServer
@@ -329,10 +329,18 @@ def _show_concerns(concerns: tuple[Concern, ...]) -> None:
         for number, each in enumerate(lines[:_MOST_LINES], start=1):
             line(f"  {number:4}  {each[:_LONGEST_LINE]}")
             if len(each) > _LONGEST_LINE:
-                more = tr(
-                    "  … and {count} more characters in this line: read the whole file before you agree."
+                count = len(each) - _LONGEST_LINE
+                more = trn(
+                    "  … and {count} more character in this line: read the whole file before you agree.",
+                    "  … and {count} more characters in this line: read the whole file before you agree.",
+                    count,
                 )
-                line(more.format(count=len(each) - _LONGEST_LINE), "bold red")
+                line(more.format(count=count), "bold red")
         if len(lines) > _MOST_LINES:
-            more = tr("  … and {count} more lines: read the whole file before you agree.")
-            line(more.format(count=len(lines) - _MOST_LINES), "bold red")
+            count = len(lines) - _MOST_LINES
+            more = trn(
+                "  … and {count} more line: read the whole file before you agree.",
+                "  … and {count} more lines: read the whole file before you agree.",
+                count,
+            )
+            line(more.format(count=count), "bold red")

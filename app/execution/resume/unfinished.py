@@ -10,7 +10,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import Campaign, DiskTarget
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.execution.resume.begun import begun_campaign, begun_runs, nothing_to_do
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME, is_live
@@ -46,7 +46,11 @@ class UnfinishedCampaign:
             message = tr("“{name}”: all runs are done, and disturbed ones are still to be measured again.")
             return message.format(name=self.name)
         verb = tr("was interrupted") if self.end is None else tr("is not finished")
-        message = tr("“{name}” {verb}: {done} of {total} runs are done.")
+        message = trn(
+            "“{name}” {verb}: {done} of {total} run is done.",
+            "“{name}” {verb}: {done} of {total} runs are done.",
+            self.total,
+        )
         return message.format(name=self.name, verb=verb, done=self.done, total=self.total)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.domain.errors import RefusedError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.postgres.existing.look import ServerLook
 
@@ -107,9 +107,12 @@ def _of_room(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
 def _of_others(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
     others = look.others
     if others.tps > MOST_TPS_OF_OTHERS or others.active:
-        message = tr(
+        message = trn(
             "Others work on {name}: {tps:.0f} transactions a second in the last {seconds:.0f} s, {active} "
-            "sessions at work. A measurement would hinder them, and they it."
+            "session at work. A measurement would hinder them, and they it.",
+            "Others work on {name}: {tps:.0f} transactions a second in the last {seconds:.0f} s, {active} "
+            "sessions at work. A measurement would hinder them, and they it.",
+            others.active,
         )
         told = message.format(name=needs.name, tps=others.tps, seconds=others.seconds, active=others.active)
         yield told, tr("Measure when nobody works there, or on a twin of it.")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.analysis.labels import one_line
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.report.blocks import Block, Text, TextRole, Together
 from app.report.figures import MOST_DRAWN, MOST_LINES, details, small_details, sources
 from app.report.findings import Findings
@@ -64,8 +64,9 @@ def _small(found: Findings, configuration: ReportedConfiguration) -> Iterator[Bl
     told = [*_begin(configuration, new_page=False)]
     told.append(speed_table(runs[:_MOST_RUNS]))
     if len(runs) > _MOST_RUNS:
-        sentence = tr("{count} more runs are in the run files.")
-        told.append(Text(TextRole.NOTE, sentence.format(count=len(runs) - _MOST_RUNS)))
+        more = len(runs) - _MOST_RUNS
+        sentence = trn("{count} more run is in its run file.", "{count} more runs are in the run files.", more)
+        told.append(Text(TextRole.NOTE, sentence.format(count=more)))
     yield Together(tuple(told))
     yield from _sentences(configuration)
     if len(found.configurations) <= MOST_DRAWN:

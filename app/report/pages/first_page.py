@@ -116,9 +116,17 @@ def _own_words(wishes: ReportWishes) -> Iterator[Block]:
 
 def _left_out(count: int, *, verdicts: bool) -> str:
     """Return how many configurations the first page does not show."""
-    told = tr("{count} more configurations, slower or not ranked, stand under “Verdicts”.")
+    told = trn(
+        "{count} more configuration, slower or not ranked, stands under “Verdicts”.",
+        "{count} more configurations, slower or not ranked, stand under “Verdicts”.",
+        count,
+    )
     if not verdicts:
-        told = tr("{count} more configurations, slower or not ranked, are not shown here.")
+        told = trn(
+            "{count} more configuration, slower or not ranked, is not shown here.",
+            "{count} more configurations, slower or not ranked, are not shown here.",
+            count,
+        )
     return told.format(count=count)
 
 

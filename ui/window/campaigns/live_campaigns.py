@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from app.domain.errors import FootingError
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.domain.units import format_duration
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, SMALL
@@ -108,7 +108,9 @@ def describe_status(status: CampaignStatus) -> str:
     name = one_line(status.name)
     current = status.current
     if current is None:
-        words = tr("{name}: {done} of {total} runs done").format(
+        words = trn(
+            "{name}: {done} of {total} run done", "{name}: {done} of {total} runs done", status.total
+        ).format(
             name=name, done=status.done, total=status.total
         )
     else:

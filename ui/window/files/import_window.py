@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.domain.errors import FootingError
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, import_paths
 from ui.background import BackgroundOp
 from ui.theme import Theme
@@ -157,13 +157,16 @@ class ImportWindow(QDialog):
 
 def summary_of(report: ImportReport) -> str:
     """Return what came of an import, in a line."""
-    parts = [tr("1 run was imported.")] if len(report.imported) == 1 else []
-    if len(report.imported) > 1:
-        parts = [tr("{count} runs were imported.").format(count=len(report.imported))]
+    parts = []
+    if count := len(report.imported):
+        sentence = trn("{count} run was imported.", "{count} runs were imported.", count)
+        parts.append(sentence.format(count=count))
     if report.present:
         parts.append(tr("{count} are in the library already.").format(count=len(report.present)))
     if report.problems:
-        parts.append(tr("{count} files could not be read.").format(count=len(report.problems)))
+        count = len(report.problems)
+        sentence = trn("{count} file could not be read.", "{count} files could not be read.", count)
+        parts.append(sentence.format(count=count))
     return " ".join(parts) or tr("Nothing was imported: no result of pgbench that can be read was found.")
 
 
@@ -174,7 +177,8 @@ def report_lines(report: ImportReport) -> list[str]:
     ordered = sorted(report.left, key=lambda each: not each.is_problem)
     lines += [f"{each.path}: {each.reason}" for each in ordered[:_MOST_LINES]]
     if len(ordered) > _MOST_LINES:
-        lines.append(tr("and {count} files more").format(count=len(ordered) - _MOST_LINES))
+        more = len(ordered) - _MOST_LINES
+        lines.append(trn("and {count} file more", "and {count} files more", more).format(count=more))
     return lines
 
 

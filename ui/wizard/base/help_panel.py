@@ -133,7 +133,7 @@ HELP_TEXTS: Final = {
         tr(
             "Every disk of this machine, as it is now. Space or a click takes a disk for the data; "
             "what may not "
-            "be used says why. Foreign data is never wiped, by nobody and with no switch."
+            "be used says why. Data of others is never wiped, and no switch changes that."
         )
     ),
     "use": Help(

@@ -13,6 +13,7 @@ from app.domain.units import format_size
 from app.draft.disks.confirmation import Confirmation
 from ui.theme import MEDIUM, TINY, Theme
 from ui.widgets.fields import HELP, line_edit
+from ui.widgets.formatting import breakable
 from ui.widgets.texts import Text
 
 _FIELD_EMS = 10
@@ -67,7 +68,7 @@ class ConfirmDisks(QWidget):
             self._add(row, each)
 
     def _add(self, row: int, each: Confirmation) -> None:
-        name = Text(self._theme, _words(each))
+        name = Text(self._theme, breakable(_words(each)))
         font = QFont(name.font())
         font.setBold(True)
         name.setFont(font)

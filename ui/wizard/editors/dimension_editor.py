@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QVBoxLayout, QWidget
 
 from app.domain.campaign.matrix import DimensionValue
 from app.domain.problem import Problem
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.draft.matrix.offers import DimensionRow, ValueOffer
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.fields import HELP, describe_button, line_edit
@@ -72,7 +72,8 @@ class DimensionEditor(QWidget):
         self._loading, self.row, self._problems = True, row, problems
         name = row.label if row.word in {"", row.label} else f"{row.label} · {row.word}"
         if row.is_dimension:
-            name = tr("{name}: {count} values").format(name=name, count=self._count(row))
+            count = self._count(row)
+            name = trn("{name}: {count} value", "{name}: {count} values", count).format(name=name, count=count)
         self.label.setText(name)
         self.setAccessibleName(row.label)
         note = "\n".join(filter(None, (row.note, *_not_here(row))))

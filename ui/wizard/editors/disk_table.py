@@ -194,7 +194,7 @@ def text_of(row: DiskRow, column: DiskColumn) -> str:
         case DiskColumn.DISK:
             serial = serial_of(disk) or tr("no serial number")
             test = tr("TEST DEVICE, ") if disk.is_test_device else ""
-            return f"{model_of(disk)}\n{test}{serial} ({disk.name})"
+            return f"{model_of(disk)} ({disk.name})\n{test}{serial}"
         case DiskColumn.SIZE:
             return format_size(disk.identity.size_bytes)
         case DiskColumn.KIND:
@@ -259,6 +259,7 @@ class DiskTable(QTableView):
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(DiskColumn.ANSWER, QHeaderView.ResizeMode.Stretch)
+        header.moveSection(DiskColumn.ANSWER, DiskColumn.SIZE)  # where there is no room for all, it is seen
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.disks.ticked.connect(self._on_box)
         self.selectionModel().currentRowChanged.connect(lambda *_: self.chosen.emit(self.key))

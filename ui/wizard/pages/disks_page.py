@@ -28,7 +28,7 @@ from app.draft.fields.storage_state import GroupDraft, level_of
 from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Field, Section, combo_box, line_edit, push_button, set_row_enabled
-from ui.widgets.formatting import tooltip
+from ui.widgets.formatting import breakable, tooltip
 from ui.widgets.texts import ReservedLines, ScrollingTexts, Text, below_rule
 from ui.wizard.base.page import Page
 from ui.wizard.editors.disk_table import DiskTable
@@ -205,10 +205,10 @@ class DisksPage(Page):
         self._summary = ReservedLines(2, self.summary)
         root = QHBoxLayout()
         root.setSpacing(SMALL)
-        root.addWidget(self._summary, 1)
+        root.addStretch(1)
         for button in (self.read, self.ask, self.release):
             root.addWidget(button)
-        for widget in (self.table, self.nothing, buttons):
+        for widget in (self.table, self.nothing, buttons, self._summary):
             self.layout_.addWidget(widget)
         self.layout_.addLayout(root)
         self._buttons = buttons
@@ -335,7 +335,8 @@ class DisksPage(Page):
         self._buttons.setVisible(row is not None)
         if row is not None:
             is_read = row.key == self._reading[0]
-            self.why.setText(f"{reasons(row)}\n{self._reading[1]}" if is_read else reasons(row))
+            name, _, told = reasons(row).partition("\n")
+            self.why.setText("\n".join(filter(None, (breakable(name), told, self._reading[1] * is_read))))
             usable = not row.obstacle or row.role is not None
             self.use.setEnabled(usable)
             self.use.setCurrentIndex([role for role, _ in _USES].index(row.role))

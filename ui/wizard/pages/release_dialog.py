@@ -27,6 +27,7 @@ from app.draft.root_answers import inspect_kept, release_kept
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import line_edit
+from ui.widgets.formatting import breakable
 from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import ErrorText, Text
 
@@ -73,7 +74,8 @@ class ReleaseDialog(QDialog):
         self._look()
 
     def _lay_out(self, theme: Theme) -> None:
-        name = Text(theme, _name(self._disk))
+        name = Text(theme, breakable(_name(self._disk)))
+        name.setTextInteractionFlags(Qt.TextInteractionFlag.NoTextInteraction)
         font = QFont(name.font())
         font.setBold(True)
         name.setFont(font)
@@ -114,7 +116,7 @@ class ReleaseDialog(QDialog):
     def _take(self, found: tuple[KeptDisk, str]) -> None:
         self._op = None
         kept, digest = found
-        self.told.setText("\n".join(map(plain_line, kept.sentences())))
+        self.told.setText(breakable("\n".join(map(plain_line, kept.sentences()))))
         if kept.obstacles:
             self._show_error("\n".join(map(plain_line, kept.obstacle_sentences())))
         else:

@@ -30,7 +30,7 @@ from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.messages.retelling import retold
 from app.domain.quoting.shell import shell_line, shell_word
-from app.domain.text import number_text, tr
+from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
 from app.export.runs import describe_run, finite
@@ -335,14 +335,16 @@ def _clients(run: RunMetadata) -> str:
     clients, threads = or_none(run.workload.clients), or_none(run.workload.threads)
     if clients is None or threads is None:
         return "" if clients is None else str(clients)
-    return tr("{clients} in {threads} threads").format(clients=clients, threads=threads)
+    return trn("{clients} in {threads} thread", "{clients} in {threads} threads", threads).format(clients=clients, threads=threads)
 
 
 def _length(run: RunMetadata) -> str:
     seconds, count = or_none(run.workload.duration_s), or_none(run.workload.transactions)
     if seconds is not None:
         return format_duration(seconds)
-    return "" if count is None else tr("{count} transactions a client").format(count=count)
+    if count is None:
+        return ""
+    return trn("{count} transaction a client", "{count} transactions a client", count).format(count=count)
 
 
 def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
