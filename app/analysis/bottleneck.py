@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from app.analysis.io_baseline import UsedShare
-from app.domain.text import tr
+from app.domain.text import tr, trn
 from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind
 
 DOMINANT: Final = 0.5
@@ -499,9 +499,12 @@ def _not_known(evidence: Evidence) -> list[str]:
         return [*_time(evidence, "for_others"), *_events(evidence)]
     if not evidence.samples:
         return [tr("the file has no wait events, and neither CPUs nor a device nor pgbench were saturated")]
-    told = tr(
-        "{count:.0f} samples of sessions are too few, and neither CPUs nor a device nor pgbench were "
-        "saturated; with {clients:.0f} clients it takes {seconds} s"
+    told = trn(
+        "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
+        "saturated; with {clients:.0f} client it takes {seconds} s",
+        "too few samples of sessions ({count:.0f}), and neither CPUs nor a device nor pgbench were "
+        "saturated; with {clients:.0f} clients it takes {seconds} s",
+        round(evidence.clients or 0.0),
     )
     seconds = 1 + math.ceil(FEWEST_SAMPLES / max(1.0, evidence.clients or 0.0))
     return [told.format(count=evidence.samples, clients=evidence.clients, seconds=seconds)]

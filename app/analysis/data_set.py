@@ -47,7 +47,11 @@ def describe_data_set(told: DataSetMetadata | None) -> str:
         sentence = tr("{size} in {seconds:.1f} s")
         words.append(sentence.format(size=format_size(told.size_bytes), seconds=told.copy_s))
     if told.extents is not None:
-        words.append(trn("tables in {count} extent", "tables in {count} extents", told.extents).format(count=told.extents))
+        words.append(
+            trn("tables in {count} extent", "tables in {count} extents", told.extents).format(
+                count=told.extents
+            )
+        )
     if told.template:
         words.append(tr("template {id}").format(id=told.template[:MOST_CHARACTERS]))
     if told.caches:

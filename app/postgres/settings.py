@@ -241,9 +241,7 @@ def server_settings(
             "{clients} client and {reserved} of pgFooting's own",
             "{clients} clients and {reserved} of pgFooting's own",
             clients,
-        ).format(
-            clients=clients, reserved=connections - clients
-        )
+        ).format(clients=clients, reserved=connections - clients)
         wanted.append(Setting("max_connections", str(connections), why, "", Origin.PGFOOTING))
     wanted += [
         Setting(rule.name, rule.value(sizing), rule.why, rule.source, Origin.PRESET) for rule in preset.rules

@@ -44,6 +44,7 @@ class MadeLaunch:
     refusal: str = ""
     problem: str = ""
     asking: str = ""
+    waiting: str = ""
 
     def poll(self) -> Path | None:
         if self.refusal:

@@ -374,7 +374,7 @@ def test_what_a_disk_says_of_itself_is_text_and_never_markup(
     machinery.disks = (odd,)
     page = disks_page(open_wizard(Step.DISKS, draft_on_disks(1)))
     qtbot.waitUntil(lambda: bool(page.table.disks.rows))
-    assert words_of(page, DiskColumn.DISK)[0].splitlines()[0] == r"<b>Evil</b>\n\x1b[31mdisk"
+    assert words_of(page, DiskColumn.DISK)[0].splitlines()[0] == r"<b>Evil</b>\n\x1b[31mdisk (nvme1n1)"
     model = page.table.disks
     tip = model.data(model.index(0, DiskColumn.DISK), Qt.ItemDataRole.ToolTipRole)
     assert "&lt;b&gt;Evil" in tip
@@ -1131,7 +1131,7 @@ def test_a_serial_number_is_typed_anew_for_each_campaign_that_was_accepted(
     else:
         wizard.accept()
         campaign_pages._draft = draft
-    campaign_pages.starter.failed.emit("The question for the password was dismissed.", "")
+    campaign_pages.starter.failed.emit("The question for the password was dismissed.", "", 3)
     assert len(draft.parts.disks.confirmed) == 2
     campaign_pages.starter.started.emit(tmp_path)
     assert draft.parts.disks.confirmed == {}

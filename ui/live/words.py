@@ -103,9 +103,13 @@ def campaign_words(watched: LiveState, request: Request | None) -> str:
     begun = status.current or status.newest
     parts = []
     if begun is None:
-        parts.append(trn(
-            "{total} run, which is about to begin", "{total} runs, the first is about to begin", status.total
-        ).format(total=status.total))
+        parts.append(
+            trn(
+                "{total} run, which is about to begin",
+                "{total} runs, the first is about to begin",
+                status.total,
+            ).format(total=status.total)
+        )
     else:
         parts.append(tr("run {number} of {total}").format(number=begun.number, total=status.total))
     if request is not None:
@@ -129,7 +133,9 @@ def _end_words(status: CampaignStatus) -> str:
     states = [run.state for run in status.runs]
     done, total = states.count(RunState.DONE), status.total
     if done == total and total:
-        return trn("finished: {total} of {total} run", "finished: {total} of {total} runs", total).format(total=total)
+        return trn("finished: {total} of {total} run", "finished: {total} of {total} runs", total).format(
+            total=total
+        )
     if RunState.INCOMPLETE in states:
         return trn(
             "its runner died: {done} of {total} run is done",
@@ -144,9 +150,7 @@ def _end_words(status: CampaignStatus) -> str:
             total,
         )
         return words.format(done=done, total=total, failed=failed)
-    words = trn(
-        "stopped: {done} of {total} run is done", "stopped: {done} of {total} runs are done", total
-    )
+    words = trn("stopped: {done} of {total} run is done", "stopped: {done} of {total} runs are done", total)
     return words.format(done=done, total=total)
 
 

@@ -65,7 +65,9 @@ def _small(found: Findings, configuration: ReportedConfiguration) -> Iterator[Bl
     told.append(speed_table(runs[:_MOST_RUNS]))
     if len(runs) > _MOST_RUNS:
         more = len(runs) - _MOST_RUNS
-        sentence = trn("{count} more run is in its run file.", "{count} more runs are in the run files.", more)
+        sentence = trn(
+            "{count} more run is in its run file.", "{count} more runs are in the run files.", more
+        )
         told.append(Text(TextRole.NOTE, sentence.format(count=more)))
     yield Together(tuple(told))
     yield from _sentences(configuration)

@@ -110,9 +110,7 @@ def describe_status(status: CampaignStatus) -> str:
     if current is None:
         words = trn(
             "{name}: {done} of {total} run done", "{name}: {done} of {total} runs done", status.total
-        ).format(
-            name=name, done=status.done, total=status.total
-        )
+        ).format(name=name, done=status.done, total=status.total)
     else:
         words = tr("{name}: run {number} of {total}, {run}").format(
             name=name, number=current.number, total=status.total, run=one_line(current.name)

@@ -73,7 +73,9 @@ class DimensionEditor(QWidget):
         name = row.label if row.word in {"", row.label} else f"{row.label} · {row.word}"
         if row.is_dimension:
             count = self._count(row)
-            name = trn("{name}: {count} value", "{name}: {count} values", count).format(name=name, count=count)
+            name = trn("{name}: {count} value", "{name}: {count} values", count).format(
+                name=name, count=count
+            )
         self.label.setText(name)
         self.setAccessibleName(row.label)
         note = "\n".join(filter(None, (row.note, *_not_here(row))))

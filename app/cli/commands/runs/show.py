@@ -335,7 +335,9 @@ def _clients(run: RunMetadata) -> str:
     clients, threads = or_none(run.workload.clients), or_none(run.workload.threads)
     if clients is None or threads is None:
         return "" if clients is None else str(clients)
-    return trn("{clients} in {threads} thread", "{clients} in {threads} threads", threads).format(clients=clients, threads=threads)
+    return trn("{clients} in {threads} thread", "{clients} in {threads} threads", threads).format(
+        clients=clients, threads=threads
+    )
 
 
 def _length(run: RunMetadata) -> str:
