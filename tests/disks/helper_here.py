@@ -12,13 +12,14 @@ import os
 import signal
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from app.helper import service
 from app.helper.__main__ import main
 from app.helper.session import lifetime
 from app.storage.inspect import processes as inspect_processes
-from app.storage.system.device import OpenDevice
+from app.storage.system.device import OpenDevice, reading
 
 _PR_SET_MDWE = 65
 _PR_MDWE_REFUSE_EXEC_GAIN = 1
@@ -76,6 +77,16 @@ def be_killed_after_zeroing(count: int) -> None:
     setattr(OpenDevice, "zero", zeroed)  # noqa: B010
 
 
+def begin_to_read(node: str) -> None:
+    """Have a thread wait for a disk, as one does whose disk begins to hang while it is looked at."""
+
+    def read() -> None:
+        with reading(node) as device:
+            device.read(0, 4096)
+
+    Thread(target=read, daemon=True).start()
+
+
 if __name__ == "__main__":
     gain_no_program_text()
     if os.environ.get("TEST_KILLED_AFTER_ZEROING"):
@@ -84,6 +95,8 @@ if __name__ == "__main__":
         tell_programs(Path(os.environ["TEST_STARTED_PROGRAMS"]))
     if os.environ.get("TEST_SESSION_LIFETIME"):
         live_for(os.environ["TEST_SESSION_LIFETIME"])
+    if os.environ.get("TEST_READS"):
+        begin_to_read(os.environ["TEST_READS"])
     if os.environ.get("TEST_STOP_S"):
         setattr(service, "STOP_S", float(os.environ["TEST_STOP_S"]))  # noqa: B010
     setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -135,6 +136,33 @@ def test_it_hangs_while_it_is_unmounted(installed_helper: None, bad: StallingDis
     running.end()
     for path in journaled():
         path.unlink()
+
+
+def test_sigterm_while_a_thread_hangs(installed_helper: None, bad: StallingDisk) -> None:
+    """The process stays until the disk answers; bus name and lock do not."""
+    bad.stall()
+    running = Running(environment={"TEST_READS": bad.node})
+    wait_until(lambda: is_waiting(running.process.pid))
+    running.process.terminate()
+    wait_until(_is_lock_free)
+    Running.last = None
+    assert seconds(lambda: Running(waits=False)) < FAST_S
+    with client() as connection:
+        assert connection.call("Version")[0]
+    assert running.process.poll() is None
+    bad.go_on()
+    running.process.wait(FAST_S)
+    assert Running.last is not None
+    Running.last.end()
+
+
+def _is_lock_free() -> bool:
+    with Path("/run/pgfooting/lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
 
 def _mounts(disk: str) -> list[str]:

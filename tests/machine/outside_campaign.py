@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.domain.errors import StorageError
+from app.helper.storage.devices import node_of
 from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.runfile.reader import RunFile
@@ -110,7 +111,7 @@ def tell_outside(*serials: str) -> None:
 def release_outside(*serials: str) -> None:
     """Release what a session left on disks, as a person does who has seen it; print as JSON what was offered.
 
-    An array that udevd has assembled writes to its members when it is stopped, so that they are shown again.
+    What is in the way is ended by the commands that are told, and each disk is released by itself.
     """
     spare = SpareDisks(Policy(), SourceFolders.of_this_machine())
     left = Leftovers(Journal(), spare)
@@ -119,14 +120,19 @@ def release_outside(*serials: str) -> None:
     refused = [
         [each.rule for each in left.refusals({node: spare.identify(node)})[node]] for node in devices(serials)
     ]
-    for attempt in range(2):
-        try:
-            left.release({disk: found.digest for disk in seen if (found := left.offered(disk)) is not None})
-            break
-        except StorageError:
-            if attempt:
-                raise
-    print(json.dumps({"ours": [found.is_ours for found in seen.values()], "refused": refused}))  # noqa: T201
+    told = {user.remedy for disk in seen for user in spare.users(node_of(disk.device_number), disk)}
+    commands = {each.partition(": ")[2] for each in told if "mdadm --stop" in each}
+    for command in commands:
+        subprocess.run(shlex.split(command), check=True)
+    wiped = [
+        disk in left.release({disk: found.digest})
+        for disk in seen
+        if (found := left.offered(disk)) is not None
+    ]
+    held = [[each.type for each in found.held] for found in seen.values()]
+    ours = [found.is_ours for found in seen.values()]
+    answer = {"ours": ours, "held": held, "refused": refused, "stopped": len(commands), "wiped": wiped}
+    print(json.dumps(answer))  # noqa: T201
 
 
 def begin_rounds(serial: str) -> None:

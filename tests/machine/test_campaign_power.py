@@ -87,7 +87,8 @@ def test_disks_are_offered_after_a_power_cut(guest: Guest) -> None:
     guest.cut_power()
     guest.boot()
     offered = json.loads(in_guest(guest, "release_outside", *CUT_OFF).splitlines()[-1])
-    assert offered["ours"] == [True, True]
+    assert (offered["ours"], offered["wiped"]) == ([True, True], [True, True])
+    assert offered["held"] == [["ext4"], ["ext4"]], "what the mirror holds is shown on each of its disks"
     assert all("D18" in rules for rules in offered["refused"])
     found = wait_for(guest, CUT_OFF, lambda found: not found["left"])
     assert (found["disks"], found["state"]) == (2, "incomplete")

@@ -74,6 +74,22 @@ def test_wal_on_a_mirror_of_its_own_beside_data_on_an_nvme_disk(
     prove(StoragePlan(data, wal), rig_disks, [0, 1, 2], tmp_path)
 
 
+def test_unlike_disks_of_a_mirror(
+    rig_disks: list[RigBlockDevice], disks: tuple[DiskIdentity, ...], tmp_path: Path
+) -> None:
+    """What an earlier session left on one of them is where the mirror, never synchronised, is looked at."""
+    for name, plan, numbers in (
+        ("one", Group(disks[1:2], Level.SINGLE, "btrfs", partition_bytes=320 * MIB), [1]),
+        (
+            "mirror",
+            Group(disks[1:3], Level.MIRROR, "ext4", (), SMALL, initial_sync=InitialSync.ASSUME_CLEAN),
+            [1, 2],
+        ),
+    ):
+        (tmp_path / name).mkdir()
+        prove(StoragePlan(plan), rig_disks, numbers, tmp_path / name)
+
+
 def test_a_pool_with_a_mirrored_log_device(
     rig_disks: list[RigBlockDevice], disks: tuple[DiskIdentity, ...], tmp_path: Path
 ) -> None:
