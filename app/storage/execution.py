@@ -282,11 +282,11 @@ class Execution:
             self._require(command.before, command)
             self._begin(command)
             self._sign(command.signs)
-            for place in command.equalises:
-                node = os.path.realpath(place.node)
-                with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
-                    equalise(device)
             try:
+                for place in command.equalises:
+                    node = os.path.realpath(place.node)
+                    with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
+                        equalise(device)
                 self._run_command(command, renamed)
             except BaseException:
                 self._see_what_is_left(command.signs)

@@ -348,6 +348,20 @@ def test_equalised_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("locks", "digests")
+def test_failed_equalising_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exclusive(*_: object) -> AbstractContextManager[None]:
+        raise OSError(5, "Input/output error", "/dev/md127")
+
+    monkeypatch.setattr(execution_module, "exclusive", exclusive)
+    monkeypatch.setattr(state, "device_number", lambda _node: "9:127")
+    world = World()
+    with pytest.raises(StorageError, match="Input/output"):
+        world.execution().make((replace(touch(tmp_path / "a"), signs=(HERE,), equalises=(HERE,), undo=()),))
+    assert f"{look_fact('here')}=content 1 of /dev/x1" in world.told
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.usefixtures("locks", "digests")
 def test_failed_program_is_looked_at(tmp_path: Path) -> None:
     world = World()
     execution = world.execution()
