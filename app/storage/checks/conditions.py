@@ -19,7 +19,6 @@ from app.storage.layout.conditions import (
     NoArray,
     NoBtrfs,
     NodeThere,
-    NoMember,
     NoPool,
     NoSignature,
     NotMounted,
@@ -140,9 +139,6 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
         case MemberOf(node, uuid):
             found_uuid = state.array_uuid(node)
             return ConditionResult(found_uuid == uuid, _member(node, found_uuid))
-        case NoMember(node):
-            found_uuid = state.array_uuid(node)
-            return ConditionResult(found_uuid is None, _member(node, found_uuid))
         case PoolImported(pool):
             imported = state.pool_is_imported(pool)
             return ConditionResult(imported, _imported(pool, imported=imported))

@@ -233,13 +233,6 @@ class MemberOf:
 
 
 @dataclass(frozen=True, slots=True)
-class NoMember:
-    """A partition has no superblock of md."""
-
-    node: str
-
-
-@dataclass(frozen=True, slots=True)
 class PoolImported:
     """A pool of this name is imported."""
 
@@ -300,7 +293,6 @@ Condition = (
     | ArrayRuns
     | NoArray
     | MemberOf
-    | NoMember
     | PoolImported
     | OwnPool
     | NoPool

@@ -35,7 +35,7 @@ _AT_FDCWD: Final = -100
 _AT_SYMLINK_NOFOLLOW: Final = 0x100
 _AT_NO_AUTOMOUNT: Final = 0x800
 _AT_STATX_DONT_SYNC: Final = 0x4000
-_MD_MAGIC: Final = 0xA92B4EFC
+MD_MAGIC: Final = 0xA92B4EFC
 _MD_OFFSET_BYTES: Final = 4096
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
@@ -97,7 +97,7 @@ def array_uuid(node: str) -> str | None:
     """Return the UUID of the md array (metadata 1.2) of which a partition is a member, or None."""
     with suppress(OSError), _reading(node) as fd:
         found = os.pread(fd, 32, _MD_OFFSET_BYTES)
-        if len(found) == 32 and struct.unpack_from("<I", found)[0] == _MD_MAGIC:
+        if len(found) == 32 and struct.unpack_from("<I", found)[0] == MD_MAGIC:
             return str(uuid.UUID(bytes=found[16:32]))
     return None
 

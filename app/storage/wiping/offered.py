@@ -10,16 +10,14 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from app.domain.units import KIB
 from app.storage.layout.conditions import SessionPartition, SignatureIs
 from app.storage.layout.steps import ends_fact, look_fact, table_fact
 from app.storage.system.device import OpenDevice, reading
 from app.storage.system.digests import content_digest, ends_digest, table_digest
+from app.storage.system.state import MD_MAGIC
 from app.storage.wiping.found import FoundSignature, Run, is_of_session, look, resolved
-
-_MD_MAGIC: Final = 0xA92B4EFC
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +131,7 @@ def data_of(part: OpenDevice) -> OpenDevice | None:
         OSError: it cannot be read.
     """
     block = part.read(4 * KIB, 256)
-    if len(block) < 256 or struct.unpack_from("<I", block) != (_MD_MAGIC,):
+    if len(block) < 256 or struct.unpack_from("<I", block) != (MD_MAGIC,):
         return None
     start, size = (512 * sectors for sectors in struct.unpack_from("<QQ", block, 128))
     if not 0 < start < start + size <= part.size_bytes:
