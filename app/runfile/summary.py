@@ -218,8 +218,8 @@ def _after_cut(run: RunFile, reports: _Reports) -> dict[str, float | None]:
     return figures
 
 
-def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float) -> float | None:
-    """Return the jitter of a run whose TPS by the second are a sampled log, scaled.
+def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float, seconds: int) -> float | None:
+    """Return the jitter of a run whose TPS by the second are a sampled log, scaled; None below its noise.
 
     Of N transactions a second, each logged with the probability 1/n, n times the lines have the variance of N
     plus (n - 1) times its mean: the variance of a thinned count. The second part is the noise of the sample.
@@ -228,10 +228,13 @@ def without_sampling_noise(cv: float | None, mean_tps: float, one_in: float) -> 
         cv: standard deviation over mean of the scaled seconds.
         mean_tps: their mean.
         one_in: n; 1 where every transaction is known.
+        seconds: how many; the error of the variance that they tell is sqrt(2 / seconds) of it.
     """
     if cv is None or one_in <= 1 or mean_tps <= 0:
         return cv
-    return math.sqrt(max(0.0, cv**2 - (one_in - 1) / mean_tps))
+    noise = (one_in - 1) / mean_tps
+    left = cv**2 - noise
+    return math.sqrt(left) if left > 2 * noise * math.sqrt(2 / seconds) else None
 
 
 def _checkpoint_starts(
@@ -303,7 +306,7 @@ def _shape_of(
     known = tps[~np.isnan(tps)]
     mean_tps = float(known.mean()) if len(known) else 0.0
     return {
-        "jitter_cv": without_sampling_noise(shape.cv, mean_tps, one_in),
+        "jitter_cv": without_sampling_noise(shape.cv, mean_tps, one_in, len(known)),
         "stall_s": float(shape.stall_seconds),
         "longest_stall_s": float(shape.longest_stall_s),
         "drift": drift(tps).change,

@@ -105,9 +105,7 @@ def test_the_noise_of_the_sample_is_no_jitter(tmp_path: Path) -> None:
     _, found = series(imported.path)
     assert float(np.std(found) / np.mean(found)) > 0.1  # 40 lines a second
     with RunFile(imported.path) as run:
-        jitter = run.summary()["jitter_cv"]
-    assert jitter is not None
-    assert jitter < 0.06
+        assert run.summary()["jitter_cv"] is None
 
 
 def test_the_rate_is_told_by_the_clients_counters_where_there_is_no_summary(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
 from app.runfile.figures import FIGURES
 from app.runfile.reader import RunFile
-from app.runfile.summary import marks_after, summarise
+from app.runfile.summary import marks_after, summarise, without_sampling_noise
 from app.statistics.steadiness import steady_state
 from tests.fix_runs import Shape
 from tests.fix_runs import write_run as write_shape
@@ -24,6 +24,22 @@ from tests.made_runs import finished_run, write_run
 def figures_of(path: Path) -> dict[str, float | None]:
     with RunFile(path) as run:
         return summarise(run)
+
+
+@pytest.mark.parametrize(
+    ("cv", "one_in", "expected"),
+    [
+        (0.05, 1, 0.05),
+        (0.0, 1, 0.0),
+        (0.048, 100, None),
+        (0.0487, 100, None),
+        (0.05, 100, None),
+        (0.1, 100, 0.0871),
+    ],
+)
+def test_jitter_below_sampling_noise(cv: float, one_in: float, expected: float | None) -> None:
+    found = without_sampling_noise(cv, 42_000, one_in, 500)
+    assert found == (None if expected is None else pytest.approx(expected, abs=1e-3))
 
 
 def test_pgbenchs_own_figures_count_where_it_printed_them(tmp_path: Path) -> None:
