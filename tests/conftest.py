@@ -23,6 +23,8 @@ settings.load_profile("any machine")
 
 # A test of a window needs no display: Qt would abort the whole session where it finds none.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# Debian gives an ordinary user no folder of wipefs, sfdisk or mkfs, which tests start by name.
+os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 _SENTINEL = Path(tempfile.gettempdir()) / f"pgfooting-tests-{os.getuid()}.running"
 
