@@ -219,12 +219,12 @@ def main(arguments: list[str]) -> int:
         beside = chosen if options.daemons else beside_daemons(chosen) if options.covering else []
         alone = [each for each in chosen if each not in beside]
         played = {}
+        deadline_s = time.monotonic() + options.limit
         for part in (alone, beside):
             if part and part is beside:
                 start_daemons()
-            for each, outcome in play_all(
-                part, images, results, options.limit, always_later=options.covering
-            ):
+            limit_s = deadline_s - time.monotonic()
+            for each, outcome in play_all(part, images, results, limit_s, always_later=options.covering):
                 played[each] = outcome
                 if not options.quiet and outcome.applies:
                     word = "RED" if outcome.faults else "clean" if outcome.cleaned else "kept"

@@ -274,8 +274,9 @@ class Trial:
         """What is left of ours is told and refused; once the disk is well, a person releases it."""
         assert self.foreign is not None
         if kept := bool(journaled()):
-            found = [*self._told_faults(words, ()), *self._refused_faults(must_be_named=True)]
-            found += self._others_faults(moment)
+            found = [*self._told_faults(words, ()), *self._others_faults(moment)]
+            if self.had_ours:  # of several disks the journal names those on which something was begun
+                found += self._refused_faults(must_be_named=True)
         else:
             found = [f"told, and the journal keeps nothing: {words}"] if words and moment.keeps else []
         self.foreign.end()
