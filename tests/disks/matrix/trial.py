@@ -280,15 +280,10 @@ class Trial:
         else:
             found = [f"told, and the journal keeps nothing: {words}"] if words and moment.keeps else []
         self.foreign.end()
-        if not kept:
-            left = self._clean_faults()
-            if (
-                not moment.keeps
-            ):  # the kernel counts writes that failed: then old data of ours is not believed
-                left = [fault for fault in left if "D08b the kernel has counted" not in fault]
-            return [*found, *(f"once it is well: {fault}" for fault in left)]
-        said = self.recovered()
-        return [*found, *(f"once it is well: {fault}" for fault in self._offered_faults(said.words))]
+        left = self._offered_faults(self.recovered().words) if kept else self._clean_faults()
+        # The kernel counts writes that failed, too: then old data of ours is not believed.
+        left = [fault for fault in left if "D08b the kernel has counted" not in fault]
+        return [*found, *(f"once it is well: {fault}" for fault in left)]
 
     def _told_faults(self, words: str, also: tuple[str, ...]) -> list[str]:
         assert self.foreign is not None
