@@ -1,25 +1,44 @@
-"""Figures about the house: folders, importers, names, lines. ``python -m tests.house`` prints them."""
+"""Figures of the code: lines by room, imports, what root executes. ``python -m tests.house`` prints them."""
 
 from __future__ import annotations
 
 import ast
-import io
+import re
 import sys
-import tokenize
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 PROJECT: Final = Path(__file__).resolve().parents[1]
 TOPS: Final = ("app", "ui")
-MOST_MODULES: Final = 17
-"""In one folder; declarations apart."""
-DECLARATIONS: Final = ("app/domain/filesystems", "app/probes/sources")
-"""Folders in which every file is one of a kind."""
-DECLARED_OPTIONS: Final = ("app.domain.filesystems", "app.domain.options")
-"""Packages of data: what filesystems and their options are."""
+BUDGETS: Final = PROJECT / "tests" / "budgets.toml"
+SERVICE: Final = "app.helper.__main__"
+IDIOLECT: Final = ("told", "nobody", "somebody", "whoever", "anew")
+"""Words that the models of this code never use in a docstring, see `idiolect`."""
+ROOT_EXECUTES: Final = (
+    "app.dbus",
+    "app.domain",
+    "app.domain.filesystems",
+    "app.domain.messages",
+    "app.domain.options",
+    "app.domain.quoting",
+    "app.domain.storage_plan",
+    "app.helper",
+    "app.helper.base",
+    "app.helper.session",
+    "app.helper.storage",
+    "app.storage",
+    "app.storage.checks",
+    "app.storage.inspect",
+    "app.storage.layout",
+    "app.storage.spare",
+    "app.storage.system",
+    "app.storage.wiping",
+)
+"""Every package of which root's service imports a module."""
 
 
 @cache
@@ -30,7 +49,7 @@ def source_of(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    """Return a file parsed."""
+    """Return the syntax tree of a file."""
     return ast.parse(source_of(path))
 
 
@@ -60,7 +79,7 @@ def imports_of(name: str) -> frozenset[str]:
 
 
 def closure(first: str) -> frozenset[str]:
-    """Return every module that is imported with one, packages on the way included."""
+    """Return every module that is imported with `first`, including the packages above each."""
     seen: set[str] = set()
     waiting = [first]
     while waiting:
@@ -74,102 +93,157 @@ def closure(first: str) -> frozenset[str]:
     return frozenset(seen)
 
 
-ROOT_EXECUTES: Final = (
-    "app.dbus",
-    "app.domain",
-    "app.domain.filesystems",
-    "app.domain.messages",
-    "app.domain.options",
-    "app.domain.quoting",
-    "app.domain.storage_plan",
-    "app.helper",
-    "app.helper.base",
-    "app.helper.session",
-    "app.helper.storage",
-    "app.storage",
-    "app.storage.checks",
-    "app.storage.inspect",
-    "app.storage.layout",
-    "app.storage.spare",
-    "app.storage.system",
-    "app.storage.wiping",
-)
-"""Every package of which root's service imports a module."""
-
-
 def packages_of(names: Iterable[str]) -> frozenset[str]:
-    """Return the packages in which modules lie; a package is its own."""
+    """Return the packages that hold these modules; a package holds itself."""
     is_package = {name: path.name == "__init__.py" for name, path in modules().items()}
     return frozenset(name if is_package[name] else name.rpartition(".")[0] for name in names) - {"app"}
 
 
-def folders() -> Mapping[str, int]:
-    """Return how many modules each folder holds, without ``__init__``."""
-    return Counter(
-        str(path.parent.relative_to(PROJECT)) for path in modules().values() if path.name != "__init__.py"
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much some files hold.
 
+    Attributes:
+        modules: files, without ``__init__.py``.
+        code: lines without blank lines, comments and docstrings.
+        physical: all lines.
+        imports: lines of import statements.
+    """
 
-def single_importers() -> tuple[int, int]:
-    """Return how many modules are imported by exactly one other, and how many there are."""
-    importers = Counter(target for name in modules() for target in imports_of(name))
-    real = [name for name, path in modules().items() if path.name != "__init__.py"]
-    return sum(importers[name] == 1 for name in real), len(real)
+    modules: int = 0
+    code: int = 0
+    physical: int = 0
+    imports: int = 0
 
-
-def repeated_class_names(top: str = "app") -> Mapping[str, Sequence[str]]:
-    """Return public classes of one name that several modules have, with the modules."""
-    found = defaultdict(list)
-    for name, path in modules().items():
-        if name.partition(".")[0] == top:
-            for node in tree_of(path).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    found[node.name].append(name)
-    return {name: places for name, places in found.items() if len(places) > 1}
+    def __add__(self, other: Size) -> Size:
+        """Return the sum."""
+        return Size(
+            modules=self.modules + other.modules,
+            code=self.code + other.code,
+            physical=self.physical + other.physical,
+            imports=self.imports + other.imports,
+        )
 
 
 def lines_of_code(source: str) -> int:
     """Return the lines of a source without blank lines, comments and docstrings."""
+    filled = enumerate(map(str.strip, source.splitlines()), 1)
+    found = {number for number, line in filled if line and not line.startswith("#")}
     texts: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            texts |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    found: set[int] = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in {*blank, tokenize.ENDMARKER}:
-            found |= set(range(token.start[0], token.end[0] + 1))
+            texts |= set(_lines_of(node))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" in node.value:
+            found |= set(_lines_of(node))
     return len(found - texts)
 
 
-def lines(names: Iterable[str]) -> tuple[int, int]:
-    """Return the lines of code of modules, and all their lines."""
-    sources = [source_of(modules()[name]) for name in names]
-    return sum(map(lines_of_code, sources)), sum(source.count("\n") for source in sources)
+def _lines_of(node: ast.stmt | ast.expr) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+@cache
+def size_of(path: Path) -> Size:
+    """Return the size of one file; of a shell script only its lines."""
+    source = source_of(path)
+    if path.suffix != ".py":
+        code = sum(bool(line.strip()) and not line.strip().startswith("#") for line in source.splitlines())
+        return Size(modules=1, code=code, physical=source.count("\n"))
+    imports = [each for each in ast.walk(tree_of(path)) if isinstance(each, ast.Import | ast.ImportFrom)]
+    return Size(
+        modules=int(path.name != "__init__.py"),
+        code=lines_of_code(source),
+        physical=source.count("\n"),
+        imports=sum(len(_lines_of(each)) for each in imports),
+    )
+
+
+def total(paths: Iterable[Path]) -> Size:
+    """Return the size of all these files together."""
+    return sum(map(size_of, paths), start=Size())
+
+
+def rooms() -> Mapping[str, Size]:
+    """Return the size of each room.
+
+    A room is a folder of app, ui, tests or tests/unit; the files directly in one of these four are rooms
+    called ``app/*.py`` and so on. ``packaging`` is one room, with its shell scripts, and ``root`` is what
+    the service of root executes, which lies in other rooms as well.
+    """
+    found: dict[str, Size] = {}
+    for path in _files():
+        room = _room_of(path.relative_to(PROJECT))
+        found[room] = found.get(room, Size()) + size_of(path)
+    found["root"] = total(modules()[name] for name in closure(SERVICE))
+    return dict(sorted(found.items()))
+
+
+def _files() -> Iterable[Path]:
+    for top in (*TOPS, "tests", "packaging"):
+        yield from (PROJECT / top).rglob("*.py")
+    packaging = (
+        path for path in (PROJECT / "packaging").rglob("*") if path.is_file() and path.suffix != ".py"
+    )
+    yield from (path for path in packaging if path.suffix == ".sh" or path.read_bytes()[:2] == b"#!")
+
+
+def _room_of(path: Path) -> str:
+    parts = path.parts
+    if parts[0] == "packaging":
+        return "packaging"
+    depth = 3 if parts[:2] == ("tests", "unit") else 2
+    return "/".join(parts[:depth]) if len(parts) > depth else f"{'/'.join(parts[:-1])}/*.py"
+
+
+def budgets() -> Mapping[str, int]:
+    """Return how many lines of code each room may have: ``tests/budgets.toml``."""
+    read = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
+    return {str(room): int(lines) for room, lines in read.items()}
+
+
+def idiolect() -> float:
+    """Return how often a word of `IDIOLECT` is in the docstrings of app and ui, per 10,000 words."""
+    words: list[str] = []
+    for path in modules().values():
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                words += re.findall(r"[a-z]+", str(node.value.value).lower())
+    return 10_000 * sum(word in IDIOLECT for word in words) / len(words)
+
+
+def words_of_a_test() -> float:
+    """Return the mean number of words in the name of a test, without ``test``."""
+    names = [
+        name
+        for path in (PROJECT / "tests").rglob("test_*.py")
+        for name in re.findall(r"^ *def test_(\w+)\(", source_of(path), re.MULTILINE)
+    ]
+    return sum(name.count("_") + 1 for name in names) / len(names)
 
 
 def report() -> str:
     """Return all figures as text."""
-    told = []
-    for top in TOPS:
-        code, every = lines(name for name in modules() if name.partition(".")[0] == top)
-        told.append(f"{top}: {code:,} lines of code ({every:,} in all)")
-    service = closure("app.helper.__main__")
-    for room in sorted(packages_of(service)):
-        inside = [name for name in service if packages_of((name,)) == {room}]
-        code, every = lines(inside)
-        told.append(f"  root executes of {room}: {len(inside)} modules, {code:,} lines of code ({every:,})")
-    code, every = lines(service)
-    told.append(f"root executes {len(service)} modules: {code:,} lines of code ({every:,} in all)")
-    code, every = lines(name for name in service if not name.startswith(DECLARED_OPTIONS))
-    told.append(f"  without filesystems and options as declared: {code:,} lines of code ({every:,})")
-    one, whole = single_importers()
-    told.append(f"modules with a single importer: {one} of {whole} ({100 * one / whole:.0f} %)")
-    told.append(f"public class names used twice in app: {len(repeated_class_names())}")
-    told.append("folders with the most modules:")
-    for folder, count in sorted(folders().items(), key=lambda each: -each[1])[:8]:
-        told.append(f"  {count} {folder}")
-    return "\n".join(told)
+    sizes = rooms()
+    allowed = budgets()
+    rows = [f"{'room':<24}{'modules':>9}{'code':>9}{'budget':>9}{'lines':>9}{'imports':>9}"]
+
+    def add(name: str, size: Size, budget: int | None = None) -> None:
+        share = size.imports / size.code if size.code else 0
+        limit = "" if budget is None else f"{budget:,}"
+        rows.append(f"{name:<24}{size.modules:>9}{size.code:>9,}{limit:>9}{size.physical:>9,}{share:>9.1%}")
+
+    for room, size in sizes.items():
+        add(room, size, allowed.get(room))
+    for name, tops in (("app + ui", TOPS), ("tests", ("tests",))):
+        sums = (size for room, size in sizes.items() if room.partition("/")[0] in tops)
+        add(name, sum(sums, start=Size()))
+    service = closure(SERVICE)
+    for package in sorted(packages_of(service)):
+        inside = (modules()[name] for name in service if packages_of((name,)) == {package})
+        add(f"root: {package}", total(inside))
+    rows.append(f"words of {', '.join(IDIOLECT)} per 10,000 words of docstrings: {idiolect():.1f}")
+    rows.append(f"mean words in the name of a test: {words_of_a_test():.1f}")
+    return "\n".join(rows)
 
 
 if __name__ == "__main__":
