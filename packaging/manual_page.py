@@ -12,9 +12,9 @@ from pathlib import Path
 
 from app import COMMAND, VERSION
 from app.cli.arguments.chapters import filled_blocks
+from app.cli.arguments.completion import told_arguments, told_commands
 from app.cli.arguments.declared import build_parser
 from app.cli.arguments.parser import Parser
-from app.cli.arguments.told import told_arguments, told_commands
 from app.manual.chapters import CHAPTERS
 from app.manual.roff import manual_page, roff_text
 

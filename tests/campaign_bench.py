@@ -13,9 +13,9 @@ import pytest
 from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.execution import campaign as executed
 from app.execution.campaign import CampaignResult
+from app.execution.control import StopRequestedError
 from app.execution.design import rivals_of
 from app.execution.resume.begun import begun_runs
-from app.execution.stop import StopRequestedError
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED
 from app.runfile.writer import Json, RunState

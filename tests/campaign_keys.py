@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from app.analysis.cold_caches import MOST_CACHED
+from app.analysis.data_set import MOST_CACHED
 from app.campaign_file.reader import parse_stored_campaign
 from app.domain.campaign.configuration import DEFAULT_SEEDS, interleaved_order
-from app.domain.campaign.design import Design
+from app.domain.campaign.order import Design
 from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS

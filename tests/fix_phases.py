@@ -12,9 +12,8 @@ from app.domain.campaign.configuration import RateShare
 from app.domain.metrics import Sample
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.run_metadata import BackgroundMetadata, PhaseMetadata, RunMetadata, WorkloadMetadata
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.metadata.workload_metadata import BackgroundMetadata, PhaseMetadata, WorkloadMetadata
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise, summarise_phases
 from app.runfile.writer import Json, LatencySecond, Phase, RunFileWriter, RunState

@@ -18,13 +18,13 @@ from collections.abc import Mapping, Sequence
 
 MODULES = (
     "app.cli.commands.runs.compare",
-    "app.cli.commands.runs.export",
+    "app.cli.commands.runs.report",
     "app.cli.commands.import_results",
     "app.cli.commands.runs.report",
     "app.cli.commands.run",
     "app.cli.commands.runs.show",
     "app.cli.main",
-    "app.cli.terminal.plain_text",
+    "app.cli.terminal.tables",
 )
 LIMIT_S = 120
 _REQUEST_BYTES = 1 << 20

@@ -213,11 +213,10 @@ def idiolect() -> float:
 
 def words_of_a_test() -> float:
     """Return the mean number of words in the name of a test, without ``test``."""
-    names = [
-        name
-        for path in (PROJECT / "tests").rglob("test_*.py")
-        for name in re.findall(r"^ *def test_(\w+)\(", source_of(path), re.MULTILINE)
-    ]
+    names: list[str] = []
+    for path in (PROJECT / "tests").rglob("test_*.py"):
+        source = source_of(path)
+        names += re.findall(r"^ *def test_(\w+)\(", source, re.MULTILINE)
     return sum(name.count("_") + 1 for name in names) / len(names)
 
 

@@ -4,6 +4,8 @@ Each has its evidence in the run file; what the file does not tell is not claime
 Storage Performance Test Specification (a new or trimmed SSD is faster than one in use); Kadekodi et al.,
 "Geriatrix", USENIX ATC 2018 (ageing changes which filesystem is faster); G. Tene, "How NOT to Measure
 Latency" (a closed loop does not count the waiting of who could not start).
+
+Volumes of clouds that may have burst credit: a short run on one is not what one gets later.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.analysis.burst_credit import bursting
 from app.analysis.labels import one_line
 from app.analysis.stability import RunStability, read_shape
 from app.domain.campaign.configuration import Caches, ServerTarget
@@ -27,6 +28,31 @@ from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
+
+BURST_CREDIT: Final = "burst-credit"
+"""Of the mark of such runs."""
+
+
+def bursting(environment: EnvironmentFacts, service: str = "") -> str:
+    """Return the names of what may have burst credit; empty where nothing is known that may.
+
+    Args:
+        environment: of the machine whose devices were measured.
+        service: that runs the server, as `app.postgres.existing.look` names it; empty for none.
+    """
+    found = [each.played_words for each in environment.devices if each.is_counted and each.may_burst]
+    named = [*found[:MOST_NAMED], *([tr("the volume of {name}").format(name=service)] if service else [])]
+    return ", ".join(one_line(each)[:_LONGEST] for each in named)
+
+
+def burst_sentence(what: str) -> str:
+    """Return the reason of the mark, of what `bursting` names."""
+    words = tr(
+        "{what} may have burst credit, which neither a device nor SQL tells: a short run may be faster than "
+        "what one gets once that is used up"
+    )
+    return words.format(what=what)
+
 
 SHORT_S: Final = 900
 """Three times the default of checkpoint_timeout: below it no run has three cycles."""

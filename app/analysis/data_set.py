@@ -1,15 +1,26 @@
-"""How the data set of a run came where it was measured, in words. Pure."""
+"""How the data set of a run came where it was measured, in words. Pure.
+
+How cold emptied caches were when measuring began, as it was read back. Pure.
+
+How far data can be compressed, whether a filesystem does, and what may be said of it. Pure.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
 from app.domain.campaign.configuration import DataSet
-from app.domain.text import tr, trn
+from app.domain.text import number_text, tr, trn
 from app.domain.units import format_size
-from app.runfile.metadata.environment import MOST_CHARACTERS
-from app.runfile.metadata.run_metadata import DataSetMetadata
+from app.runfile.metadata.environment import MOST_CHARACTERS, EnvironmentFacts
+from app.runfile.metadata.run_metadata import (
+    CachedMetadata,
+    CompressionSample,
+    DataSetMetadata,
+    StoredMetadata,
+)
 
 _STATES: Final = {
     DataSet.LOADED.value: tr("loaded there"),
@@ -59,3 +70,140 @@ def describe_data_set(told: DataSetMetadata | None) -> str:
     if told.reason:
         words.append(told.reason[:MOST_CHARACTERS])
     return ", ".join(words)
+
+
+STILL_CACHED: Final = "still-cached"
+"""Kind of the mark of a run whose caches were to be cold and were not."""
+
+MOST_CACHED: Final = 0.05
+"""Of the data; our own choice: above it, more than one read in twenty would not have come from storage."""
+
+
+def still_cached(cached: CachedMetadata) -> str:
+    """Return the sentence for caches that were not cold; empty where they were, or there was no data."""
+    if cached.data_bytes <= 0 or cached.cached_bytes <= MOST_CACHED * cached.data_bytes:
+        return ""
+    sentence = tr("{percent:.0f} % of the data was still cached when measuring began with cold caches.")
+    if cached.is_bound:
+        sentence = tr(
+            "Up to {percent:.0f} % of the data was still cached when measuring began with cold caches: ZFS "
+            "gives back its cache (ARC) in part only."
+        )
+    return sentence.format(percent=100 * cached.cached_bytes / cached.data_bytes)
+
+
+COMPRESSED_NOTHING: Final = "compressed-nothing"
+"""Kind of the mark of a run whose filesystem was to compress and did not."""
+
+OTHER_COMPRESSIBILITY: Final = "other-compressibility"
+"""Kind of the mark of a run whose loaded tables can be compressed less or more than was stated."""
+
+RATIO_TOLERANCE: Final = 0.1
+"""By which share of the stated ratio the loaded tables may differ from it: in
+tests/postgres/test_compressibility.py no ratio, version or size of pages differs by more than half of it."""
+
+INCOMPRESSIBLE_BELOW: Final = 1.6
+"""Where a filesystem left rows alone that compress less than this, the rows are the reason: btrfs looks at a
+sample first (fs/btrfs/compression.c), and ZFS saves whole sectors only, half of a record of 8 KiB where a
+sector has 4 (recordsize, ashift)."""
+
+LEAST_SHARE: Final = 0.05
+"""Pages of blanks lose nine tenths and more, those of random data still their headers: what is below a
+twentieth is a table that was left alone."""
+
+FIRST_THAT_ALLOCATES: Final = 16
+"""Major version of PostgreSQL from which on tables grow by posix_fallocate(3), several pages at once."""
+
+_GUESSING: Final = "compress="
+_MOUNT_OPTIONS: Final = (_GUESSING, "compress-force=")
+_PROPERTY: Final = "compression"
+_OFF: Final = frozenset({"", "off", "none", "no", "0", "autozero"})
+"""HAMMER2's autozero leaves blocks of zeros out and compresses nothing."""
+
+
+def compression_in_effect(environment: EnvironmentFacts) -> str:
+    """Return how the filesystem of the data is set to compress, such as ``compress=zstd:3``; empty for not.
+
+    Told by the mount (btrfs), the dataset (ZFS) or the folder (HAMMER2); f2fs compresses only what is asked
+    for file by file.
+    """
+    for option in environment.mount_options:
+        if option.startswith(_MOUNT_OPTIONS) and option.partition("=")[2] not in _OFF:
+            return option[:MOST_CHARACTERS]
+    value = environment.dataset.get(_PROPERTY) or environment.told.get(_PROPERTY)
+    if isinstance(value, str) and value.lower().partition(":")[0] not in _OFF:
+        return f"{_PROPERTY}={value}"[:MOST_CHARACTERS]
+    return ""
+
+
+def compressed_share(stored: StoredMetadata) -> float | None:
+    """Return what part of the tables was compressed; where their size on the disk is told, what that saved.
+
+    Returns:
+        0 to 1, or below 0 where they take more than they hold; None for tables without a byte.
+    """
+    if stored.logical_bytes <= 0:
+        return None
+    if stored.encoded_bytes is not None:
+        return stored.encoded_bytes / stored.logical_bytes
+    return 1 - stored.disk_bytes / stored.logical_bytes
+
+
+def ratio_words(ratio: float) -> str:
+    """Return how far something can be compressed, such as ``2:1``."""
+    return f"{number_text(float(f'{ratio:.2g}'), 'g')}:1"
+
+
+def data_words(compressibility: float | None) -> str:
+    """Return what rows were loaded.
+
+    Args:
+        compressibility: that was stated; None for pgbench's own rows.
+    """
+    return tr("pgbench's own, mostly blanks") if compressibility is None else ratio_words(compressibility)
+
+
+def differs_from_stated(stated: float | None, sample: CompressionSample) -> str:
+    """Return the sentence for tables that are not as compressible as was stated; empty where they are."""
+    found = sample.ratio
+    if stated is None or found is None or abs(found / stated - 1) <= RATIO_TOLERANCE:
+        return ""
+    sentence = tr("the loaded tables can be compressed {found} (zstd -3 over 128 KiB), {stated} was stated")
+    return sentence.format(found=f"{number_text(found, '.2f')}:1", stated=ratio_words(stated))
+
+
+def did_nothing(effect: str, stored: StoredMetadata, ratio: float | None = None, major: int = 0) -> str:
+    """Return the sentence for a compression that compressed nothing; empty where it did, or nobody knows.
+
+    Args:
+        effect: as `compression_in_effect` tells it.
+        stored: what was read back after loading.
+        ratio: how far the tables can be compressed, read back; None where nobody knows.
+        major: version of the server that wrote them; 0 where nobody knows.
+    """
+    share = compressed_share(stored)
+    if not effect or share is None or share >= LEAST_SHARE:
+        return ""
+    told = tr("{effect} compressed {percent:.0f} % of the loaded tables").format(
+        effect=effect, percent=max(0.0, 100 * share)
+    )
+    if ratio is not None and ratio < INCOMPRESSIBLE_BELOW:
+        reason = tr("their rows hardly can be ({ratio}, zstd -3)")
+        return f"{told}: {reason.format(ratio=number_text(ratio, '.2f') + ':1')}."
+    return " ".join((f"{told}.", *_reasons(effect, ratio, major)))
+
+
+def _reasons(effect: str, ratio: float | None, major: int) -> Iterator[str]:
+    """Yield what keeps a filesystem from compressing rows that can be."""
+    if not effect.startswith(_MOUNT_OPTIONS):
+        return
+    if not 0 < major < FIRST_THAT_ALLOCATES:
+        yield tr(
+            "From PostgreSQL 16 on files grow by posix_fallocate, after which btrfs never compresses them: "
+            "where the server has the setting file_extend_method, write_zeros avoids that."
+        )
+    if effect.startswith(_GUESSING) and ratio is not None:
+        yield tr(
+            "btrfs looks at a sample of what is written and leaves alone what seems random to it: "
+            "compress-force compresses without looking."
+        )

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from app.analysis.bottleneck import UNKNOWN, Bottleneck
-from app.analysis.bottleneck_evidence import read_bottleneck
+from app.analysis.bottleneck import UNKNOWN, Bottleneck, read_bottleneck
 from app.analysis.cannot_show import Unshown, find_unshown
-from app.analysis.compression import compression_in_effect
+from app.analysis.data_set import compression_in_effect
 from app.analysis.io_baseline import UsedShare, read_used_shares
 from app.analysis.phase_figures import PhaseFigures, read_phase_figures
 from app.analysis.properties import Property, properties_of, value_words
@@ -35,7 +34,7 @@ from app.runfile.metadata.environment import (
     read_environment_facts,
 )
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
-from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
+from app.runfile.metadata.run_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.campaign.design import LEFT_OUT
 from app.domain.campaign.disk_target import NOT_READ_BACK
+from app.domain.campaign.order import LEFT_OUT
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.runfile.figures import Figure
 from app.runfile.metadata.run_metadata import IMPORTED
+from app.runfile.metadata.run_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
-from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.writer import RunState
 
 UNREADABLE: Final = "unreadable"

@@ -15,8 +15,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from app.analysis.compression import data_words
-from app.analysis.data_set import data_set_words
+from app.analysis.data_set import data_set_words, data_words
 from app.domain.campaign.configuration import DataSet
 from app.domain.disk import DiskIdentity
 from app.domain.filesystems import filesystem
@@ -27,11 +26,9 @@ from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.runfile.metadata.environment import DATA_CHECKSUMS, MOST_CHARACTERS, EnvironmentFacts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
-from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, ScriptMetadata, ServerMetadata, TargetMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
-from app.runfile.metadata.workload_metadata import ScriptMetadata
-from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
+from app.storage.layout.partitions import STRIPED, chunk_bytes
 
 if TYPE_CHECKING:
     from app.domain.options.filesystem_spec import FilesystemSpec

@@ -12,7 +12,7 @@ from app.domain.text import tr, trn
 from app.domain.units import format_duration
 from app.runfile.disturbance import Disturbances
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
-from app.statistics.steadiness import FEWEST_PIECES, SLOPE_LIMIT, SPREAD_LIMIT
+from app.statistics.series import FEWEST_PIECES, SLOPE_LIMIT, SPREAD_LIMIT
 
 WITHIN_RUN_NOTE: Final = tr(
     "Intervals within a run come from its own seconds, which are alike in time; they are blind to what"

@@ -20,12 +20,12 @@ from app.campaign_file.kinds import (
     Name,
     NamedParts,
     ReadBackBy,
+    SizeKind,
     ValueKind,
     bare_key,
     quote,
 )
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
-from app.campaign_file.quantities import SizeKind
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems
 from app.domain.errors import did_you_mean

@@ -13,17 +13,20 @@ from typing import Any, Final
 from app.campaign_file.disks import DISK_FIELDS, disk_faults, make_disk_target, values_of_disks
 from app.campaign_file.kinds import (
     BoolKind,
+    BytesOrNone,
     CampaignField,
     EnumKind,
     FloatKind,
     IntKind,
+    Milliseconds,
     Name,
     ReadBackBy,
     Seeds,
+    SizeKind,
+    WholeSeconds,
 )
 from app.campaign_file.paths import ConnectionString, Folder, InstallationName, Scripts, SshHost
 from app.campaign_file.phases import Phases, RateKind, WorkNames
-from app.campaign_file.quantities import BytesOrNone, Milliseconds, SizeKind, WholeSeconds
 from app.campaign_file.recipes.head import SENTENCES
 from app.campaign_file.settings import SettingsTable
 from app.domain.campaign.configuration import (
@@ -39,8 +42,7 @@ from app.domain.campaign.configuration import (
     Target,
     WorkloadPhase,
 )
-from app.domain.campaign.design import Design
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.order import Design, RunOrder
 from app.domain.maintenance import BACKGROUND, MAINTENANCE, DoneBy
 from app.domain.problem import Problem
 from app.domain.text import tr

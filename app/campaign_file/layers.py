@@ -22,7 +22,7 @@ from app.domain.campaign.configuration import Configuration, DiskTarget
 from app.domain.campaign.matrix import Change
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.raid import Assembler, Level
-from app.storage.layout.stripe_geometry import STRIPED
+from app.storage.layout.partitions import STRIPED
 
 TARGET: Final = "target"
 

@@ -7,20 +7,21 @@
 A table at the top is what every configuration starts with; ``[[configuration]]`` entries change it key by key
 (a target as a whole), or ``[[dimension]]`` entries in every combination (`app.campaign_file.matrix`).
 `app.campaign_file.writer` writes such files.
+
+What a sequential design asks of the rest of a campaign file. Pure.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from typing_extensions import override
 
-from app.campaign_file.design import design_problems
 from app.campaign_file.fields import (
     ALIKE,
     CAMPAIGN_FIELDS,
@@ -33,12 +34,11 @@ from app.campaign_file.fields import (
 )
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.matrix import read_matrix
-from app.campaign_file.paths import Scripts, as_built_in, with_paths
+from app.campaign_file.paths import Scripts, UnreadableFileError, as_built_in, read_text_file, with_paths
 from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
 from app.campaign_file.recipes.head import RECIPE, RecipeHead, parse_head, read_head
 from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
-from app.campaign_file.text_files import UnreadableFileError, read_text_file
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     Caches,
@@ -49,13 +49,47 @@ from app.domain.campaign.configuration import (
     Workload,
     default_repeats,
 )
-from app.domain.campaign.design import Design
 from app.domain.campaign.matrix import Matrix
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.order import FEWEST_CAP, Design, RunOrder, contests
 from app.domain.errors import CampaignError
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.domain.units import MIB
+
+
+def design_problems(
+    top: Table, configurations: Sequence[Configuration | None]
+) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the place and the sentence of what does not go together with the design that is asked for.
+
+    Args:
+        top: of the campaign as a whole.
+        configurations: None for one of which something was refused.
+    """
+    given = top.get("design")
+    if given is not None and given.refused:
+        return
+    if given is None or given.value is not Design.SEQUENTIAL:
+        if "precision" in top:
+            sentence = tr("goes with design = “{design}” only: a fixed matrix has as many runs as it says.")
+            yield top["precision"].place, sentence.format(design=Design.SEQUENTIAL)
+        return
+    repeats = top.get("repeats")
+    if repeats is not None and repeats.value is not None and repeats.value < FEWEST_CAP:
+        sentence = tr(
+            "found {repeats}; allowed with design = “{design}” is {fewest} or more: nothing is left out "
+            "before the third round."
+        )
+        told = sentence.format(repeats=repeats.value, design=Design.SEQUENTIAL, fewest=FEWEST_CAP)
+        yield repeats.place, told
+    known = [each for each in configurations if each is not None]
+    if known and len(known) == len(configurations) and not contests(known):
+        sentence = tr(
+            "found “{design}”, but nothing can win here: that takes two configurations with the same "
+            "workload and memory limit, and without a rate."
+        )
+        yield given.place, sentence.format(design=Design.SEQUENTIAL)
+
 
 __all__ = [
     "FILE_LIMIT_BYTES",

@@ -1,16 +1,58 @@
-"""The command `pgfooting`: arguments in, an exit status out; errors become sentences on stderr."""
+"""The command `pgfooting`: arguments in, an exit status out; errors become sentences on stderr.
+
+The command that is meant where none is named: `pgfooting FILE.footing`, or an id, opens the window.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
+from app import TOP
 from app.cli.arguments.declared import Command, build_parser
-from app.cli.arguments.implied import with_command
 from app.cli.terminal import log
 from app.cli.terminal.error_boundary import run_guarded
+from app.domain.errors import UsageError, did_you_mean
+from app.domain.text import CALLED, tr
 from app.postgres.libpq_environment import forget_libpq_environment
+
+_ID: Final = re.compile(r"[0-9a-f]{4,16}")
+_RUN: Final = ".footing"
+_CAMPAIGN: Final = ".toml"
+_RECIPES: Final = TOP / "resources" / "recipes"
+
+
+def with_command(given: list[str], commands: Iterable[str]) -> list[str]:
+    """Return the words of a command line with the command that they imply.
+
+    Args:
+        given: words, without the program's name.
+        commands: that there are.
+
+    Raises:
+        UsageError: the words name a campaign, of which several things can be done.
+    """
+    known = list(commands)
+    word = given[0] if given else ""
+    if not word or word in known or word.startswith("-"):
+        return given
+    if _names_run(word, known):
+        return ["open", *given]
+    if word.endswith(_CAMPAIGN) or (word.isprintable() and (_RECIPES / f"{word[:80]}.toml").is_file()):
+        message = tr("“{word}” is a campaign, not a command; “{command} run {word!q}” measures it.")
+        raise UsageError(message.format(word=word, command=CALLED))
+    return given
+
+
+def _names_run(word: str, commands: list[str]) -> bool:
+    """Return whether a word names runs: a file, a folder whose name is no mistyped command, an id."""
+    if word.endswith(_RUN) or _ID.fullmatch(word):
+        return True
+    # os.path and not Path, which raises where a folder may not be entered.
+    return os.path.isdir(word) and ("/" in word or not did_you_mean(word, commands))  # noqa: PTH112
 
 
 def _execute(argv: Sequence[str] | None) -> int:

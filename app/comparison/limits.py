@@ -1,15 +1,23 @@
-"""What limited the configurations of a comparison, and what its figures cannot show. Pure."""
+"""What limited the configurations of a comparison, and what its figures cannot show. Pure.
+
+What the storages of compared configurations can do by themselves, and what the runs used of it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from app.analysis.bottleneck import CAUSES, UNKNOWN, Bottleneck, Cause
 from app.analysis.cannot_show import describe_unshown
-from app.comparison.comparison import ComparedRun, RunComparison
+from app.analysis.io_baseline import UsedShare, job_cell, sync_cell
+from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
 from app.comparison.overall.fastest import under_conditions
-from app.domain.text import tr
+from app.domain.columns import CellKind, Column
+from app.domain.io_baseline import FLUSH_WORDS, IoBaseline, JobId, flush_verdict
+from app.domain.text import number_text, tr
 
 MOST_NAMED: Final = 6
 """Configurations that are named for a cause."""
@@ -72,3 +80,78 @@ def describe_limits(comparison: RunComparison) -> tuple[str, ...]:
         comparison.parts,
         lambda part: filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))),
     )
+
+
+_WAL_SYNCS: Final = "wal.syncs"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageRow:
+    """One configuration.
+
+    Attributes:
+        group: its place in the comparison.
+        name: of the configuration.
+        baseline: what its storage can do, of the first of its runs that tells it.
+        used: how much of it that run used.
+    """
+
+    group: int
+    name: str
+    baseline: IoBaseline
+    used: tuple[UsedShare, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What its rate of flushes says of the drives; empty where that is nothing."""
+        words = FLUSH_WORDS[flush_verdict(self.baseline)]
+        return f"{self.name}: {words}" if words else ""
+
+
+def _syncs_used(row: StorageRow) -> str:
+    share = next((each.share for each in row.used if each.metric == _WAL_SYNCS), None)
+    if share is None:
+        return ""
+    return tr("less than 1 %") if share < 0.01 else f"{number_text(100 * share, '.0f')} %"
+
+
+STORAGE_COLUMNS: Final[tuple[Column[StorageRow], ...]] = (
+    Column("configuration", tr("Configuration"), lambda row: row.name, CellKind.WORDS),
+    Column("syncs", tr("durable writes/s"), lambda row: sync_cell(row.baseline)),
+    Column("used", tr("used"), _syncs_used),
+    Column("appends", tr("appends/s"), lambda row: job_cell(row.baseline, JobId.SYNC_APPEND)),
+    Column("read", tr("reads/s, 1"), lambda row: job_cell(row.baseline, JobId.RANDOM_READ)),
+    Column("read_deep", tr("reads/s, 32"), lambda row: job_cell(row.baseline, JobId.RANDOM_READ_DEEP)),
+    Column("write", tr("writes/s, 32"), lambda row: job_cell(row.baseline, JobId.RANDOM_WRITE)),
+    Column("stream_read", tr("MB/s read"), lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_READ)),
+    Column("stream_write", tr("MB/s written"), lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_WRITE)),
+)
+"""Of a table of configurations: each storage by itself, before the first run on it."""
+
+EXPLANATION: Final = tr(
+    "Each storage by itself, before the first run on it (fio, pg_test_fsync): writes and appends of 8 KiB "
+    "that are durable before the next (fdatasync), random reads and writes of 8 KiB with 1 or 32 in flight, "
+    "1 MiB in a row. Used: WAL syncs of the first run, in percent of the durable writes."
+)
+
+
+def storage_rows(comparison: RunComparison) -> tuple[StorageRow, ...]:
+    """Return a row for each configuration whose storage was asked; empty where none was."""
+    rows = (_row(comparison, place, group) for place, group in enumerate(comparison.groups))
+    return tuple(row for row in rows if row is not None)
+
+
+def _row(comparison: RunComparison, number: int, group: ComparedGroup) -> StorageRow | None:
+    for place in group.members:
+        facts = comparison.runs[place].facts
+        if facts.baseline is not None:
+            return StorageRow(number, group.name, facts.baseline, facts.used)
+    return None
+
+
+def storage_sentences(rows: Sequence[StorageRow]) -> tuple[str, ...]:
+    """Return what the rates of flushes say of the drives; what is true of all is said once."""
+    said = [FLUSH_WORDS[flush_verdict(row.baseline)] for row in rows]
+    if said and all(each == said[0] for each in said):
+        return tuple(filter(None, said[:1]))
+    return tuple(filter(None, (row.sentence for row in rows)))

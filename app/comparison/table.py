@@ -23,7 +23,7 @@ from app.comparison.overall.sequential import Contests
 from app.comparison.overall.single_runs import ChanceOfFewRuns
 from app.comparison.warmup_truncation import of_part
 from app.comparison.wording import ORDER_NOT_KNOWN, describe, format_difference, format_interval
-from app.domain.campaign.design import LEFT_OUT
+from app.domain.campaign.order import LEFT_OUT
 from app.domain.columns import CellKind, Column
 from app.domain.text import number_text, tr
 from app.runfile.metadata.offered_load import OfferedLoad

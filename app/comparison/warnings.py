@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.analysis.cannot_show import Limit
-from app.analysis.compression import ratio_words
+from app.analysis.data_set import ratio_words
 from app.analysis.facts import is_elsewhere
 from app.analysis.labels import one_line
 from app.analysis.properties import IDENTIFIER, PGBENCH, TARGET

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from app.analysis.compression import ratio_words
+from app.analysis.data_set import ratio_words
 from app.domain.campaign.configuration import (
     Caches,
     Campaign,
@@ -54,8 +54,8 @@ from app.postgres.pgbench.argv import (
     warmup_workload,
 )
 from app.postgres.pgbench.filler import load_script
-from app.postgres.pgbench.log_sampling import FULL_LOG_TPS, sampling_rate
 from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.pgbench.transaction_log import FULL_LOG_TPS, sampling_rate
 from app.postgres.settings import quote_value
 from app.postgres.tablespaces import Tablespaces, roles_of
 from app.process.starter import Account

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.campaign.configuration import Campaign, DataSet, MemoryTarget, ServerTarget
-from app.domain.campaign.design import Design
+from app.domain.campaign.order import Design
 from app.domain.text import CALLED, number_text, tr, trn
 from app.domain.units import format_size
 from app.draft.planning import roughly
@@ -22,8 +22,7 @@ from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.own_folders import templates_folder
 from app.hosts.templates.making import DataSetOrder
-from app.hosts.templates.place import why_no_room, why_not_beside
-from app.hosts.templates.store import TemplateStore
+from app.hosts.templates.store import TemplateStore, why_no_room, why_not_beside
 from app.process.starter import Account
 
 LOAD_BYTES_PER_S: Final = 100e6

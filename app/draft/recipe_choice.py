@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from app.campaign_file.reader import read_campaign_file
-from app.campaign_file.recipes.adapt import Adapted, left_out_sentences, with_remarks
-from app.campaign_file.recipes.find import Recipe
-from app.campaign_file.recipes.left_out import RecipePlaces, adapt_recipe
+from app.campaign_file.recipes.adapt import (
+    Adapted,
+    RecipePlaces,
+    adapt_recipe,
+    left_out_sentences,
+    with_remarks,
+)
+from app.campaign_file.recipes.head import Recipe
 from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.domain.campaign.configuration import ServerTarget
 from app.domain.text import tr

@@ -20,10 +20,9 @@ from app.domain.campaign.configuration import (
     Workload,
     interleaved_order,
 )
-from app.domain.campaign.design import Design
 from app.domain.campaign.disk_target import unsafe_choices
 from app.domain.campaign.matrix import describe_matrix
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.order import Design, RunOrder
 from app.domain.campaign.phases import workload_of
 from app.domain.disk import Disk
 from app.domain.io_baseline import PLANNED_SECONDS
@@ -45,7 +44,7 @@ from app.draft.data_sets import (
 from app.draft.disks.commands import all_lines
 from app.draft.disks.wear import WrittenVolume, synchronised_bytes, wear_sentences
 from app.draft.planning import effect_sentences, no_verdict_sentences, roughly
-from app.execution.baseline.storages import storages_to_ask
+from app.execution.baseline.measurement import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, planned_seconds
 from app.hosts.folders.targets import NOBODY_KNOWS
 from app.hosts.zfs_cache import arc_max_sentence

@@ -10,7 +10,7 @@ from app.analysis.labels import one_line
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.execution.servers import OpenServer
-from app.postgres.existing.words import made_sentence
+from app.postgres.existing.look import made_sentence
 
 FIELD: Final = "load"
 

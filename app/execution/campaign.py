@@ -31,17 +31,17 @@ from app.domain.campaign.configuration import (
 from app.domain.errors import CancelledError, RunFileError, ServerLostError, UsageError
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
-from app.execution.baseline.storages import CampaignBaselines, storages_to_ask
-from app.execution.control import ControlServer
+from app.execution.baseline.measurement import CampaignBaselines, storages_to_ask
+from app.execution.control import Cancellable, ControlServer, StopRequestedError
 from app.execution.data_set import begin_data_sets
 from app.execution.design import follow, tell_round, to_measure
-from app.execution.disks.release import end_disks
-from app.execution.disks.session import DiskConsent, open_disks
+from app.execution.disks.session import DiskConsent, end_disks, open_disks
 from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration, resolve_campaign
 from app.execution.resume.begun import (
     BegunRuns,
+    TimeBudget,
     begun_campaign,
     begun_runs,
     check_folder,
@@ -52,10 +52,8 @@ from app.execution.resume.begun import (
     unfinished_folder,
 )
 from app.execution.resume.changed import Before, check_changes, machine_now, read_before
-from app.execution.resume.time_budget import TimeBudget
 from app.execution.run import RunContext, execute_run
 from app.execution.servers import LoadConsent, open_servers
-from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.folders.account import account_reason, server_account
 from app.hosts.machine_lock import MachineLock, acquire_machine_lock
 from app.hosts.recovery.resource_journal import ResourceJournal

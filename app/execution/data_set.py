@@ -16,13 +16,11 @@ from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.folders.own_folders import create_templates_folder
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.server_under_test import ServerUnderTest
-from app.hosts.templates.copying import CopiedData, DamagedTemplateError
-from app.hosts.templates.making import DataSetOrder, TemplateMaker
-from app.hosts.templates.place import why_no_room, why_not_beside
-from app.hosts.templates.store import Template, TemplateStore
-from app.postgres.pgbench.loading import LoadTimes
+from app.hosts.templates.making import CopiedData, DamagedTemplateError, DataSetOrder, TemplateMaker
+from app.hosts.templates.store import Template, TemplateStore, why_no_room, why_not_beside
 from app.postgres.pgbench.script_wishes import wants_superuser
-from app.probes.facts.stored import StoredBytes
+from app.postgres.pgbench.summary import LoadTimes
+from app.probes.facts.files import StoredBytes
 from app.process.starter import Account, Recorder
 from app.recording.events import CampaignListener
 from app.runfile.metadata.run_metadata import DataSetMetadata

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from app.domain.campaign.configuration import Campaign, Configuration, PlannedRun, interleaved_order
-from app.domain.campaign.design import LEFT_OUT, Design, contests
+from app.domain.campaign.order import LEFT_OUT, Design, contests
 from app.domain.errors import RunFileError
 from app.domain.text import tr
 from app.library.annotations import mark_ended_run

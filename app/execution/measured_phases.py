@@ -1,39 +1,242 @@
-"""The measured part of a run: warm-up, then one phase, or the phases of a workload that has several."""
+"""The measured part of a run: warm-up, then one phase, or the phases of a workload that has several.
+
+Work beside a measured phase for as long as it lasts: base backups, snapshots at an interval, a scrub.
+
+One thread does one time of it after the other. What fails fails the run: figures of a phase beside which
+nothing was done would be compared with others.
+
+Maintenance between two phases of a run, by the server or by root; waited for, in bounded time.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, MutableMapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import fmean
-from typing import Final
+from typing import Final, Protocol
 
 from app.domain.campaign.configuration import PlannedRun, RateShare, Workload, WorkloadPhase
 from app.domain.campaign.phases import PhaseTurn, filesystems_of, turns_of, warmed_workload, workload_of
-from app.domain.errors import FootingError, PgbenchError
-from app.domain.maintenance import PG_BASEBACKUP, Maintenance, WorkEnd, background, maintenance
+from app.domain.errors import FootingError, PgbenchError, ServerError, StorageError
+from app.domain.maintenance import (
+    PG_BASEBACKUP,
+    Background,
+    DoneBy,
+    Maintenance,
+    MaintenanceEnd,
+    WorkEnd,
+    background,
+    maintenance,
+)
 from app.domain.text import tr
 from app.domain.units import format_duration
+from app.execution.failures import footing_error
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_whole_workload, describe_workload
-from app.execution.upkeep.beside import Beside, BesideTurn
-from app.execution.upkeep.between import Between, Waiting
 from app.hosts.server_under_test import ServerUnderTest
 from app.postgres.pgbench.argv import warmup_workload
-from app.postgres.pgbench.log_sampling import sampling_rate
 from app.postgres.pgbench.summary import PgbenchSummary
+from app.postgres.pgbench.transaction_log import sampling_rate
 from app.recording.recorder import Recorder, printed_values
-from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
-from app.runfile.metadata.typed_json import values_of
-from app.runfile.metadata.workload_metadata import (
+from app.runfile.metadata.run_metadata import (
     BackgroundMetadata,
     BackgroundTurn,
     MaintenanceMetadata,
     PhaseMetadata,
+    RunMetadata,
+    RunningCommand,
 )
+from app.runfile.metadata.typed_json import values_of
 from app.runfile.writer import Phase, PhaseName
+
+PAUSE_S: Final = 1.0
+"""Between two times of what is done again as soon as it has ended: of a small data set it ends at once."""
+_CANCEL_AGAIN_S: Final = 0.2
+END_S: Final = 600.0
+"""How long what is ended with its phase may take to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class BesideTurn:
+    """One time of it.
+
+    Attributes:
+        started_s: `time.monotonic`.
+        ended_s: likewise.
+        how: a `WorkEnd`.
+        reason: why it failed; else empty.
+    """
+
+    started_s: float
+    ended_s: float
+    how: WorkEnd
+    reason: str = ""
+
+
+class Beside:
+    """What is done beside one phase, from `start` to `end`."""
+
+    def __init__(
+        self, work: Background, phase: WorkloadPhase, server: ServerUnderTest, filesystems: list[str]
+    ) -> None:
+        """Nothing is begun yet.
+
+        Args:
+            work: what is done.
+            phase: beside which, with interval and rate.
+            server: of which, or of whose storage.
+            filesystems: of that storage.
+        """
+        self.work = work
+        self._kind = work.kind_on(filesystems) or work.kinds[0]
+        self._phase = phase
+        self._server = server
+        self._over = threading.Event()
+        self._turns: list[BesideTurn] = []
+        self._error: FootingError | None = None
+        self._thread = threading.Thread(target=self._run, name="beside", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def look(self) -> None:
+        """Do nothing as long as all is well.
+
+        Raises:
+            FootingError: it failed.
+        """
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def turns(self) -> tuple[BesideTurn, ...]:
+        """Every time of it that has ended, in order."""
+        return tuple(self._turns)
+
+    def end(self, look: Callable[[], object] = bool) -> None:
+        """End what is under way and wait for that; may be called again.
+
+        Args:
+            look: called often meanwhile.
+
+        Raises:
+            StorageError: it does not end.
+            FootingError: what `look` raises; the work is told to end, and not waited for any more.
+        """
+        self._over.set()
+        deadline_s = time.monotonic() + END_S
+        while self._thread.is_alive():
+            if self._work_is_of_root:
+                self._server.end_maintenance()
+            self._thread.join(_CANCEL_AGAIN_S)
+            look()
+            if time.monotonic() > deadline_s:
+                raise StorageError(tr("{label}: it does not end.").format(label=self.work.label))
+
+    @property
+    def _work_is_of_root(self) -> bool:
+        return self.work is not PG_BASEBACKUP
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            started_s = time.monotonic()
+            try:
+                ended = self._do(self._kind)
+            except Exception as error:  # noqa: BLE001 - the border of this thread
+                self._error = footing_error(error)
+                ended = MaintenanceEnd(WorkEnd.FAILED.value, self._error.message, 0.0)
+            how = WorkEnd(ended.how)
+            self._turns.append(BesideTurn(started_s, time.monotonic(), how, ended.message))
+            if how is not WorkEnd.DONE and not (how is WorkEnd.ENDED and self._over.is_set()):
+                words = tr("{label} failed: {reason}")
+                reason = ended.message or tr("somebody else ended it")
+                self._error = self._error or StorageError(words.format(label=self.work.label, reason=reason))
+                return
+            every_s = self._phase.every_s
+            pause_s = PAUSE_S if every_s is None else started_s + every_s - time.monotonic()
+            self._over.wait(max(pause_s, 0.0))
+
+    def _do(self, kind: Maintenance) -> MaintenanceEnd:
+        if self._work_is_of_root:
+            return self._server.maintain_storage(kind.name)
+        return self._server.back_up(self._phase.max_rate_bytes, self._over.is_set)
+
+
+class Waiting(Protocol):
+    """How work of other programs is waited for, as `app.execution.phases.Runner` does it."""
+
+    def __call__(
+        self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
+    ) -> None:
+        """Do `work` in another thread; `look` is called often and may raise, `cancel` then ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Does one after the other.
+
+    Attributes:
+        server: what is measured.
+        wait: for it.
+        look: called often while it is waited for.
+    """
+
+    server: ServerUnderTest
+    wait: Waiting
+    look: Callable[[], object]
+
+    def do(self, work: Maintenance) -> None:
+        """Do one to its end.
+
+        Raises:
+            ServerError: the server refuses, or had not ended in time.
+            StorageError: root failed; carries its words, also that its time was up.
+            TargetError: the target has nothing that root could do that to.
+        """
+        if work.done_by is DoneBy.ROOT:
+            self._by_root(work)
+        else:
+            self._by_server(work)
+
+    def _by_root(self, work: Maintenance) -> None:
+        ended: list[MaintenanceEnd] = []
+        self.wait(
+            lambda: ended.append(self.server.maintain_storage(work.name)),
+            look=self.look,
+            cancel=self.server.end_maintenance,
+        )
+        self.server.check_target()  # hears what root ran
+        check_done(work, ended[0])
+
+    def _by_server(self, work: Maintenance) -> None:
+        end_s = time.monotonic() + work.limit_s
+
+        def look() -> None:
+            self.look()
+            if time.monotonic() > end_s:
+                message = tr("{label} had not ended after {limit}: it was ended, and the run with it.")
+                raise ServerError(message.format(label=work.label, limit=format_duration(work.limit_s)))
+
+        self.wait(partial(self.server.maintain, (work.statement,)), look=look, cancel=self.server.stop)
+
+
+def check_done(work: Maintenance, ended: MaintenanceEnd) -> None:
+    """Make sure that root did it to its end.
+
+    Raises:
+        StorageError: it failed, or was called off by others.
+    """
+    if ended.is_done:
+        return
+    reason = ended.message or tr("root's helper ended it")
+    raise StorageError(tr("{label} failed: {reason}").format(label=work.label, reason=reason))
+
 
 LogSampling = MutableMapping[int, int]
 """Sampling of the transaction log, one in how many, by number of the phase; 0 for the only one."""

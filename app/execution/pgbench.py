@@ -17,9 +17,9 @@ from app.domain.campaign.phases import script_files
 from app.domain.errors import FootingError, PgbenchError, ServerError
 from app.domain.text import tr
 from app.execution.children import LOADED_AT_LEAST, PgbenchBounds, end_child, outcome_of
+from app.execution.control import Cancellable
 from app.execution.failures import failure_of_pgbench, full_disk
 from app.execution.resolve import ResolvedConfiguration
-from app.execution.stop import Cancellable
 from app.hosts.folders.private_folder import write_private
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
 from app.postgres.pgbench.argv import (
@@ -31,8 +31,7 @@ from app.postgres.pgbench.argv import (
     log_format,
 )
 from app.postgres.pgbench.filler import load_script
-from app.postgres.pgbench.loading import LoadTimes, load_times
-from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
+from app.postgres.pgbench.summary import LoadTimes, PgbenchSummary, load_times, parse_summary
 from app.postgres.tablespaces import roles_of
 from app.probes.base.probe import ProbeContext
 from app.probes.sampling.whole_phase import WholePhase

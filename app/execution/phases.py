@@ -16,14 +16,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.analysis.burst_credit import BURST_CREDIT, burst_sentence, bursting
-from app.analysis.cold_caches import STILL_CACHED, still_cached
-from app.analysis.compression import (
+from app.analysis.cannot_show import BURST_CREDIT, burst_sentence, bursting
+from app.analysis.data_set import (
     COMPRESSED_NOTHING,
     OTHER_COMPRESSIBILITY,
+    STILL_CACHED,
     compression_in_effect,
     did_nothing,
     differs_from_stated,
+    still_cached,
 )
 from app.domain.campaign.configuration import Caches, PlannedRun, Workload
 from app.domain.campaign.disk_target import NOT_READ_BACK
@@ -36,21 +37,20 @@ from app.domain.errors import (
 )
 from app.domain.io_baseline import PLANNED_SECONDS
 from app.domain.text import tr
-from app.execution.baseline.storages import StorageBaseline
+from app.execution.baseline.measurement import StorageBaseline
 from app.execution.children import kill_children
-from app.execution.control import Request
+from app.execution.control import Cancellable, Request, StopRequestedError
 from app.execution.data_set import CampaignDataSets, RunDataSet, with_tables
 from app.execution.failures import crash_of_server, footing_error
 from app.execution.measured_phases import LogSampling, MeasuredPhases
 from app.execution.pgbench import PgbenchRuns
 from app.execution.resolve import ResolvedConfiguration
-from app.execution.stop import Cancellable, StopRequestedError
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
-from app.postgres.pgbench.loading import LoadTimes
 from app.postgres.pgbench.script_wishes import wants_superuser
+from app.postgres.pgbench.summary import LoadTimes
 from app.probes.base.probe import ProbeContext, ProbeUnavailable
-from app.probes.facts.stored import StoredBytes
-from app.probes.remote.environment import FactReading
+from app.probes.facts.files import StoredBytes
+from app.probes.remote.machine import FactReading
 from app.probes.sampling.registry import make_probes
 from app.probes.sampling.sampler import Sampler
 from app.recording.events import CampaignListener

@@ -17,7 +17,7 @@ from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
 from app.execution.control import SOCKET_NAME
 from app.hosts.recovery.cleanup import SweepEvent, sweep
-from app.hosts.recovery.resource_record import Owner, ResourceRecord
+from app.hosts.recovery.resource_journal import Owner, ResourceRecord
 from app.library.entries import LibraryEntry, is_live
 from app.recording.live_file import LiveFile, settle_live_file
 from app.runfile.finalize import finish_run_file

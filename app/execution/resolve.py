@@ -58,7 +58,7 @@ from app.postgres.settings import (
     unsafe_settings,
     user_settings,
 )
-from app.probes.base.mounts import mount_of
+from app.probes.base.backing_devices import mount_of
 from app.process.starter import Account, Recorder
 from app.storage.layout.availability import read_support
 from app.storage.layout.disk_target import check_support

@@ -20,7 +20,8 @@ from app.domain.errors import FootingError, RunFileError
 from app.domain.step_progress import Operation, StepProgress
 from app.domain.text import tr
 from app.domain.units import MIB
-from app.execution.baseline.storages import CampaignBaselines, StorageBaseline
+from app.execution.baseline.measurement import CampaignBaselines, StorageBaseline
+from app.execution.control import Cancellable
 from app.execution.data_set import CampaignDataSets
 from app.execution.design import rivals_of
 from app.execution.failures import footing_error
@@ -29,19 +30,16 @@ from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import ResolvedConfiguration
 from app.execution.run_description import describe_run, marks_before
 from app.execution.servers import Servers, marks_of_server, server_of, with_server
-from app.execution.stop import Cancellable
 from app.hosts.disk_session import DiskSession
 from app.hosts.existing_server import ExistingServer
 from app.hosts.folders.socket_folders import own_name
 from app.hosts.folders.targets import MEMORY_FOLDER, NOBODY_KNOWS
 from app.hosts.helper import HelperHost
-from app.hosts.host import Host
 from app.hosts.local import LocalHost
 from app.hosts.own_server import OwnServer
 from app.hosts.recovery.cleanup import clear
-from app.hosts.recovery.resource_journal import ResourceJournal
-from app.hosts.recovery.resource_record import Owner, ResourceKind
-from app.hosts.server_under_test import ServerSetup, ServerUnderTest
+from app.hosts.recovery.resource_journal import Owner, ResourceJournal, ResourceKind
+from app.hosts.server_under_test import Host, ServerSetup, ServerUnderTest
 from app.postgres.installations.installation import fingerprint
 from app.probes.base.backing_devices import Resolver
 from app.probes.base.probe import ProbeUnavailable
@@ -51,9 +49,9 @@ from app.recording.events import CampaignListener, RunResult
 from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file
 from app.recording.recorder import Recorder
 from app.runfile.disturbance import marks_of, read_disturbances
-from app.runfile.filenames import slug
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, RunningCommand, StorageStep
+from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise, summarise_phases
 from app.runfile.writer import SUFFIX, Json, Phase, RunFileWriter, RunState

@@ -27,17 +27,18 @@ from app.hosts.server_under_test import ServerSetup
 from app.postgres.installations.installation import newer_than_tested
 from app.postgres.page_writes import FULL_PAGE_WRITES
 from app.postgres.settings import Origin
+from app.runfile.metadata.run_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     PostgresqlMetadata,
     RunMetadata,
+    ScriptMetadata,
     ServerOptionMetadata,
     SettingMetadata,
     TargetMetadata,
+    WorkloadMetadata,
 )
-from app.runfile.metadata.server_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.typed_json import NOT_KNOWN
-from app.runfile.metadata.workload_metadata import ScriptMetadata, WorkloadMetadata
 from app.storage.layout.disk_target import is_test_device
 
 TEST_DEVICES = "test-devices"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import psycopg
 
-from app.analysis.burst_credit import BURST_CREDIT, burst_sentence
+from app.analysis.cannot_show import BURST_CREDIT, burst_sentence
 from app.domain.campaign.configuration import Campaign, PlannedRun, ServerTarget
 from app.domain.campaign.phases import most_clients
 from app.domain.errors import RefusedError
@@ -18,17 +18,22 @@ from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.execution.resume.changed import Before, server_changes
 from app.postgres.existing.address import ServerAddress, named_server, open_address
-from app.postgres.existing.look import LOOK_S, ServerLook, look_at_server
+from app.postgres.existing.look import (
+    LOOK_S,
+    ServerLook,
+    ServerNeeds,
+    check_server,
+    look_at_server,
+    look_rows,
+    not_known,
+)
 from app.postgres.existing.own_database import OWN_DATABASE, ServerLock, drop_own
-from app.postgres.existing.refusals import ServerNeeds, check_server
-from app.postgres.existing.words import look_rows, not_known
 from app.probes.base.probe import ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
-from app.probes.remote.environment import FactReading
+from app.probes.remote.machine import FactReading
 from app.recording.events import CampaignListener
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, ServerMetadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,15 @@ in none, by reason. A configuration of too few runs has ``chance``: ``needed_spr
 the whole phase, with ``at_least`` the names of those that are lower bounds), ``rate`` (with ``percent`` and
 ``of`` where it was a share of another phase), ``sentence``, and, but for the first, ``verdict`` and what goes
 with it as above. What does not exist is null.
+
+What a gate found as plain JSON values, for scripts; the keys are promised and documented here.
+
+``worse_by`` the limit, a share; ``verdict`` one of `GateVerdict`, of all; ``configurations`` each with
+``name``, ``verdict``, ``ratio`` (new by base), ``low`` and ``high`` (one-sided 95 % bounds, null where
+there are too few campaigns), ``campaigns`` and ``runs`` (of the base and of the new side), ``spreads``
+(between campaigns, shares, null for one campaign), ``more`` (campaigns of each side that would tell, null for
+more than a hundred), ``disturbed`` (how many runs others disturbed, or may have; empty for none), ``changed``
+and ``varied`` (``topic``, ``name`` and ``values``); ``left_out`` sentences.
 """
 
 from __future__ import annotations
@@ -44,7 +53,7 @@ from typing import Final
 
 from app.comparison.anchor import Anchor
 from app.comparison.comparison import ComparedGroup, ComparedRun, RunComparison
-from app.comparison.differences import what_differs
+from app.comparison.differences import PropertyDifference, what_differs
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.figures import (
     COSTS,
@@ -55,15 +64,14 @@ from app.comparison.figures import (
     compare_figures,
     figure_values,
 )
-from app.comparison.limits import bottlenecks, describe_what_is_unshown
+from app.comparison.limits import StorageRow, bottlenecks, describe_what_is_unshown, storage_rows
 from app.comparison.offered_load import KeptRate
 from app.comparison.overall.conditions import is_held
-from app.comparison.overall.factor_verdicts import FactorVerdict, judge_factors
-from app.comparison.overall.factor_wording import describe_factor
+from app.comparison.overall.factor_verdicts import FactorVerdict, describe_factor, judge_factors
 from app.comparison.overall.fastest import describe_fastest, find_fastest
+from app.comparison.overall.gate import GatedConfiguration, UpgradeGate
 from app.comparison.overall.phases import ComparedPhase, compare_phases
 from app.comparison.overall.single_runs import ChanceOfFewRuns
-from app.comparison.storages import StorageRow, storage_rows
 from app.comparison.table import ComparisonRow, samples_of
 from app.comparison.warmup_truncation import CutReason
 from app.comparison.warnings import comparison_notes, comparison_warnings
@@ -363,3 +371,36 @@ def _figure(groups: Sequence[ComparedGroup], found: FigureComparison) -> dict[st
             row |= _ratio(comparison) | {"sentence": found.verdicts[place]}
         rows.append(row)
     return {"name": found.figure.name, "label": found.figure.label, "unit": found.figure.unit, "rows": rows}
+
+
+def gate_as_json(gate: UpgradeGate) -> dict[str, Json]:
+    """Return everything that a gate found."""
+    return {
+        "version": VERSION,
+        "worse_by": gate.worse_by,
+        "verdict": gate.verdict.value,
+        "configurations": [_gated(each) for each in gate.configurations],
+        "left_out": list(gate.left_out),
+    }
+
+
+def _gated(each: GatedConfiguration) -> dict[str, Json]:
+    estimate = each.estimate
+    return {
+        "name": each.name,
+        "verdict": estimate.verdict.value,
+        "ratio": estimate.ratio,
+        "low": estimate.low,
+        "high": estimate.high,
+        "campaigns": list(estimate.campaigns),
+        "runs": list(each.runs),
+        "spreads": list(estimate.spreads),
+        "more": estimate.more,
+        "disturbed": each.weak,
+        "changed": [_difference(item) for item in each.changed],
+        "varied": [_difference(item) for item in each.varied],
+    }
+
+
+def _difference(item: PropertyDifference) -> dict[str, Json]:
+    return {"topic": item.topic, "name": item.name, "values": [each.value for each in item.variants]}

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TextIO
 
 from app import VERSION
-from app.analysis.bottleneck import Bottleneck
-from app.analysis.bottleneck_evidence import read_bottleneck
+from app.analysis.bottleneck import Bottleneck, read_bottleneck
 from app.analysis.cannot_show import read_unshown
 from app.analysis.phase_figures import read_phase_figures
 from app.domain.columns import CellKind, Column

@@ -14,14 +14,12 @@ from typing import Final
 from app.dbus.memory_trim import keep_small
 from app.dbus.service import BusError
 from app.helper.base import audit
-from app.helper.base.configuration import read_policy
-from app.helper.base.folders import RUN, make_private_folder
+from app.helper.base.audit import RUN, make_private_folder, read_policy
 from app.helper.service import Helper
 from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
-from app.storage.inspect.full_read import parse_full_read
-from app.storage.inspect.records import set_aside_broken
-from app.storage.inspect.sources import SourceFolders
+from app.storage.inspect.records import parse_full_read, set_aside_broken
+from app.storage.inspect.snapshot import SourceFolders
 from app.storage.spare.release_ledger import parse_release
 from app.storage.spare.spare import SpareDisks
 

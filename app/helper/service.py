@@ -15,13 +15,12 @@ from typing import Any, Final
 from app import VERSION
 from app.dbus.callers import Caller, Callers
 from app.dbus.memory_trim import give_back_memory
-from app.dbus.polkit import Authorization
-from app.dbus.questions import OpenQuestions, QuestionLimit
+from app.dbus.polkit import Authorization, OpenQuestions, QuestionLimit
 from app.dbus.service import BusService, Call, MethodError, Reply
 from app.dbus.worker import Then, Worker
 from app.domain.storage_plan.wire import identity_from_wire
 from app.helper.base import audit
-from app.helper.base.folders import INTERFACE
+from app.helper.base.audit import INTERFACE
 from app.helper.methods import METHODS, Access, method
 from app.helper.session.describe import described
 from app.helper.session.inspection import Tell, inspected, read_whole

@@ -10,9 +10,9 @@ from app.domain.campaign.configuration import Target
 from app.domain.storage_plan.plan import Role
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.hosts.folders.run_folders import RunFolders
-from app.hosts.host import Host, ProcessRole, Watch
 from app.hosts.own_server import RESERVE_BYTES
 from app.hosts.recovery.cleanup import CleanupAction
+from app.hosts.server_under_test import Host, ProcessRole, Watch
 from app.probes.base.probe import ServerSources
 from app.process.starter import Hold
 

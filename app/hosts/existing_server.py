@@ -17,13 +17,12 @@ from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
 from app.domain.units import GIB, MIB
 from app.hosts.folders.private_folder import PrivateFolder
-from app.hosts.host import Watch
 from app.hosts.local import LocalHost
-from app.hosts.server_under_test import PgbenchPlace
-from app.hosts.templates.copying import CopiedData
+from app.hosts.server_under_test import PgbenchPlace, Watch
+from app.hosts.templates.making import CopiedData
 from app.hosts.templates.store import Template
 from app.postgres.existing.address import ServerAddress, said
-from app.postgres.existing.look import ServerLook
+from app.postgres.existing.look import ServerLook, not_known
 from app.postgres.existing.own_database import (
     OWN_DATABASE,
     ServerLock,
@@ -32,14 +31,11 @@ from app.postgres.existing.own_database import (
     make_own,
 )
 from app.postgres.existing.watch import ServerWatch
-from app.postgres.existing.words import not_known
 from app.postgres.facts import ServerFacts, facts_of, without_secrets
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine
-from app.probes.facts.cached import CachedBytes
-from app.probes.facts.compressibility import SampledCompression
-from app.probes.facts.stored import StoredBytes
+from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.process.metered import ANSWER_ERRORS
 
 _DROP_S: Final = 20.0

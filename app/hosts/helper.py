@@ -39,8 +39,8 @@ from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
 from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders, TablespaceFolder
-from app.hosts.host import ProcessRole, Watch, look_at_nothing
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
+from app.hosts.server_under_test import ProcessRole, Watch, look_at_nothing
 from app.process.starter import Account, CommandOutcome, Hold, Recorder
 from app.storage.system.kernel_log import naming_pattern
 

@@ -22,10 +22,9 @@ from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.folders.run_folders import RunFolders
 from app.hosts.folders.socket_folders import is_in_memory, own_name, private_places, socket_places
 from app.hosts.folders.targets import CheckedTarget, check_target
-from app.hosts.host import ProcessRole, Watch, look_at_nothing
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear
-from app.hosts.recovery.resource_journal import ResourceJournal
-from app.hosts.recovery.resource_record import ResourceKind
+from app.hosts.recovery.resource_journal import ResourceJournal, ResourceKind
+from app.hosts.server_under_test import ProcessRole, Watch, look_at_nothing
 from app.process.starter import Account, Hold, Recorder
 
 __all__ = ["LocalHost", "RunFolders"]

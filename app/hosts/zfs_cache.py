@@ -15,7 +15,7 @@ from app.domain.errors import CampaignError
 from app.domain.filesystems import filesystem
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.probes.base.mounts import mount_of
+from app.probes.base.backing_devices import mount_of
 
 _ZFS: Final = "zfs"
 

@@ -13,22 +13,29 @@ from typing import Final
 from app import VERSION
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr, trn
+from app.importers.files.lines import BadLines
 from app.importers.files.members import ForeignFile
-from app.importers.files.parse_errors import BadLines
 from app.importers.formats.file_types import FileType
 from app.importers.runs.assemble import build_run
 from app.importers.runs.configuration_names import ConfigurationNames, conditions_of
-from app.importers.runs.discovery import ScanResult, SkippedFile, look_at, members_of
+from app.importers.runs.discovery import (
+    ScanResult,
+    SkippedFile,
+    look_at,
+    members_of,
+    shown,
+    shown_json,
+    shown_run,
+)
 from app.importers.runs.environment import read_machines
-from app.importers.runs.escaping import shown, shown_json, shown_run
 from app.importers.runs.foreign_run import ForeignRun, ForeignSeries
 from app.importers.runs.log_series import TPS
 from app.importers.runs.run_grouping import CandidateFinder
 from app.importers.runs.table_runs import table_run
 from app.library.entries import run_paths
-from app.runfile.filenames import slug
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.typed_json import known, values_of
+from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise
 from app.runfile.writer import SUFFIX, Json, LatencySecond, Phase, RunFileWriter, RunState, compact

@@ -124,7 +124,7 @@ UNREADABLE: Final = "unreadable"
 LOCK_NAME: Final = "lock"
 CAMPAIGN_NAME: Final = "campaign.toml"
 DISKS_NAME: Final = "disks.json"
-"""What became of its spare disks (`app.execution.disks.release`)."""
+"""What became of its spare disks (`app.execution.disks.session`)."""
 END_NAME: Final = "ended.json"
 """How the campaign ended (`app.library.campaign_end`)."""
 

@@ -26,8 +26,7 @@ from app.live.snapshot import (
 from app.runfile.latency_series import LatencySeries
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import CommandRecord, RunEvent, RunFile
-from app.runfile.series import RunData, load_run_data, view_of
-from app.runfile.series_sources import Array, GrownSource, SeriesKey
+from app.runfile.series import Array, GrownSource, RunData, SeriesKey, load_run_data, view_of
 from app.runfile.summary import summarise
 from app.runfile.writer import RunState
 

@@ -19,9 +19,8 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.errors import FootingError, RunFileError
 from app.domain.text import tr
-from app.execution.disks.release import DiskEnding, read_disk_ending
-from app.execution.resume.begun import attempt_of
-from app.execution.resume.lengths import RunLengths
+from app.execution.disks.session import DiskEnding, read_disk_ending
+from app.execution.resume.begun import RunLengths, attempt_of
 from app.library.entries import CAMPAIGN_NAME, is_live
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
@@ -203,7 +202,7 @@ def remaining_seconds(
 ) -> float | None:
     """Return about how many seconds a running campaign still takes; None where nothing can be said yet.
 
-    Runs take what those of their configuration took so far (`app.execution.resume.lengths`), and during the
+    Runs take what those of their configuration took so far (`app.execution.resume.begun`), and during the
     first one what its own preparation took beside what is planned.
     """
     if campaign is None:

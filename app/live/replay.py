@@ -1,17 +1,157 @@
-"""Playing a recorded run as if it were live: any speed, pause, jump."""
+"""Playing a recorded run as if it were live: any speed, pause, jump.
+
+Where a replay is: any speed, pause, jump.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from app.live.replay_clock import ReplayClock
 from app.live.snapshot import RunSnapshot, SnapshotContext, take_snapshot
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
 from app.runfile.writer import RunState
+
+SPEEDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+"""What the window offers; any other positive speed is played as well."""
+
+LEAD_S: Final = 3.0
+"""A jump to what happened ends so long before it, so that one sees what it does."""
+
+
+class ReplayClock:
+    """A time that goes on by itself. Safe for several threads: polled in another one than steered from.
+
+    Times are those of `RunData`: seconds since the measured phase began.
+
+    Attributes:
+        begin_s: where the replay begins.
+        end_s: where it ends.
+    """
+
+    def __init__(
+        self,
+        begin_s: float,
+        end_s: float,
+        *,
+        speed: float = 1.0,
+        clock_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin to play.
+
+        Args:
+            begin_s: where the replay begins.
+            end_s: where it ends.
+            speed: recorded seconds in a second.
+            clock_s: the clock, for tests.
+        """
+        self.begin_s = begin_s
+        self.end_s = max(begin_s, end_s)
+        self._clock_s = clock_s
+        self._lock = threading.Lock()
+        self._speed = self._checked(speed)
+        self._paused = False
+        self._position_s = self.begin_s
+        self._since_s = clock_s()
+
+    @property
+    def speed(self) -> float:
+        """Recorded seconds in a second."""
+        return self._speed
+
+    @property
+    def paused(self) -> bool:
+        """Whether it stands still because somebody asked for it."""
+        return self._paused
+
+    @property
+    def position_s(self) -> float:
+        """Where it is."""
+        with self._lock:
+            return self._now_s()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything has been played."""
+        return self.position_s >= self.end_s
+
+    def set_speed(self, speed: float) -> None:
+        """Play faster or slower from here on.
+
+        Raises:
+            ValueError: the speed is not positive.
+        """
+        with self._lock:
+            self._settle()
+            self._speed = self._checked(speed)
+
+    def step_speed(self, steps: int) -> None:
+        """Play so many steps of `SPEEDS` faster, or slower where it is negative."""
+        nearest = min(range(len(SPEEDS)), key=lambda place: abs(SPEEDS[place] - self._speed))
+        self.set_speed(SPEEDS[min(max(nearest + steps, 0), len(SPEEDS) - 1)])
+
+    def pause(self) -> None:
+        """Stand still."""
+        with self._lock:
+            self._settle()
+            self._paused = True
+
+    def resume(self) -> None:
+        """Go on; at the end, from the beginning."""
+        with self._lock:
+            self._settle()
+            if self._position_s >= self.end_s:
+                self._position_s = self.begin_s
+            self._paused = False
+
+    def toggle(self) -> None:
+        """Stand still, or go on."""
+        if self.paused or self.at_end:
+            self.resume()
+        else:
+            self.pause()
+
+    def jump(self, t_s: float) -> None:
+        """Go to a time, at most to the ends."""
+        with self._lock:
+            self._position_s = min(max(t_s, self.begin_s), self.end_s)
+            self._since_s = self._clock_s()
+
+    def jump_to_next(self, moments_s: tuple[float, ...], *, backwards: bool = False) -> bool:
+        """Go to shortly before the next of some moments, or the one before; return whether there is one.
+
+        Args:
+            moments_s: ascending.
+            backwards: go to the one before.
+        """
+        now_s = self.position_s
+        if backwards:
+            found = [start_s for start_s in moments_s if start_s - LEAD_S < now_s - 0.5][-1:]
+        else:
+            found = [start_s for start_s in moments_s if start_s - LEAD_S > now_s + 0.5][:1]
+        for start_s in found:
+            self.jump(start_s - LEAD_S)
+        return bool(found)
+
+    def _now_s(self) -> float:
+        if self._paused:
+            return self._position_s
+        passed_s = (self._clock_s() - self._since_s) * self._speed
+        return min(self._position_s + passed_s, self.end_s)
+
+    def _settle(self) -> None:
+        self._position_s, self._since_s = self._now_s(), self._clock_s()
+
+    @staticmethod
+    def _checked(speed: float) -> float:
+        if not 0 < speed < float("inf"):
+            raise ValueError(speed)
+        return speed
 
 
 class ReplaySource(ReplayClock):

@@ -11,9 +11,8 @@ import numpy as np
 from app.domain.campaign.configuration import Caches
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.runfile.metadata.run_metadata import RunningCommand, StorageStep
+from app.runfile.metadata.run_metadata import PhaseMetadata, RunningCommand, StorageStep
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
-from app.runfile.metadata.workload_metadata import PhaseMetadata
 from app.runfile.reader import CommandRecord
 from app.runfile.series import RunData
 from app.runfile.writer import Phase, PhaseName, RunState

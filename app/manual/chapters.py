@@ -1,20 +1,243 @@
-"""The chapters of the manual, in their order, with the tables that declarations fill."""
+"""The chapters of the manual, in their order, with the tables that declarations fill.
+
+Every key of campaign files as the manual lists it: from the fields and the examples. Pure.
+
+What chapters of the manual show from declarations: filesystems, options, levels, words, figures. Pure.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from app import COMMAND, TOP
-from app.campaign_file.recipes.find import RECIPES
+from app.analysis.glossary import GLOSSARY
+from app.campaign_file.dimensions import DIMENSION_KEYS
+from app.campaign_file.fields import CAMPAIGN_FIELDS, PHASE_FIELDS, SECTIONS, TARGETS
+from app.campaign_file.kinds import CampaignField
+from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.recipes.head import (
+    EXAMPLE,
+    QUICK_FIELDS,
+    RECIPE_FIELDS,
+    RECIPES,
+    SERVER_FIELDS,
+    Recipe,
+    list_recipes,
+)
+from app.campaign_file.recipes.on_servers import server_steps
 from app.domain.errors import UsageError, did_you_mean
+from app.domain.filesystems import FILESYSTEMS
+from app.domain.metrics import METRICS
+from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import OptionValue
+from app.domain.options.option import OptionSpec, Safety
+from app.domain.options.raid import LAYOUTS, Assembler
+from app.domain.options.real_names import real_name
 from app.domain.text import tr
-from app.manual import tables
-from app.manual.campaign_keys import campaign_keys
+from app.manual.markdown import markdown_table, marked_markdown, plain_markdown
 from app.manual.roff import ManualPage
+from app.probes.base.disturbances import describe_thresholds
+from app.runfile.figures import FIGURES
+from app.runfile.writer import SCHEMAS, schema_script
+
+EXAMPLES: Final = ("example.toml", "example-matrix.toml")
+"""Recipes that explain keys: the sentence of a key, then what is to be known beside it."""
+
+TABLES: Final[Mapping[str, tuple[CampaignField, ...]]] = {
+    "": CAMPAIGN_FIELDS,
+    **{f"[target.{target.kind}]": target.fields for target in TARGETS},
+    **{f"[{name}]": fields for name, fields in SECTIONS.items()},
+    "[[workload.phase]]": PHASE_FIELDS,
+    "[recipe]": RECIPE_FIELDS,
+    "[recipe.quick]": QUICK_FIELDS,
+    "[recipe.server]": SERVER_FIELDS,
+}
+"""Keys by the table of the file that they stand in; empty for the top."""
+
+
+def campaign_keys() -> str:
+    """Return every table with its keys."""
+    top = tr("At the top, before any [table]")
+    parts = [
+        part
+        for table, fields in TABLES.items()
+        for part in (
+            f"### {plain_markdown(table or top)}",
+            "\n".join(f"- **{each.name}**: {marked_markdown(_told(each))}" for each in fields),
+        )
+    ]
+    dimension = "\n".join(
+        f"- **{name}**: {marked_markdown(' '.join((sentence, *_remarks(sentence))))}"
+        for name, sentence in DIMENSION_KEYS.items()
+    )
+    return "\n\n".join([*parts, f"### {plain_markdown('[[dimension]]')}", dimension])
+
+
+def _told(field: CampaignField) -> str:
+    allowed = tr("Allowed: {allowed}.").format(allowed=field.kind.allowed)
+    return " ".join((field.sentence, *_remarks(field.sentence), allowed))
+
+
+def _remarks(sentence: str) -> Iterator[str]:
+    remark = _remarks_by_sentence().get(sentence, "")
+    if remark:
+        yield remark
+
+
+@cache
+def _remarks_by_sentence() -> dict[str, str]:
+    """Return what stands below the first line of each comment of the examples, by that line."""
+    found: dict[str, str] = {}
+    for name in EXAMPLES:
+        comment: list[str] = []
+        for line in (*(RECIPES / name).read_text(encoding="utf-8").split("\n"), ""):
+            if line.startswith("# "):
+                comment.append(line[2:])
+                continue
+            if len(comment) > 1:
+                found.setdefault(comment[0], " ".join(comment[1:]))
+            comment = []
+    return found
+
+
+_MADE_BY = {
+    Assembler.RAW: tr("nothing between"),
+    Assembler.MD: "md",
+    Assembler.BTRFS: "btrfs",
+    Assembler.ZFS: "ZFS",
+}
+
+
+def words() -> str:
+    """Return the glossary, a heading for each word, so that links lead to it."""
+    return "\n\n".join(
+        f"### {plain_markdown(each.word)}\n\n{plain_markdown(each.meaning)}" for each in GLOSSARY
+    )
+
+
+def filesystems() -> str:
+    """Return what each filesystem is good for, and what it can be made of."""
+    return _table(
+        (tr("Filesystem"), tr("Good for"), tr("Levels")),
+        ((spec.id, spec.good_for, ", ".join(spec.levels) or tr("needs no disk")) for spec in FILESYSTEMS),
+    )
+
+
+def levels() -> str:
+    """Return every RAID level by every assembler."""
+    return _table(
+        (tr("Level"), tr("Made by"), tr("Disks"), tr("What is special")),
+        (
+            (item.level, _MADE_BY[item.assembler], _disks(item.minimum_disks, item.maximum_disks), item.words)
+            for item in LAYOUTS
+        ),
+    )
+
+
+def _disks(least: int, most: int | None) -> str:
+    return str(least) if most == least else tr("{least} or more").format(least=least)
+
+
+def options() -> str:
+    """Return every option of every filesystem, under a heading each."""
+    return "\n\n".join(part for spec in FILESYSTEMS for part in _options_of(spec))
+
+
+def _options_of(spec: FilesystemSpec) -> Iterator[str]:
+    yield f"## {plain_markdown(spec.id)}"
+    if spec.options:
+        yield _table(
+            (tr("Option"), tr("Known as"), tr("Values"), tr("What it does")),
+            ((each.id, real_name(each), _values(each), _effect(each)) for each in spec.options),
+        )
+    for preset in spec.presets:
+        chosen = ", ".join(f"{item.option} = {_word(item.value)}" for item in preset.choices)
+        told = tr("{label}. It chooses {choices}.") if chosen else tr("{label}. It chooses nothing.")
+        sentence = told.format(label=preset.label.rstrip("."), choices=chosen)
+        heading = tr("Preset {name}").format(name=preset.id)
+        yield f"- **{heading}**: {plain_markdown(sentence)}"
+    for lack in spec.lacks:
+        missing = tr("Not here: {option}. {why}").format(option=lack.option, why=lack.why)
+        yield f"- {plain_markdown(missing)}"
+
+
+def _values(option: OptionSpec) -> str:
+    default = tr("depends on the machine") if option.default is None else _word(option.default)
+    return tr("{allowed}; left out: {default}").format(allowed=option.kind.allowed, default=default)
+
+
+def _effect(option: OptionSpec) -> str:
+    told = [option.effect]
+    for value, classes in option.risks:
+        costs = ", ".join(each.label for each in classes if each is not Safety.SAFE)
+        if costs:
+            told.append(tr("{value} costs: {costs}.").format(value=_word(value), costs=costs))
+    if option.written_whole:
+        told.append(tr("Below the size of a page it costs: {costs}.").format(costs=Safety.TORN_PAGES.label))
+    return " ".join(told)
+
+
+def _word(value: OptionValue) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def costs() -> str:
+    """Return what options may cost in safety."""
+    return _table((tr("Cost"), tr("What it means")), ((each.label, each.sentence) for each in Safety))
+
+
+def recipes() -> str:
+    """Return the campaigns that ship."""
+    return _table(
+        (tr("Recipe"), tr("Which question it answers")),
+        ((each.name, each.head.question) for each in list_recipes()),
+    )
+
+
+def server_steps_by_recipe() -> str:
+    """Return what is prepared on a server that already runs, step by step, by recipe."""
+    recipes = (each for each in list_recipes() if not each.name.startswith(EXAMPLE))
+    return "\n\n".join(_steps_of(each) for each in recipes if each.head.server is not None)
+
+
+def _steps_of(recipe: Recipe) -> str:
+    steps = server_steps(recipe.name, read_campaign_file(recipe.path).campaign, recipe.head)
+    listed = "\n".join(f"- **{at}.** {plain_markdown(step)}" for at, step in enumerate(steps, 1))
+    return f"### {plain_markdown(recipe.name)}\n\n{listed}"
+
+
+def disturbances() -> str:
+    """Return from which amount on what others do disturbs a run."""
+    return "\n".join(f"- {plain_markdown(clause)}" for clause in describe_thresholds().split("; "))
+
+
+def figures() -> str:
+    """Return the names of table summary."""
+    return _table(
+        (tr("Name"), tr("What it is"), tr("Unit")), ((each.name, each.label, each.unit) for each in FIGURES)
+    )
+
+
+def metrics() -> str:
+    """Return the names of view samples."""
+    return _table(
+        (tr("Metric"), tr("What it is"), tr("Unit"), tr("From")),
+        ((each.id, each.label, each.unit, each.source) for each in METRICS.values()),
+    )
+
+
+def schema() -> str:
+    """Return the schema of run files with its comments, as it is executed."""
+    return f"```sql\n{schema_script(max(SCHEMAS)).strip()}\n```"
+
+
+def _table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return markdown_table(heading, (tuple(map(plain_markdown, row)) for row in rows))
+
 
 MANUAL: Final = TOP / "resources" / "manual"
 
@@ -56,20 +279,20 @@ CHAPTERS: Final = (
 
 FILLED: Final[Mapping[str, Callable[[], str]]] = {
     "{{campaign-keys}}": campaign_keys,
-    "{{costs}}": tables.costs,
-    "{{disturbances}}": tables.disturbances,
-    "{{figures}}": tables.figures,
-    "{{filesystems}}": tables.filesystems,
-    "{{levels}}": tables.levels,
+    "{{costs}}": costs,
+    "{{disturbances}}": disturbances,
+    "{{figures}}": figures,
+    "{{filesystems}}": filesystems,
+    "{{levels}}": levels,
     "{{matrix}}": lambda: (
         f"```toml\n{(RECIPES / 'example-matrix.toml').read_text(encoding='utf-8').strip()}\n```"
     ),
-    "{{metrics}}": tables.metrics,
-    "{{options}}": tables.options,
-    "{{recipes}}": tables.recipes,
-    "{{schema}}": tables.schema,
-    "{{server-steps}}": tables.server_steps_by_recipe,
-    "{{words}}": tables.words,
+    "{{metrics}}": metrics,
+    "{{options}}": options,
+    "{{recipes}}": recipes,
+    "{{schema}}": schema,
+    "{{server-steps}}": server_steps_by_recipe,
+    "{{words}}": words,
 }
 """What stands alone on a line of a chapter, and what is put in its place."""
 

@@ -11,9 +11,9 @@ from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.pgbench.argv import TransactionLog
+from app.postgres.pgbench.histogram import SecondHistograms, SecondLatencies
 from app.postgres.pgbench.log_tail import TransactionLogTail
-from app.postgres.pgbench.progress import ProgressLine, parse_progress
-from app.postgres.pgbench.second_histograms import SecondHistograms, SecondLatencies
+from app.postgres.pgbench.summary import ProgressLine, parse_progress
 from app.postgres.pgbench.transaction_log import LogFormat
 
 _READ_BYTES: Final = 1 << 20

@@ -25,12 +25,11 @@ from app.domain.text import tr, trn
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.facts import ServerFacts
 from app.postgres.pgbench.argv import TransactionLog
-from app.postgres.pgbench.second_histograms import SecondLatencies
+from app.postgres.pgbench.histogram import SecondLatencies
 from app.postgres.pgbench.summary import PgbenchSummary
 from app.postgres.pgbench.transaction_log import LogFormat
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.sampling.probe_slot import SourceState
-from app.probes.sampling.sampler import Tick
+from app.probes.sampling.sampler import SourceState, Tick
 from app.probes.sources.clock import ClockEvent, ClockEventKind, ClockWatch
 from app.probes.sources.server_log import OpenLog, ServerEvent, ServerLogTail
 from app.process.starter import CommandOutcome

@@ -16,15 +16,13 @@ from app.report.attachments import attachments
 from app.report.blocks import Block, Report, Text, TextRole
 from app.report.figures import MOST_LINES, charts_of, key_of, overlay, sources
 from app.report.findings import Findings, find
-from app.report.pages.appendix import command_pages, run_list
 from app.report.pages.comparison_pages import (
     checkpoint_figure,
     difference_pages,
     overlay_pages,
     verdict_pages,
 )
-from app.report.pages.configuration_pages import configuration_pages
-from app.report.pages.environment import environment
+from app.report.pages.configuration_pages import command_pages, configuration_pages, environment, run_list
 from app.report.pages.first_page import first_page
 from app.report.pages.method import method
 from app.report.pages.phase_pages import phase_pages

@@ -19,9 +19,9 @@ from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.runs import describe_run
 from app.runfile.metadata.offered_load import OfferedLoad
+from app.runfile.metadata.run_metadata import PhaseMetadata
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.metadata.typed_json import or_none
-from app.runfile.metadata.workload_metadata import PhaseMetadata
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
 from app.runfile.summary import summarise

@@ -10,7 +10,7 @@ from app.analysis.io_baseline import JOB_COLUMNS, sync_sentences
 from app.analysis.labels import WHOLE_RUN_TPS, at_least, format_figure, format_tps, one_line
 from app.analysis.sentences import CLOSED_LOOP_NOTE, is_closed_loop
 from app.comparison.figures import LOADING, FigureComparison, compare_figures, figure, format_mean
-from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
+from app.comparison.limits import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
 from app.comparison.warmup_truncation import of_part
 from app.domain.columns import CellKind, Column, texts
 from app.domain.text import tr

@@ -1,16 +1,20 @@
 """Writing a file that a user names: never over another one unasked, never a half of it.
 
 The content comes into being beside its place under a name of its own, and takes its place when it is whole.
+
+Names of files made from names that people gave.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from app.domain.errors import FootingError, RefusedError, UsageError
 from app.domain.text import tr
@@ -81,3 +85,12 @@ def _keep_mode(place: Path, stream: BinaryIO) -> None:
 def _cannot_write(output: Path, error: OSError) -> FootingError:
     message = tr("{path} cannot be written: {reason}. Nothing there was changed.")
     return FootingError(message.format(path=output, reason=error.strerror or error))
+
+
+_OTHERS: Final = re.compile(r"[^a-z0-9]+")
+
+
+def slug(text: str, limit: int = 40) -> str:
+    """Return a text as part of a file name: lower case, a to z, digits, hyphens."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return _OTHERS.sub("-", plain).strip("-")[:limit].strip("-") or "campaign"

@@ -2,15 +2,18 @@
 
 `load_run_data` gives a run from its file, whose series are read as they are asked for; a file that grows is
 followed by `app.live.campaign_follower`. A `RunData` never changes.
+
+Where the samples of a run come from: a file that does not change, or one that grows.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +22,127 @@ from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
 from app.runfile.disturbance import marks_of
 from app.runfile.kept import KeptByFile
+from app.runfile.latency_series import SECOND_MS, LatencySeries
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
-from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
-from app.runfile.metadata.workload_metadata import PhaseMetadata
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
-from app.runfile.series_sources import FileSource, SeriesKey, SeriesSource
 from app.runfile.summary import figures_of
 from app.runfile.writer import Phase, RunState
-from app.statistics.stalls import stalled_seconds
+from app.statistics.series import stalled_seconds
+
+SeriesKey = tuple[str, str]
+"""Metric and instance."""
+
+_NOTHING: Final = (np.empty(0), np.empty(0))
+
+
+class SeriesSource(Protocol):
+    """Where a run's samples come from; times in ms of the run's clock, ascending."""
+
+    def samples(self, key: SeriesKey) -> tuple[Array, Array]:
+        """Return (t_ms, values); empty where there is no such series."""
+
+    def keys(self) -> tuple[SeriesKey, ...]:
+        """Return every series there is."""
+
+    def percentile(self, percent: float) -> tuple[Array, Array]:
+        """Return (end of second in ms, latency in ms)."""
+
+    def partial_ends_ms(self) -> Array:
+        """Return the ends of the seconds whose percentiles may be incomplete."""
+
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
+        """Read several series at once, so that later calls need no disk."""
+
+
+class FileSource:
+    """Samples of a file that does not change; each series is read once. Safe for several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.RLock()
+        self._series: dict[SeriesKey, tuple[Array, Array]] = {}
+        self._keys: tuple[SeriesKey, ...] | None = None
+        self._latencies: LatencySeries | None = None
+        self._partial_ends_ms: Array | None = None
+
+    def samples(self, key: SeriesKey) -> tuple[Array, Array]:
+        """Return (t_ms, values), read at the first call."""
+        self.load([key], ())
+        return self._series[key]
+
+    def keys(self) -> tuple[SeriesKey, ...]:
+        """Return every series of the file."""
+        with self._lock:
+            if self._keys is None:
+                with RunFile(self._path) as run:
+                    self._keys = tuple((series.metric, series.instance) for series in run.series())
+            return self._keys
+
+    def percentile(self, percent: float) -> tuple[Array, Array]:
+        """Return (end of second in ms, latency in ms): as stored where it is, else from the histograms."""
+        with self._lock:
+            stored = self.samples((f"latency.p{percent:g}", ""))
+            return stored if len(stored[0]) else self._latency_series().percentile(percent)
+
+    def partial_ends_ms(self) -> Array:
+        """Return the ends of the seconds whose percentiles may be incomplete."""
+        with self._lock:
+            if self._partial_ends_ms is None:
+                with RunFile(self._path) as run:
+                    begins_ms = np.array(run.partial_latency_seconds(), dtype=np.float64)
+                self._partial_ends_ms = begins_ms + SECOND_MS
+            return self._partial_ends_ms
+
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
+        """Read what is not read yet, with one opening of the file."""
+        with self._lock:
+            stored = [(f"latency.p{percent:g}", "") for percent in percents]
+            missing = [key for key in (*keys, *stored) if key not in self._series]
+            if missing:
+                with RunFile(self._path) as run:
+                    self._series |= {key: run.samples(*key) for key in missing}
+            for percent in percents:
+                self.percentile(percent)
+                self.partial_ends_ms()
+
+    def _latency_series(self) -> LatencySeries:
+        if self._latencies is None:
+            latencies = LatencySeries()
+            with RunFile(self._path) as run:
+                latencies.update(run.latency_seconds())
+            self._latencies = latencies
+        return self._latencies
+
+
+@dataclass(frozen=True, slots=True)
+class GrownSource:
+    """What a growing file held at one look."""
+
+    series: Mapping[SeriesKey, tuple[Array, Array]]
+    latencies: LatencySeries
+
+    def samples(self, key: SeriesKey) -> tuple[Array, Array]:
+        """Return (t_ms, values) as of this look."""
+        return self.series.get(key, _NOTHING)
+
+    def keys(self) -> tuple[SeriesKey, ...]:
+        """Return every series that has samples."""
+        return tuple(self.series)
+
+    def percentile(self, percent: float) -> tuple[Array, Array]:
+        """Return (end of second in ms, latency in ms), late lines included."""
+        return self.latencies.percentile(percent)
+
+    def partial_ends_ms(self) -> Array:
+        """Return the ends of the seconds whose percentiles may be incomplete."""
+        return self.latencies.partial_ends_ms()
+
+    def load(self, keys: Iterable[SeriesKey], percents: Collection[float]) -> None:
+        """Everything is in memory already."""
+
 
 Array = NDArray[np.float64]
 
@@ -167,7 +281,7 @@ class RunData:
     def stalls(self) -> list[tuple[float, float]]:
         """Return (start_s, end_s) of the measured seconds that stalled, rows joined.
 
-        The definition of `app.statistics.stalls.stalled_seconds`.
+        The definition of `app.statistics.series.stalled_seconds`.
         """
         t_s, tps = self.series(*TPS)
         measured = (t_s > 0) & (t_s <= self.duration_s + _EDGE_S)

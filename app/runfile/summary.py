@@ -27,9 +27,14 @@ from app.runfile.metadata.run_metadata import IMPORTED, RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import PhaseTimes, RunFile
 from app.runfile.writer import Phase
-from app.statistics.checkpoint_effect import checkpoint_effect
-from app.statistics.series import drift, jitter, within_run_error
-from app.statistics.steadiness import SteadyState, steady_state
+from app.statistics.series import (
+    SteadyState,
+    checkpoint_effect,
+    drift,
+    jitter,
+    steady_state,
+    within_run_error,
+)
 
 EDGE_S: Final = 0.5
 """A second belongs to what is kept after a cut where more than half of it does."""

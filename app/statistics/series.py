@@ -3,19 +3,95 @@
 A second that was missed is NaN and counts nowhere; it is never filled in. An empty series and one of nothing
 but zeros have documented results: None where a figure does not exist, never NaN, never an exception. None of
 this says whether two configurations differ: that is `app.statistics.verdict`.
+
+Which seconds of a run stalled: what was done in them against what was reached near them.
+
+The median of a run cannot be the measure: where more than half of the seconds are dead it is one of them.
+
+Whether a run was steady: rounds that lie apart, or have a trend, by more than its own unevenness explains.
+
+The limits are those of a steady state in SNIA's Solid State Storage Performance Test Specification: five
+rounds within 20 % of their mean, their trend within 10 %. Seconds of a run are alike in time: means of short
+rounds of a stationary run lie apart by chance, often by more than that. Only what chance does not explain is
+told.
+
+What a checkpoint costs: the TPS just after one began against those just before the next begins.
+
+With checkpoint_completion_target 0.9 a checkpoint is being written most of the time, so that inside against
+outside says little. Pages are written whole to the WAL when they are first changed after a checkpoint began:
+what that costs is largest at the begin of a cycle and gone at its end.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from app.statistics.stalls import stalled_seconds
+from app.statistics.student_t import student_t_quantile
+
+NEAR_SECONDS: Final = 300
+"""Before a second, and after it."""
+NEAR_SHARE: Final = 0.1
+RUN_SHARE: Final = 0.01
+
+_PERCENT: Final = 95.0
+_FEWEST_NEAR: Final = 30
+"""Fewer seconds on one side say nothing of what is reached there."""
+_ROWS: Final = 4096
+
+
+def stalled_seconds(tps: Sequence[float] | Array) -> NDArray[np.bool_]:
+    """Return which seconds stalled.
+
+    Stalled is a second without any transaction, one below 1 % of the run's own 95th percentile, and one below
+    10 % of what was reached near it: the lower of the 95th percentiles of the five minutes before it and of
+    the five minutes after it. A run that falls and stays low has drifted: after the fall, that is what is
+    reached. The first and the last second alone are no stall: pgbench is still connecting, or has ended.
+
+    Args:
+        tps: transactions of each second from 0 on, NaN where missed, which is no stall.
+    """
+    series = np.asarray(tps, dtype=np.float64)
+    present = series[~np.isnan(series)]
+    if not len(present):
+        return np.zeros(len(series), dtype=bool)
+    top = float(np.percentile(present, _PERCENT))
+    stalled: NDArray[np.bool_] = (series == 0) | (series < RUN_SHARE * top)  # comparing NaN is false
+    suspects = np.flatnonzero(~stalled & (series < NEAR_SHARE * float(present.max())))
+    nothing = np.full(NEAR_SECONDS, np.nan)
+    padded = np.concatenate((nothing, series, nothing))
+    places = np.arange(NEAR_SECONDS)
+    for first in range(0, len(suspects), _ROWS):
+        some = suspects[first : first + _ROWS]
+        before = _reached(padded[some[:, None] + places])
+        after = _reached(padded[some[:, None] + NEAR_SECONDS + 1 + places])
+        near = np.minimum(before, after)
+        near[np.isinf(near)] = top
+        stalled[some] = series[some] < NEAR_SHARE * near
+    for edge, beside in ((0, 1), (-1, -2)):
+        if len(series) > 1 and not stalled[beside]:
+            stalled[edge] = False
+    return stalled
+
+
+def _reached(rows: Array) -> Array:
+    """Return the 95th percentile of each row's known seconds; infinite where they are too few."""
+    ordered = np.sort(rows, axis=1)  # NaN last
+    counts = (~np.isnan(rows)).sum(axis=1)
+    place = np.maximum(counts - 1, 0) * (_PERCENT / 100)
+    lower = place.astype(int)
+    upper = np.minimum(lower + 1, np.maximum(counts - 1, 0))
+    line = np.arange(len(rows))
+    low, high = ordered[line, lower], ordered[line, upper]
+    found: Array = np.where(counts < _FEWEST_NEAR, np.inf, low + (place - lower) * (high - low))
+    return found
+
 
 BATCH_SECONDS: Final = 5
 
@@ -52,7 +128,7 @@ class Jitter:
         p1: first percentile, TPS; None without seconds.
         minimum: TPS; None without seconds.
         median: TPS; None without seconds.
-        stall_seconds: as `app.statistics.stalls.stalled_seconds` has them.
+        stall_seconds: as `app.statistics.series.stalled_seconds` has them.
         longest_stall_s: most of them in a row; a missed second ends a row.
         lag1: correlation of each second with the next; None below three seconds or where all are alike.
         seconds: how many there are, without missed ones.
@@ -261,3 +337,267 @@ def within_run_error(tps: Sequence[float] | Array) -> WithinRun:
         return WithinRun(float(present.mean()) if len(present) else None, None, time_s, effective)
     error = float(present.std(ddof=1)) / math.sqrt(effective)
     return WithinRun(float(present.mean()), error, time_s, effective)
+
+
+ROUNDS: Final = 5
+SPREAD_LIMIT: Final = 0.2
+SLOPE_LIMIT: Final = 0.1
+FEWEST_PIECES: Final = 5
+"""Independent pieces of a run below which nothing can be told of it."""
+
+_ERROR: Final = 0.05
+"""Of stationary runs so many may be called not steady: half by their trend, half by their rounds."""
+
+_TURNS: Final = 6
+_NEXT_ERRORS: Final = 1.25
+"""Standard errors by which neighbours are taken as more alike than seen: short runs look too even."""
+_MOST_ALIKE: Final = 0.995
+_REACH: Final = 0.7
+"""Of a round: neighbours farther apart say nothing."""
+_ROUNDING: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyState:
+    """Whether a run was steady.
+
+    Attributes:
+        steady: None where that cannot be told.
+        spread: highest less lowest round mean, by their mean; None below ten seconds, where a round was
+            missed altogether, or where nothing was done.
+        slope: rise of the fitted line from first to last round, by their mean; None likewise.
+        rounds: mean TPS of each round, empty likewise.
+        pieces: how many independent ones the run consists of; 0 likewise. Below `FEWEST_PIECES` it is too
+            short.
+    """
+
+    steady: bool | None
+    spread: float | None
+    slope: float | None
+    rounds: tuple[float, ...]
+    pieces: float
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether there is something to judge, and too little of it."""
+        return bool(self.rounds) and self.steady is None
+
+
+_NO_STEADINESS: Final = SteadyState(None, None, None, (), 0.0)
+
+
+def steady_state(
+    tps: Sequence[float] | Array, checkpoints_s: Sequence[float] = (), rounds: int = ROUNDS
+) -> SteadyState:
+    """Return whether a run was steady.
+
+    Rounds are its last checkpoint cycles where it has enough of them, else equal parts: a round that ends in
+    the middle of a checkpoint would be compared with one that does not.
+
+    Args:
+        tps: transactions of each second, NaN where missed.
+        checkpoints_s: begins of the checkpoints from the begin of the series, ascending.
+        rounds: how many.
+
+    Raises:
+        ValueError: a value is negative or infinite, or fewer than two rounds.
+    """
+    series = np.asarray(tps, dtype=np.float64)
+    if rounds < 2 or (series < 0).any() or np.isinf(series).any():
+        raise ValueError(rounds if rounds < 2 else tps)
+    edges = [round(start) for start in checkpoints_s][-rounds - 1 :]
+    cycles = len(edges) > rounds and min(np.diff(edges)) >= 2 and edges[-1] <= len(series)
+    if cycles:
+        parts = [series[first:last] for first, last in pairwise(edges)]
+    elif len(series) >= max(_FEWEST_SECONDS, rounds):
+        parts = np.array_split(series, rounds)
+    else:
+        return _NO_STEADINESS
+    known = [part[~np.isnan(part)] for part in parts]
+    if any(len(part) == 0 for part in known):
+        return _NO_STEADINESS
+    means = np.array([part.mean() for part in known])
+    mean = float(means.mean())
+    if mean < _ROUNDING:
+        return _NO_STEADINESS
+    places = np.arange(rounds) - (rounds - 1) / 2
+    slope = float(places @ means / (places @ places)) * (rounds - 1) / mean
+    spread = float(np.ptp(means)) / mean
+    told = tuple(float(value) for value in means)
+    relative = [part / mean for part in parts]
+    variance, pieces = _unevenness(_without_cycle(relative) if cycles else relative)
+    if pieces < FEWEST_PIECES:
+        return SteadyState(None, spread, slope, told, pieces)
+    error = math.sqrt(variance * rounds / sum(map(len, known)))  # of the mean of a round
+    degrees = max(1.0, pieces - 2)
+    trend = student_t_quantile(1 - _ERROR / 4, degrees) * error * (rounds - 1) / math.sqrt(places @ places)
+    pairs = rounds * (rounds - 1)
+    apart = student_t_quantile(1 - _ERROR / 2 / pairs, degrees) * error * math.sqrt(2)
+    changed = abs(slope) > max(SLOPE_LIMIT, trend) or spread > max(SPREAD_LIMIT, apart)
+    return SteadyState(not changed, spread, slope, told, pieces)
+
+
+def _without_cycle(parts: Sequence[Array]) -> list[Array]:
+    """Return cycles without what all of them have: that each begins low and ends high is no chance."""
+    shortest = min(map(len, parts))
+    rows = np.array([part[:shortest] for part in parts])
+    known = ~np.isnan(rows)
+    counts = known.sum(axis=0)
+    common = np.where(known, rows, 0.0).sum(axis=0) / np.maximum(counts, 1)
+    scale = np.sqrt(counts / np.maximum(counts - 1, 1))  # a mean of few cycles takes some of each with it
+    levels = [float(np.nanmean(part)) for part in parts]
+    return [level + (row - common) * scale for row, level in zip(rows, levels, strict=True)]
+
+
+def _unevenness(parts: Sequence[Array]) -> tuple[float, float]:
+    """Return (variance of one second that neighbours know nothing of, how many such there are).
+
+    It is taken within the rounds, each without its own mean: what differs between rounds is what is judged by
+    it. A trend of the whole run is none of it either: it is taken with and without, and the smaller counts.
+    Of what that takes out of the likeness of neighbours the expected part is given back.
+    """
+    if any(np.isnan(part).all() for part in parts):
+        return math.inf, 0.0
+    return min(_within(parts, residuals) for residuals in (_levels(parts), _sloping(parts)))
+
+
+def _within(parts: Sequence[Array], residuals: Iterable[Array]) -> tuple[float, float]:
+    """Return the same, of what is left of each round.
+
+    Of two estimates the larger counts: that of an autoregressive series, with an allowance for few seconds,
+    and Geyer's initial monotone sequence (Geyer 1992, section 3.3), which also sees slow unevenness below a
+    quick one.
+    """
+    count = sum(int((~np.isnan(part)).sum()) for part in parts)
+    shortest = min(map(len, parts))
+    covariance = np.zeros(shortest)
+    for rest in residuals:
+        covariance += _autocovariance(rest)[:shortest]
+    per_round = count / len(parts)
+    if covariance[0] <= count * _ROUNDING**2:
+        return 0.0, float(count)
+    variance, likeness = covariance[0] / count, covariance / covariance[0]
+    quick = _autoregressive(float(likeness[1]), per_round, count)
+    one = variance / max(1 - quick / per_round, 0.2) * quick
+    lags = np.arange(shortest)
+    unbiased = likeness * count / np.maximum(count - len(parts) * lags, 1)
+    other, given_back = 0.0, 0.0
+    for _ in range(_TURNS):
+        slow = _monotone((unbiased + given_back)[: max(2, int(_REACH * shortest))] / (1 + given_back))
+        other = variance * (1 + given_back) * slow
+        given_back = min(slow / per_round * (1 + given_back), 2.0)
+    whole = float(max(one, other))
+    return whole, float(count * variance * (1 + quick / per_round) / whole)
+
+
+def _levels(parts: Iterable[Array]) -> Iterator[Array]:
+    """Yield each round without its mean; 0 for missed seconds."""
+    for part in parts:
+        yield np.where(np.isnan(part), 0.0, part - np.nanmean(part))
+
+
+def _sloping(parts: Sequence[Array]) -> Iterator[Array]:
+    """Yield each round without the line of the whole run and without what is left of its mean."""
+    values = np.concatenate(parts)
+    known = ~np.isnan(values)
+    places = np.arange(len(values)) - np.flatnonzero(known).mean()
+    slope = float(places[known] @ values[known]) / float(places[known] @ places[known])
+    level = values - slope * places
+    return _levels(np.split(level, np.cumsum([len(part) for part in parts])[:-1]))
+
+
+def _autocovariance(rest: Array) -> Array:
+    length = 1 << (2 * len(rest) - 1).bit_length()  # padded: no wrapping around
+    spectrum = np.fft.rfft(rest, length)
+    found: Array = np.fft.irfft(spectrum * np.conj(spectrum), length)[: len(rest)]
+    return found
+
+
+def _autoregressive(lag1: float, per_round: float, count: int) -> float:
+    """Return the seconds that count as one in an autoregressive series of this likeness within rounds."""
+    likeness = (lag1 * per_round + 1) / max(per_round - 1, 1.0)  # what taking out means makes of it
+    likeness += _NEXT_ERRORS * math.sqrt(max(1 - likeness**2, 0.0) / count)
+    likeness = min(max(likeness, 0.0), _MOST_ALIKE)
+    return (1 + likeness) / (1 - likeness)
+
+
+def _monotone(likeness: Array) -> float:
+    pairs = likeness[: len(likeness) // 2 * 2].reshape(-1, 2).sum(axis=1)
+    negative = np.flatnonzero(pairs <= 0)
+    pairs = np.minimum.accumulate(pairs[: negative[0]] if len(negative) else pairs)
+    return max(1.0, 2 * float(pairs.sum()) - 1)
+
+
+FEWEST_CYCLES: Final = 3
+SHARE: Final = 0.2
+"""Of a cycle: its begin, and its end."""
+_SHORTEST_S: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointEffect:
+    """The first fifth of the checkpoint cycles of a run against their last fifth.
+
+    Attributes:
+        change: mean TPS of the first fifths by that of the last fifths, minus one.
+        low: lower end of its 95 % interval, from the cycles as the unit.
+        high: upper end.
+        cycles: from the begin of a checkpoint to the begin of the next.
+    """
+
+    change: float
+    low: float
+    high: float
+    cycles: int
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval says which of both is faster."""
+        return self.low > 0 or self.high < 0
+
+
+def checkpoint_effect(tps: Sequence[float] | Array, starts_s: Sequence[float]) -> CheckpointEffect | None:
+    """Return what checkpoints cost in a run, without its drift; None below three cycles of ten seconds.
+
+    Args:
+        tps: transactions of each second, NaN where missed.
+        starts_s: begins of the checkpoints from the begin of the series, ascending.
+    """
+    series = np.asarray(tps, dtype=np.float64)
+    spans = [
+        (first, last)
+        for first, last in pairwise(starts_s)
+        if first >= 0 and last - first >= _SHORTEST_S and last <= len(series)
+    ]
+    parts = [series[round(first) : round(last)] for first, last in spans]
+    known = [(span, part) for span, part in zip(spans, parts, strict=True) if np.nansum(part) > 0]
+    if len(known) < FEWEST_CYCLES:
+        return None
+    centres = np.array([(first + last) / 2 for (first, last), _ in known])
+    means = np.array([float(np.nanmean(part)) for _, part in known])
+    ratios = []
+    for (first, _), part in known:
+        level = _trend(np.arange(len(part), dtype=np.float64) + round(first) + 0.5, centres, means)
+        flat = np.divide(part, level, out=np.full(len(part), np.nan), where=level > 0)
+        length = max(1, round(SHARE * len(part)))
+        begin, end = flat[:length], flat[-length:]
+        if not (np.isnan(begin).all() or np.isnan(end).all()) and np.nanmean(begin) > 0 < np.nanmean(end):
+            ratios.append(math.log(float(np.nanmean(begin)) / float(np.nanmean(end))))
+    if len(ratios) < FEWEST_CYCLES:
+        return None
+    mean = math.fsum(ratios) / len(ratios)
+    error = float(np.std(ratios, ddof=1)) / math.sqrt(len(ratios))
+    half = student_t_quantile(0.975, len(ratios) - 1) * error
+    return CheckpointEffect(
+        math.expm1(mean), math.expm1(mean - half), math.expm1(min(mean + half, 700.0)), len(ratios)
+    )
+
+
+def _trend(places: Array, centres: Array, means: Array) -> Array:
+    """Return the level of the run at some places: lines between the means of its cycles, and beyond them."""
+    level = np.interp(places, centres, means)
+    for outer, inner, beyond in ((0, 1, places < centres[0]), (-1, -2, places > centres[-1])):
+        slope = (means[outer] - means[inner]) / (centres[outer] - centres[inner])
+        level[beyond] = means[outer] + slope * (places[beyond] - centres[outer])
+    found: Array = np.maximum(level, 0.0)
+    return found

@@ -23,9 +23,7 @@ from app.storage.checks.conditions import ConditionResult, check, pool_guid, pro
 from app.storage.checks.disk_checks import LOOKING_S, check_spare, locked
 from app.storage.checks.hooks import ExecutionReport, Hooks, StepResult
 from app.storage.checks.queue_settings import QueueSettings, read_back_queue, set_read_ahead
-from app.storage.checks.readback import read_back
-from app.storage.checks.readback_array import read_back_array
-from app.storage.checks.readback_pool import read_back_pool
+from app.storage.checks.readback import read_back, read_back_array, read_back_pool
 from app.storage.layout.conditions import Condition, MountIs, OwnMember, SignedPlace
 from app.storage.layout.steps import (
     QUICK_S,

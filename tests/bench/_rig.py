@@ -37,10 +37,10 @@ from app.domain.campaign.configuration import (
     interleaved_order,
     with_drawn_order,
 )
+from app.execution.control import Cancellable
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.phases import Runner
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
-from app.execution.stop import Cancellable
 from app.hosts.folders.account import server_account
 from app.hosts.local import LocalHost
 from app.hosts.own_server import OwnServer
@@ -48,9 +48,8 @@ from app.hosts.recovery.resource_journal import ResourceJournal
 from app.hosts.server_under_test import PgbenchPlace
 from app.postgres.pgbench.argv import BenchmarkRequest, TransactionLog, benchmark_argv
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
-from app.probes.base.server_probe import ServerProbe
-from app.probes.sources.children import Children
-from app.probes.sources.processes import ServerTree
+from app.probes.sources.postgres_statistics import ServerProbe
+from app.probes.sources.processes import Children, ServerTree
 from app.process.starter import Account
 from app.recording.events import CampaignListener, NullListener, ProgressReport
 from app.recording.recorder import Recorder

@@ -23,8 +23,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.analysis.bottleneck import Cause
-from app.analysis.bottleneck_evidence import METRICS_READ, read_bottleneck
+from app.analysis.bottleneck import METRICS_READ, Cause, read_bottleneck
 from app.domain.campaign.configuration import BuiltinScript, FolderTarget, Script, Workload
 from app.execution.phases import Runner
 from app.probes.base.probe import ProbeContext

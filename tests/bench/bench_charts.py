@@ -38,8 +38,7 @@ from PySide6.QtWidgets import QApplication  # noqa: E402
 from typing_extensions import override  # noqa: E402
 
 from app.runfile.latency_series import LatencySeries  # noqa: E402
-from app.runfile.series import RunData, load_run_data  # noqa: E402
-from app.runfile.series_sources import Array, GrownSource, SeriesKey  # noqa: E402
+from app.runfile.series import Array, GrownSource, RunData, SeriesKey, load_run_data  # noqa: E402  # noqa: E402
 from tests.fix_runs import Shape, write_run  # noqa: E402
 from ui.charts.data.curves import curve_samples  # noqa: E402
 from ui.charts.data.plotted_run import RunTrace  # noqa: E402

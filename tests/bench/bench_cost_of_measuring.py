@@ -43,10 +43,9 @@ from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
 from app.execution import phases
 from app.execution.phases import Runner
-from app.postgres.pgbench.histogram import Histogram
-from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.histogram import Histogram, SecondHistograms
 from app.postgres.pgbench.log_tail import TransactionLogTail
-from app.postgres.pgbench.second_histograms import SecondHistograms
+from app.postgres.pgbench.transaction_log import sampling_rate
 from app.probes.base.probe import Probe, ServerSources
 from app.probes.sampling.registry import PROBES, make_probes
 from app.probes.sources.clock import ClockWatch

@@ -28,7 +28,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
-from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.transaction_log import sampling_rate
 from tests.bench._counting import CALLGRIND, collected
 from tests.bench._figures import describe_machine
 from tests.bench._rig import SETTINGS, Rig, builtin_workload, rig

@@ -38,9 +38,9 @@ import psycopg
 from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
 from app.execution.phases import Runner
-from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.transaction_log import sampling_rate
 from app.postgres.settings import Origin
-from app.probes.base import server_probe
+from app.probes.sources import postgres_statistics
 from tests.bench import _rig
 from tests.bench._counting import (
     INSTRUCTIONS,
@@ -271,7 +271,9 @@ def main() -> int:
     with ExitStack() as stack:
         # Under callgrind everything takes longer, and a probe that gives up would ask less than it does.
         stack.enter_context(
-            patch.multiple(server_probe, STATEMENT_TIMEOUT_MS=1000 * _SLOW_S, CONNECT_TIMEOUT_S=_SLOW_S)
+            patch.multiple(
+                postgres_statistics, STATEMENT_TIMEOUT_MS=1000 * _SLOW_S, CONNECT_TIMEOUT_S=_SLOW_S
+            )
         )
         stack.enter_context(patch.object(_rig, "_CONNECTED_S", _SLOW_S))
         try:

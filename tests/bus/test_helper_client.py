@@ -32,7 +32,7 @@ from app.domain.options.raid import Level
 from app.domain.step_progress import Operation, StepProgress
 from app.domain.storage_plan.kept_disk import ReleaseOutcome
 from app.domain.storage_plan.plan import Role
-from app.hosts import disk_recovery
+from app.hosts import disk_session
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
 from app.hosts.helper import HelperHost
 from app.process.account import current_account
@@ -256,7 +256,7 @@ def test_a_helper_that_is_started_again_is_asked_what_became_of_the_disks(
     monkeypatch: pytest.MonkeyPatch,
     keeps: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    monkeypatch.setattr(disk_recovery, "_SETTLE_S", 0.0)
+    monkeypatch.setattr(disk_session, "_SETTLE_S", 0.0)
     process = helping("works")
     disks = opened()
     process.kill()

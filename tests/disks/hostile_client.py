@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.dbus.introspection import load_gio
-from app.helper.base.folders import INTERFACE
+from app.helper.base.audit import INTERFACE
 from tests.bus.client import Client, RemoteError
 from tests.disks.helper_owner import NAME, PATH
 

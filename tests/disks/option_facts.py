@@ -13,11 +13,9 @@ from pathlib import Path
 
 from app.domain.filesystems.zfs import parse_properties
 from app.domain.options.checks import unavailable, validate_options
-from app.domain.options.creation import joined
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
-from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, joined
+from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Toggle
 from app.domain.options.option import OptionSpec, Stage
-from app.domain.options.tokens import ShownBy
 from app.domain.versions import KERNEL, Versions, parse_version
 from app.storage.system.programs import CompletedProgram, run_program
 from app.storage.system.state import mounts_on

@@ -11,12 +11,10 @@ from functools import cache
 from pathlib import Path
 
 from app.domain.campaign.disk_target import NOT_READ_BACK
-from app.domain.options.creation import Creation
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
-from app.domain.options.kinds import OptionValue
+from app.domain.options.filesystem_spec import Creation, FilesystemPreset, FilesystemSpec
+from app.domain.options.kinds import ExpectedToken, OptionValue
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.raid import Level, layout
-from app.domain.options.tokens import ExpectedToken
 from app.domain.step_progress import ROOT_STEP
 from app.runfile.metadata.run_metadata import StoredMetadata
 from app.runfile.metadata.typed_json import known

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.cold_caches import MOST_CACHED
+from app.analysis.data_set import MOST_CACHED
 from app.analysis.facts import command_line, read_run_facts
 from app.domain.units import GIB, MIB
 from app.execution.launch import LaunchError, start_campaign

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.cold_caches import MOST_CACHED
-from app.analysis.compression import (
+from app.analysis.data_set import (
     COMPRESSED_NOTHING,
     LEAST_SHARE,
+    MOST_CACHED,
     OTHER_COMPRESSIBILITY,
     RATIO_TOLERANCE,
     compressed_share,

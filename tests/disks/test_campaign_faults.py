@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import GIB, MIB
-from app.execution.disks.release import DiskEnding, read_disk_ending
+from app.execution.disks.session import DiskEnding, read_disk_ending
 from app.runfile.reader import RunFile
 from app.storage.system.kernel_log import naming_pattern
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left, serial_of

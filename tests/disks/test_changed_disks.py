@@ -21,7 +21,7 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role, StoragePlan
 from app.domain.storage_plan.wire import identity_to_wire
 from app.domain.units import GIB, MIB
-from app.helper.base.folders import RUN
+from app.helper.base.audit import RUN
 from app.storage.system.state import sysfs_folder
 from tests.disks.helper_owner import SPARE, Owner, client, plan_of
 from tests.disks.layout_proof import output

@@ -13,8 +13,8 @@ from app.domain.campaign.configuration import GroupChoice
 from app.domain.errors import TargetError
 from app.domain.options.raid import Level
 from app.domain.units import MIB
-from app.hosts.target_read_back import check_file_attributes
-from app.probes.facts.file_attributes import attributes_of
+from app.hosts.own_server import check_file_attributes
+from app.probes.facts.files import attributes_of
 from app.storage.inspect.snapshot import Policy
 from tests.disks.workshop import Workshop, attach, images
 

@@ -44,20 +44,20 @@ from ui.live.phase_bar import PhaseBar
 from ui.live.presentation_window import TalkWindow
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog
-from ui.program.typeface import set_typeface
+from ui.program.program import set_typeface
 from ui.race.content import load_race
 from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
-from ui.window.campaigns.close_dialog import ask_whether_it_goes_on
+from ui.window.campaigns.campaign_pages import ask_whether_it_goes_on
 from ui.window.commands.help_window import HelpWindow
 from ui.window.commands.preferences_dialog import PreferencesDialog
 from ui.window.files.import_window import ImportWindow
 from ui.window.files.run_actions import RunDetails
 from ui.window.library.panel import RunList
 from ui.window.main_window import MainWindow
-from ui.wizard.editors.option_editor import OptionEditor
+from ui.wizard.editors.options_form import OptionEditor
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 OpenWindow = Callable[..., MainWindow]

@@ -19,19 +19,16 @@ from typing_extensions import override
 
 from app.live.campaign_follower import GrowingRun
 from app.runfile.finalize import finish_run_file
-from app.runfile.metadata.workload_metadata import WorkloadMetadata
-from app.runfile.series import RunData, load_run_data
-from app.runfile.series_sources import FileSource
+from app.runfile.metadata.run_metadata import WorkloadMetadata
+from app.runfile.series import FileSource, RunData, load_run_data
 from app.runfile.writer import RunState
 from tests.fix_runs import Shape, add_seconds, begin_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS
-from ui.charts.stack.chart_window import ChartChooser
-from ui.charts.stack.menu import ChartMenu, save_chart
+from ui.charts.stack.chart_window import ChartChooser, SeriesList
 from ui.charts.stack.saving import chart_image, csv_text
-from ui.charts.stack.series_list import SeriesList
-from ui.charts.stack.stack import ChartStack, prefetch
+from ui.charts.stack.stack import ChartMenu, ChartStack, prefetch, save_chart
 from ui.live.header import array_words
 from ui.theme import Scheme, Theme
 

@@ -21,7 +21,7 @@ from pytestqt.qtbot import QtBot
 
 from app.domain.metrics import METRICS
 from ui.charts.data.registry import CHARTS, PERCENTILE
-from ui.charts.painting.marks import mark_parts, paint_mark
+from ui.charts.painting.painting import mark_parts, paint_mark
 from ui.flat_style import FlatStyle
 from ui.style import qt_palette
 from ui.theme import PALETTES, SERIES, STRONGER, Palette, Scheme, Theme, mix

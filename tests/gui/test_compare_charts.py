@@ -17,14 +17,14 @@ from app.postgres.pgbench.histogram import Histogram
 from ui.charts.data.curves import envelope
 from ui.charts.data.plotted_run import RunTrace
 from ui.charts.data.registry import CHARTS, charts_along
-from ui.charts.data.x_axis import LATENCY, NINES, XQuantity, percent_of, swept_axis
+from ui.charts.data.scale import LATENCY, NINES, XQuantity, percent_of, swept_axis
 from ui.charts.figures.bars import Bar, BarFigure, BarGroup
 from ui.charts.figures.heat import Cell, HeatFigure
 from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
 from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width
 from ui.charts.stack.saving import csv_text
 from ui.charts.stack.stack import ChartStack
-from ui.compare.distribution_data import DistributionCurves
+from ui.compare.distribution import DistributionCurves
 from ui.theme import Scheme, Theme
 
 pytestmark = pytest.mark.gui

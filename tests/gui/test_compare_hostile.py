@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.checkpoint_cycles import since_checkpoint
 from app.analysis.latency_distribution import read_distribution
+from app.analysis.stability import since_checkpoint
 from app.comparison.warnings import comparison_warnings
 from app.domain.errors import FootingError
 from app.export.comparison import comparison_as_json

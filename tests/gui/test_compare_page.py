@@ -46,12 +46,10 @@ from ui.compare.content import LoadedRun
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
 from ui.compare.figures import make_bars, make_scatter
-from ui.compare.headline import headline_words
-from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import OverTimeView
 from ui.compare.page import ComparePage, with_series
-from ui.compare.result import ResultView
-from ui.compare.views import VIEWS, TableView, ViewHolder
+from ui.compare.result import ResultView, headline_words
+from ui.compare.views import VIEWS, MultiplesView, TableView, ViewHolder
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
 

@@ -15,9 +15,9 @@ from app.report.blocks import BarFigure as ReportBars
 from app.report.report import read_report
 from app.report.wishes import ReportWishes
 from tests.fix_phases import PhasedRun, PhaseShape, ext4_and_xfs, write_phased_campaign
-from ui.charts.figures.side_by_side import FiguresSideBySide
+from ui.charts.figures.bars import FiguresSideBySide
 from ui.compare.content import NOT_YET, Choices, Content, LoadedRun, compare_content
-from ui.compare.phases_view import OWN, PhasesView, make_phases
+from ui.compare.views import OWN, PhasesView, make_phases
 from ui.report.save import SaveRequest, save
 from ui.theme import Scheme, Theme
 

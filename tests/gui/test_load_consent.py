@@ -19,9 +19,8 @@ from app.live.campaign_status import CampaignStatus
 from tests.fix_main_window import until_read
 from tests.gui.test_wizard_server import CONNECTION, EVIL, OTHER, on_server
 from tests.unit.postgres.test_existing import ADDRESS
-from ui.window.campaigns import load_dialog, starter
-from ui.window.campaigns.campaign_pages import CampaignPages
-from ui.window.campaigns.load_dialog import LoadDialog
+from ui.window.campaigns import campaign_pages, starter
+from ui.window.campaigns.campaign_pages import CampaignPages, LoadDialog
 from ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
@@ -73,7 +72,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
 
         return note
 
-    monkeypatch.setattr(load_dialog, "look_at_servers", look)
+    monkeypatch.setattr(campaign_pages, "look_at_servers", look)
     for name in ("launch", "launch_again", "launch_going_on"):
         monkeypatch.setattr(starter, name, launch(name))
     return made
@@ -173,7 +172,7 @@ def test_a_server_that_cannot_be_reached_is_told_and_nothing_begins(
     def look(_servers: Mapping[str, str]) -> tuple[tuple[str, OpenServer], ...]:
         raise TargetError("The server cannot be reached: no.", hint="Look at its spelling.")
 
-    monkeypatch.setattr(load_dialog, "look_at_servers", look)
+    monkeypatch.setattr(campaign_pages, "look_at_servers", look)
     pages.go_on(folder)
     qtbot.waitUntil(lambda: bool(pages.load_consent and pages.load_consent.dialog), timeout=PATIENCE_MS)
     assert pages.load_consent is not None

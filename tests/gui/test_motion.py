@@ -17,9 +17,8 @@ from tests.fix_runs import Shape, write_run
 from tests.house import modules, tree_of
 from ui.background import finish_background
 from ui.flat_style import FlatStyle
-from ui.live.feed_poller import REPLAY_MS
 from ui.live.leader_board import BoardRow, LeaderBoard
-from ui.live.page import LivePage
+from ui.live.page import REPLAY_MS, LivePage
 from ui.motion import STEP_MS, is_motion_reduced, set_reduced_motion
 from ui.race.content import load_race
 from ui.race.window import FRAME_MS, RaceWindow
@@ -167,7 +166,7 @@ def test_what_moves_by_itself_asks_whether_it_may() -> None:
         for name, value in constants_of(path)
         if name.endswith("_MS") and value < STEP_MS
     }
-    assert quick - STANDING == {"ui.race.window", "ui.live.feed_poller"}, "the two that repeat and may glide"
+    assert quick - STANDING == {"ui.race.window", "ui.live.page"}, "the two that repeat and may glide"
 
 
 def test_a_bar_for_what_lasts_nobody_knows_how_long_stands_still(qtbot: QtBot) -> None:

@@ -24,7 +24,7 @@ from ui.race.content import RaceContent, load_race
 from ui.race.starting import RaceStarter, RaceWish, usual_speed
 from ui.race.window import RaceWindow, rounded
 from ui.theme import SMALL, Scheme, Theme
-from ui.widgets.plain_label import plain_label
+from ui.widgets.texts import plain_label
 
 if TYPE_CHECKING:
     from tests.fix_main_window import OpenWindow

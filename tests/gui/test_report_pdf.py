@@ -33,12 +33,11 @@ from tests.fix_window import LONG_NAME
 from tests.unit.analysis.test_io_baseline_words import KNOWN
 from ui.fonts import FAMILY
 from ui.report import canvas as canvas_module
-from ui.report.bar_chart import paint_bars
 from ui.report.canvas import Canvas, NoFontError, TextStyle
 from ui.report.flow import FOOT_MM, PAPERS, Flowable, Pages, Paper, paragraph, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
-from ui.report.time_chart import _Plot
+from ui.report.time_chart import _Plot, paint_bars
 
 pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from app import TOP
-from ui.program.first_window import FirstWindow, bring_to_front
+from ui.program.program import FirstWindow, bring_to_front
 from ui.program.second_start import TAKEN, Handed, hand_over, lock_place, meeting_place
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]

@@ -29,19 +29,17 @@ from tests.gui.live_bench import SECONDS, LiveBench
 from ui.background import finish_background
 from ui.charts.data.plotted_run import named_traces
 from ui.charts.figures.figure import FigureView
-from ui.charts.stack.legend import legend_rows
+from ui.charts.stack.legend_table import legend_rows
 from ui.charts.stack.stack import ChartStack, prefetch
-from ui.live.announcer import EVERY_S, Announcer
-from ui.live.page import LivePage
+from ui.live.page import EVERY_S, Announcer, LivePage
 from ui.live.presentation_window import TalkWindow
 from ui.program import program
 from ui.race.content import load_race
 from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
-from ui.widgets import told
-from ui.widgets.tips import show_tip
-from ui.widgets.told import TellsData, tell_data_to_screen_readers
+from ui.widgets import texts
+from ui.widgets.texts import TellsData, show_tip, tell_data_to_screen_readers
 from ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints")]
@@ -332,8 +330,8 @@ def test_nothing_is_announced_where_nobody_listens(qtbot: QtBot, monkeypatch: py
     monkeypatch.setattr(QAccessible, "isActive", lambda: False)
     widget = QWidget()
     qtbot.addWidget(widget)
-    told.announce(widget, "Words.")
-    told.tell_changed(widget)
+    texts.announce(widget, "Words.")
+    texts.tell_changed(widget)
     assert not sent
 
 

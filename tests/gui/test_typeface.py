@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import TOP
 from ui.fonts import FAMILY, FILES, FONTS
-from ui.program.typeface import POINTS, set_typeface
+from ui.program.program import POINTS, set_typeface
 
 pytestmark = pytest.mark.gui
 

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.domain.errors import FootingError
 from app.library.entries import CampaignLock, read_entry
-from app.library.import_files import copy_into_library
+from app.library.files import copy_into_library
 from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial

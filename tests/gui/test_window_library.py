@@ -17,10 +17,9 @@ from ui.theme import Theme
 from ui.widgets.formatting import one_line, tooltip
 from ui.window.library import reader as library_reader
 from ui.window.library.delegate import check_width
-from ui.window.library.model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, LibraryModel
+from ui.window.library.model import COLOUR_ROLE, MIME_TYPE, ROW_ROLE, Heading, LibraryModel, RunRow
 from ui.window.library.panel import LibraryPanel
 from ui.window.library.reader import LibraryReader
-from ui.window.library.rows import Heading, RunRow
 
 pytestmark = [
     pytest.mark.gui,

@@ -35,7 +35,7 @@ from tests.fix_main_window import until_read
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.charts.stack.chart_window import ChartWindow
 from ui.theme import Scheme, Theme
-from ui.window.campaigns.close_dialog import ask_whether_it_goes_on
+from ui.window.campaigns.campaign_pages import ask_whether_it_goes_on
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns, describe_status
 from ui.window.commands.commands import COMMANDS, KEYS
 from ui.window.commands.help_window import HelpWindow, key_lines

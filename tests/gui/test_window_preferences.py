@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.cli.commands import when_done
-from app.cli.commands.runs.exec_painter import painter_argv
+from app.cli.commands.runs.report import painter_argv
 from app.cli.commands.when_done import EndedCampaign
 from app.domain import text
 from app.hosts.preferences import Preferences, preferences_path, read_preferences, settle_language

@@ -22,10 +22,9 @@ from tests.fix_main_window import until_read
 from ui.background import finish_background
 from ui.live.queue_panel import RULES, QueuePanel, length_words
 from ui.theme import Theme
-from ui.window.campaigns import queue_runner, starter
-from ui.window.campaigns.close_dialog import ask_whether_it_goes_on
-from ui.window.campaigns.queue_runner import QueueRunner
-from ui.window.campaigns.starter import CampaignStarter
+from ui.window.campaigns import starter
+from ui.window.campaigns.campaign_pages import ask_whether_it_goes_on
+from ui.window.campaigns.starter import CampaignStarter, QueueRunner
 from ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
@@ -97,7 +96,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueueBenc
         launched.append(MadeLaunch(item.name))
         return launched[-1]
 
-    monkeypatch.setattr(queue_runner, "launch_queued", launch)
+    monkeypatch.setattr(starter, "launch_queued", launch)
     monkeypatch.setattr(starter, "_REAP_MS", 10)
     made = CampaignStarter(tmp_path)
     runner = QueueRunner(made, tmp_path)
@@ -156,7 +155,7 @@ def test_while_a_campaign_of_somebody_else_runs_nothing_begins_and_its_end_decid
     qtbot: QtBot, bench: QueueBench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     goes_on: list[bool] = [True]
-    monkeypatch.setattr(queue_runner, "whether_goes_on", lambda _folder: goes_on[0])
+    monkeypatch.setattr(starter, "whether_goes_on", lambda _folder: goes_on[0])
     running = CampaignStatus("theirs", tmp_path, live=True, runs=())
     bench.runner.take_live((running,))
     bench.runner.add(one("a"))

@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.campaign_file.reader import load_campaign, read_campaign_file
-from app.campaign_file.recipes import left_out
-from app.campaign_file.recipes.find import RECIPES, list_recipes
+from app.campaign_file.recipes import adapt
+from app.campaign_file.recipes.head import RECIPES, list_recipes
 from app.campaign_file.trust import check_trust, refuse_concerns
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, DiskTarget, FolderTarget, MemoryTarget, ServerTarget
@@ -857,8 +857,8 @@ def test_questions_stand_first_and_one_of_ones_own_is_the_first(make_wizard: Mak
 def test_a_question_fills_every_page_with_its_quick_variant(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
-    monkeypatch.setattr(left_out, "check_settings", lambda *_args: None)
+    monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
+    monkeypatch.setattr(adapt, "check_settings", lambda *_args: None)
     wizard = make_wizard(known_draft())
     chooser = ask(wizard, "durability")
     assert "fsync and synchronous_commit on and off" in chooser.told.text()
@@ -875,9 +875,9 @@ def test_a_question_fills_every_page_with_its_quick_variant(
 def test_a_recipe_on_disks_takes_the_ticked_ones_and_tells_what_is_left_out(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
-    monkeypatch.setattr(left_out, "check_settings", lambda *_args: None)
-    monkeypatch.setattr(left_out, "read_support", everything_works)
+    monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
+    monkeypatch.setattr(adapt, "check_settings", lambda *_args: None)
+    monkeypatch.setattr(adapt, "read_support", everything_works)
     wizard = make_wizard(known_draft())
     chooser = ask(wizard, "mount-options-2011")
     assert not chooser.use.isEnabled()
@@ -902,8 +902,8 @@ def test_a_recipe_on_disks_takes_the_ticked_ones_and_tells_what_is_left_out(
 def test_a_question_is_answered_on_a_ticked_server_with_what_is_prepared_there(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
-    monkeypatch.setattr(left_out, "check_settings", lambda *_args: None)
+    monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
+    monkeypatch.setattr(adapt, "check_settings", lambda *_args: None)
     wizard = make_wizard(known_draft())
     page = wizard.pages[Step.WHERE]
     assert isinstance(page, WherePage)
@@ -931,7 +931,7 @@ def test_a_question_is_answered_on_a_ticked_server_with_what_is_prepared_there(
 def test_a_question_that_nothing_here_can_answer_is_told(
     qtbot: QtBot, make_wizard: MakeWizard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(left_out, "find_installations", lambda *_args, **_named: (NEW,))
+    monkeypatch.setattr(adapt, "find_installations", lambda *_args, **_named: (NEW,))
     wizard = make_wizard(known_draft())
     before = wizard.draft.to_campaign()
     chooser = ask(wizard, "postgresql-18-io")

@@ -22,7 +22,7 @@ from tests.gui.test_wizard_disks import ENVIRONMENT, Machinery, draft_on_disks
 from tests.made_disks import SPARE
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.wizard.editors.option_editor import OptionEditor
+from ui.wizard.editors.options_form import OptionEditor
 from ui.wizard.pages.disks_page import DisksPage
 from ui.wizard.pages.filesystem_page import FilesystemPage
 from ui.wizard.wizard import Wizard

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.campaign_file.fields import PHASE_FIELDS
 from app.campaign_file.phases import MOST_PHASES
 from app.campaign_file.reader import load_campaign
-from app.campaign_file.recipes.find import RECIPES
+from app.campaign_file.recipes.head import RECIPES
 from app.draft.builder import build
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import PhaseDraft, ScriptDraft

@@ -19,8 +19,12 @@ from pypdf import PdfReader
 from app import TOP
 from app.campaign_file.reader import load_campaign
 from app.campaign_file.recipes.adapt import placeholders, quick_variant
-from app.campaign_file.recipes.find import find_recipe, list_recipes
-from app.campaign_file.recipes.head import MOST_QUICK_CONFIGURATIONS, MOST_QUICK_SECONDS
+from app.campaign_file.recipes.head import (
+    MOST_QUICK_CONFIGURATIONS,
+    MOST_QUICK_SECONDS,
+    find_recipe,
+    list_recipes,
+)
 from app.domain.campaign.configuration import interleaved_order
 from app.domain.errors import ExitStatus
 from app.runfile.reader import RunFile

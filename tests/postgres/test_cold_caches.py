@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from app.analysis.cold_caches import MOST_CACHED, STILL_CACHED
+from app.analysis.data_set import MOST_CACHED, STILL_CACHED
 from app.domain.errors import ServerError
 from app.execution.control import Request, send_request
 from app.postgres.connection import connect

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.compression import RATIO_TOLERANCE
+from app.analysis.data_set import RATIO_TOLERANCE
 from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
 from app.postgres.connection import BENCH_DATABASE, connect
 from app.postgres.installations.find import Installation
@@ -21,8 +21,8 @@ from app.postgres.pgbench.argv import (
 from app.postgres.pgbench.filler import LEAST_RATIO, MOST_RATIO, load_script
 from app.postgres.pgbench.scale import bytes_per_scale
 from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
-from app.postgres.relation_files import table_files
-from app.probes.facts.compressibility import sample_compression
+from app.postgres.tablespaces import table_files
+from app.probes.facts.files import sample_compression
 from app.process.starter import Account, run_command
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile

@@ -32,7 +32,7 @@ from app.postgres.existing.look import look_at_server
 from app.postgres.existing.own_database import LOCK, MARK, OWN_DATABASE, make_own
 from app.process.starter import Account
 from app.recording.events import NullListener
-from app.runfile.metadata.server_metadata import KIND
+from app.runfile.metadata.run_metadata import KIND
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, kill

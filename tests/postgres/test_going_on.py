@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.execution.resume.begun import begun_campaign, begun_runs
-from app.execution.resume.unfinished import interrupted_campaigns
+from app.execution.resume.begun import begun_campaign, begun_runs, interrupted_campaigns
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME
 from tests.fix_campaign import CampaignBench, campaign_text, kill

@@ -19,8 +19,7 @@ from app.domain.io_baseline import FIO_JOBS, FSYNC_METHODS, IoBaseline, JobId
 from app.domain.units import MIB
 from app.execution.baseline import measurement
 from app.execution.baseline.measurement import BaselineMeasurement
-from app.execution.control import Request
-from app.execution.stop import Cancellable, StopRequestedError
+from app.execution.control import Cancellable, Request, StopRequestedError
 from app.hosts.baseline_storage import BaselineStorage
 from app.hosts.local import LocalHost
 from app.hosts.recovery.resource_journal import ResourceJournal

@@ -23,11 +23,9 @@ from app.postgres.pgbench.argv import (
     benchmark_argv,
     initialise_argv,
 )
-from app.postgres.pgbench.histogram import Histogram
+from app.postgres.pgbench.histogram import Histogram, SecondHistograms
 from app.postgres.pgbench.log_tail import TransactionLogTail
-from app.postgres.pgbench.progress import parse_progress
-from app.postgres.pgbench.second_histograms import SecondHistograms
-from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
+from app.postgres.pgbench.summary import PgbenchSummary, parse_progress, parse_summary
 from app.postgres.pgbench.transaction_log import LogFormat, Outcome, TransactionBatch
 from app.process.starter import Account, run_command, spawn
 from tests.fix_postgres import PgbenchServer, Workbench, give

@@ -15,8 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.postgres.postmaster import parse_shared_memory
-from app.postgres.server import StopMode
+from app.postgres.server import StopMode, parse_shared_memory
 from tests.fix_postgres import Workbench
 
 pytestmark = pytest.mark.postgres

@@ -14,8 +14,7 @@ import psycopg
 import pytest
 from typing_extensions import override
 
-from app.analysis.cold_caches import STILL_CACHED
-from app.analysis.compression import OTHER_COMPRESSIBILITY
+from app.analysis.data_set import OTHER_COMPRESSIBILITY, STILL_CACHED
 from app.domain.campaign.configuration import (
     Caches,
     Campaign,
@@ -31,15 +30,14 @@ from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import ServerError
 from app.domain.maintenance import VACUUM, MaintenanceEnd
 from app.execution import measured_phases
-from app.execution.control import Request
+from app.execution.control import Cancellable, Request
 from app.execution.phases import Runner, RunOutcome
 from app.execution.resolve import resolve_campaign
 from app.execution.run_description import describe_run
-from app.execution.stop import Cancellable
 from app.hosts.folders.descriptors import identity_of, strictly
 from app.hosts.folders.private_folder import PrivateFolder
 from app.hosts.server_under_test import PgbenchPlace, ServerUnderTest
-from app.hosts.templates.copying import CopiedData
+from app.hosts.templates.making import CopiedData
 from app.hosts.templates.store import Template
 from app.postgres.configuration_text import bench_statements
 from app.postgres.connection import BENCH_DATABASE, BENCH_ROLE, ROLE, connect
@@ -47,9 +45,7 @@ from app.postgres.facts import ServerFacts, read_server_facts
 from app.postgres.installations.installation import Installation
 from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
-from app.probes.facts.cached import CachedBytes
-from app.probes.facts.compressibility import SampledCompression
-from app.probes.facts.stored import StoredBytes
+from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.process.starter import Account
 from app.recording.events import NullListener, ProgressReport
 from app.recording.recorder import Recorder

@@ -9,8 +9,7 @@ import pytest
 from app.domain.storage_plan.plan import Role
 from app.postgres.connection import BENCH_DATABASE
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, loading_argvs
-from app.postgres.relation_files import index_files, relation_files, table_files
-from app.postgres.tablespaces import Tablespaces, check_places
+from app.postgres.tablespaces import Tablespaces, check_places, index_files, relation_files, table_files
 from app.process.starter import Account, run_command
 from tests.fix_postgres import Workbench, give
 

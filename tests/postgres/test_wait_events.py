@@ -12,8 +12,7 @@ import pytest
 from app.postgres.installations.find import Installation
 from app.postgres.server import Server
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
-from app.probes.sources.postgres_statistics import PostgresStatisticsProbe
-from app.probes.sources.wait_events import STATEMENT, WaitEventsProbe
+from app.probes.sources.postgres_statistics import STATEMENT, PostgresStatisticsProbe, WaitEventsProbe
 from tests.fix_postgres import Workbench
 from tests.unit.probes.fakes import values
 

@@ -37,7 +37,6 @@ NAME_IT = (
 MAKE_A_SERVER = frozenset(
     {
         "app.postgres.server",
-        "app.postgres.postmaster",
         "app.hosts.own_server",
         "app.hosts.folders.run_folders",
     }

@@ -12,7 +12,7 @@ from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.comparison.comparison import ComparedGroup
 from app.comparison.differences import PropertyDifference, describe_sameness, what_differs
 from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
-from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
+from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
 from app.comparison.overall.phases import (
     COMPARED_PHASE_COLUMNS,
     ComparedPhase,

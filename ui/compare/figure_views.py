@@ -17,12 +17,12 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.published.figures import PublishedFigure
 from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.x_axis import swept_axis
+from ui.charts.data.scale import swept_axis
 from ui.charts.figures.figure import FigureView
-from ui.charts.stack.series_list import SeriesList
+from ui.charts.stack.chart_window import SeriesList
 from ui.charts.stack.stack import ChartStack
 from ui.compare.content import NOT_YET, Content
-from ui.compare.distribution_data import SweepCurves
+from ui.compare.distribution import SweepCurves
 from ui.compare.figures import TPS, known_figures, make_bars, make_heat, make_scatter
 from ui.compare.parts import (
     Choice,

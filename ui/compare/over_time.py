@@ -8,8 +8,8 @@ from typing import Final
 from PySide6.QtWidgets import QPushButton
 from typing_extensions import override
 
-from app.analysis.checkpoint_cycles import since_checkpoint
 from app.analysis.labels import one_line
+from app.analysis.stability import since_checkpoint
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.runfile.series import RunData

@@ -38,13 +38,12 @@ from ui.charts.stack.stack import prefetch
 from ui.compare.content import Choices, Content, LoadedRun, compare_content
 from ui.compare.distribution import DistributionView
 from ui.compare.document import ComparisonWriter
-from ui.compare.multiples import MultiplesView
 from ui.compare.over_time import CHARTS, OverTimeView
 from ui.compare.parts import Choice, View
-from ui.compare.views import VIEWS, ViewHolder
+from ui.compare.views import VIEWS, MultiplesView, ViewHolder
 from ui.theme import SMALL, Theme
 from ui.widgets.plain_writer import written_at_once
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import show_tip
 
 _CUTS: Final = (("auto", tr("what the runs ask for")), ("none", tr("nothing")), ("30", tr("30 s")))
 _MORE_CUTS_S: Final = (60, 300, 900)

@@ -13,7 +13,7 @@ from ui.compare.figures import figure_label
 from ui.theme import LARGE, SMALL, Theme
 from ui.widgets.elided import ElidedComboBox
 from ui.widgets.formatting import tooltip
-from ui.widgets.plain_label import mnemonic_label, plain_label
+from ui.widgets.texts import mnemonic_label, plain_label
 
 
 def list_and_charts(widget: QWidget) -> list[int]:

@@ -1,11 +1,16 @@
-"""The ways to look at compared runs: one registry, each made when it is first needed."""
+"""The ways to look at compared runs: one registry, each made when it is first needed.
+
+Phases of runs that measured several, side by side: a figure each, with an axis of its own.
+
+Small multiples: a chart for each run, all on the same scales.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -26,24 +31,151 @@ from app.comparison.figures import (
     compare_figures,
     format_mean,
 )
+from app.comparison.label_shortening import short_names
+from app.comparison.overall.phases import PHASE_FIGURES, ComparedPhase
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import Alignment, CellKind, Column
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from ui.background import BackgroundOp
+from ui.charts.data.registry import CHARTS
+from ui.charts.figures.bars import BarFigure, BarGroup, FiguresSideBySide
+from ui.charts.figures.figure import FigureView
+from ui.charts.figures.small_multiples import SmallMultiples
 from ui.charts.stack.saving import table_text
+from ui.charts.stack.stack import prefetch
 from ui.compare.content import NOT_YET, Content
 from ui.compare.distribution import DistributionView
 from ui.compare.figure_views import BarsView, HeatView, ScatterView, SweepView
-from ui.compare.figures import figure_heading, figure_label
-from ui.compare.multiples import MultiplesView
+from ui.compare.figures import bar_of, better_words, figure_heading, figure_label, known_figures
 from ui.compare.over_time import OverTimeView
-from ui.compare.parts import View
-from ui.compare.phases_view import PhasesView
+from ui.compare.parts import Choice, View, control_row, figure_entries, labelled
 from ui.compare.result import ResultView
 from ui.theme import Theme
 from ui.widgets.empty_state import EmptyState
 from ui.widgets.formatting import tooltip
+from ui.widgets.texts import plain_label
+
+
+class MultiplesView(View):
+    """One small chart a run.
+
+    Attributes:
+        chart: which chart.
+        figure: shows them.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._op: BackgroundOp[None] | None = None
+        self.chart = Choice(tr("Chart"))
+        self.chart.offer([(chart.id, chart.title) for chart in CHARTS.values()])
+        self.figure = FigureView(theme)
+        self._words = plain_label()
+        row = control_row(self)
+        labelled(row, tr("C&hart"), self.chart)
+        self._words.setTextFormat(Qt.TextFormat.PlainText)
+        row.addWidget(self._words)
+        row.addStretch(1)
+        self.chart.chosen.connect(self.refresh)
+        self.rows.addWidget(self.figure, 1)
+
+    @override
+    def why_not(self, content: Content) -> str:
+        return "" if content.runs else NOT_YET
+
+    @override
+    def refresh(self) -> None:
+        """Read what is missing in the background, then paint."""
+        if self._op is not None:
+            self._op.cancel()
+        content, chart = self.content, self.chart.choice
+        data = [run.data for run in content.runs if run.data is not None]
+
+        def read() -> None:
+            for each in data:
+                prefetch(each, (chart,), len(data))
+
+        self._words.setText(NOT_YET)
+        self._op = BackgroundOp(read, lambda _none: self._show(content, chart), self._fail).start()
+
+    def _show(self, content: Content, chart: str) -> None:
+        self._words.clear()
+        self.figure.show_figure(SmallMultiples(CHARTS[chart], content.traces, content.focus))
+
+    def _fail(self, error: FootingError) -> None:
+        self._words.setText(one_line(error.message))
+
+    def stop(self) -> None:
+        """Wait for nothing any more."""
+        if self._op is not None:
+            self._op.cancel()
+
+
+OWN: Final = ""
+"""Choice of the figure that suits each phase: TPS, or the 99th percentile where a rate was offered."""
+
+
+def make_phases(content: Content, name: str = OWN) -> FiguresSideBySide | None:
+    """Return a figure of each phase, with every configuration that has it; None where there is none.
+
+    Args:
+        content: what is compared.
+        name: of the figure; `OWN` for the one that suits each phase.
+    """
+    if not content.phases:
+        return None
+    parts = tuple(_part(content, phase, name or phase.figure) for phase in content.phases)
+    note = tr("whiskers: 95 % interval over runs; dots: runs; each phase has an axis of its own, from zero")
+    return FiguresSideBySide(tr("Each phase for itself"), parts, note)
+
+
+def _part(content: Content, phase: ComparedPhase, name: str) -> BarFigure:
+    groups = phase.comparison.groups
+    short = short_names([group.name for group in groups])
+    found = ((place, bar_of(content, phase.comparison, groups[place], name)) for place in phase.groups)
+    bars = tuple(
+        replace(bar, label=short[place], tip="\n".join(filter(None, (groups[place].name, bar.tip))))
+        for place, bar in found
+    )
+    title = ": ".join(part for part in (phase.label, phase.transactions) if part)
+    note = ", ".join(part for part in (figure_label(name), better_words(name)) if part)
+    return BarFigure(title, (BarGroup("", bars),), note)
+
+
+class PhasesView(View):
+    """One figure a phase.
+
+    Attributes:
+        what: figure.
+        figure: shows the bars.
+    """
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.what = Choice(tr("Figure"))
+        self.figure = FigureView(theme)
+        row = control_row(self)
+        labelled(row, tr("&Figure"), self.what)
+        row.addStretch(1)
+        self.what.chosen.connect(self.refresh)
+        self.rows.addWidget(self.figure, 1)
+
+    @override
+    def why_not(self, content: Content) -> str:
+        if content.comparison is None:
+            return NOT_YET
+        return "" if content.phases else tr("None of these runs measured several phases that count.")
+
+    @override
+    def refresh(self) -> None:
+        known = {name for phase in self.content.phases for name in known_figures(phase.comparison)}
+        offered = [name for name in PHASE_FIGURES if name in known]
+        own = (OWN, tr("TPS, or p99 where a rate was offered"))
+        self.what.offer([own, *figure_entries(offered)], OWN)
+        self.figure.show_figure(make_phases(self.content, self.what.choice))
+
 
 _HEADING_EMS: Final = 20
 _NUMBER: Final = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")

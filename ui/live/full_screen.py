@@ -12,8 +12,8 @@ from typing_extensions import override
 
 from ui.style import qt_palette
 from ui.theme import STRONGER, Scheme, Theme
-from ui.widgets.plain_label import plain_label
 from ui.widgets.tab_order import go_as_read
+from ui.widgets.texts import plain_label
 
 SCHEMES: Final = (Scheme.DARK, Scheme.LIGHT, Scheme.PROJECTOR)
 """What one key goes through."""

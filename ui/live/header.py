@@ -22,8 +22,7 @@ from app.runfile.writer import RunState
 from ui.live.words import campaign_words, disk_words, quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.plain_label import plain_label
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import plain_label, show_tip
 
 _RECENT_S: Final = 3.0
 """What was sampled before is over: such series are only stored where something happens."""

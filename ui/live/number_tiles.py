@@ -22,7 +22,7 @@ from ui.live.words import NOTHING, format_cores, format_megabytes, format_number
 from ui.painting import painting
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ShortenedLabel
-from ui.widgets.plain_label import plain_label
+from ui.widgets.texts import plain_label
 
 SPAN_S: Final = 60.0
 _HEADROOM: Final = 1.15

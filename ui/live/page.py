@@ -1,41 +1,216 @@
-"""The live page: large numbers, phases, charts, command and log of a run that lasts or is replayed."""
+"""The live page: large numbers, phases, charts, command and log of a run that lasts or is replayed.
+
+Looks at a feed again and again, outside of the GUI thread, never two looks at once.
+
+What a screen reader is told while a run goes on: each phase, each end, and figures now and then.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSettings, QSize, Qt, Signal, SignalInstance
+from PySide6.QtCore import QObject, QSettings, QSize, Qt, QTimer, Signal, SignalInstance
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.analysis.labels import one_line
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.domain.units import format_duration
 from app.execution.control import Request, send_request
-from app.live.campaign_follower import CampaignFollower, LiveState, SingleRun
+from app.live.campaign_follower import CampaignFollower, LiveSource, LiveState, SingleRun
 from app.live.replay import ReplaySource
-from app.live.snapshot import LogLine, RunSource
+from app.live.snapshot import LogLine, RunSnapshot, RunSource
+from app.runfile.writer import Phase, RunState
 from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack.chart_window import open_chart_window
 from ui.charts.stack.stack import ChartStack
-from ui.live.announcer import Announcer
 from ui.live.chart_feed import ChartFeed
-from ui.live.feed_poller import LIVE_MS, REPLAY_MS, FeedPoller
-from ui.live.header import Banner, Header, banner_text, join_problems
-from ui.live.number_tiles import BigNumbers
+from ui.live.header import Banner, Header, banner_text, join_problems, run_problem
+from ui.live.number_tiles import BigNumbers, shown_numbers
 from ui.live.phase_bar import PhaseBar, usual_lengths
 from ui.live.presentation_window import TalkWindow
 from ui.live.queue_panel import QueuePanel
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog, ask_how_to_stop
-from ui.live.words import awaited_words, signed_clock
+from ui.live.words import (
+    NOTHING,
+    PHASE_NAMES,
+    awaited_words,
+    campaign_words,
+    clock_words,
+    format_number,
+    format_rate,
+    signed_clock,
+)
 from ui.motion import STEP_MS, is_motion_reduced
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.told import announce, is_listened_to, tell_changed
+from ui.widgets.texts import announce, is_listened_to, tell_changed
+
+EVERY_S: Final = 60.0
+"""Between two sentences of figures: who listens does something else meanwhile."""
+
+
+class Announcer:
+    """Follows what is watched, and says a sentence where something begins, ends, or has lasted a while."""
+
+    def __init__(self, say: Callable[[str], None], clock_s: Callable[[], float] = time.monotonic) -> None:
+        """Make one that has said nothing.
+
+        Args:
+            say: called with each sentence.
+            clock_s: of who listens; a replay at any speed is told no more often.
+        """
+        self._say = say
+        self._clock_s = clock_s
+        self._told_s = -EVERY_S
+        self._told: tuple[Path, str, bool, bool] | None = None
+        self._figures = ""
+
+    def follow(self, watched: LiveState) -> None:
+        """Say what is new, if anything."""
+        run = watched.run
+        if run is None:
+            return
+        stage = run.data.path, PHASE_NAMES[run.phase] + run.phase_label, run.finished, watched.ended
+        if stage != self._told:
+            self._told = stage
+            self._tell(" ".join(filter(None, (_stage_words(run), _end_words(watched)))))
+        elif not run.finished and self._clock_s() >= self._told_s + EVERY_S:
+            figures = figures_words(run)
+            if figures != self._figures:  # a replay that stands still has nothing to say
+                self._figures = figures
+                self._tell(figures)
+
+    def _tell(self, sentence: str) -> None:
+        self._told_s = self._clock_s()
+        self._say(sentence)
+
+
+def figures_words(run: RunSnapshot) -> str:
+    """Return phase, clock and newest figures of a run that lasts, in a sentence."""
+    numbers = run.numbers
+    told = [
+        tr("{phase}, {clock}.").format(
+            phase=_phase_of(run), clock=clock_words(run.phase_elapsed_s, run.phase_planned_s)
+        )
+    ]
+    if numbers.tps is not None:
+        told.append(tr("{tps} transactions per second.").format(tps=format_rate(numbers.tps)))
+    if numbers.p99_ms is not None:
+        told.append(tr("99th percentile {latency} ms.").format(latency=format_number(numbers.p99_ms)))
+    return " ".join(told)
+
+
+def _phase_of(run: RunSnapshot) -> str:
+    name = PHASE_NAMES[run.phase]
+    return f"{name}, {one_line(run.phase_label)}" if run.phase_label and run.phase is Phase.PART else name
+
+
+def _stage_words(run: RunSnapshot) -> str:
+    name = one_line(run.data.name)
+    if not run.finished:
+        if run.phase_planned_s is None:
+            return tr("{run}: {phase}.").format(run=name, phase=_phase_of(run))
+        planned = format_duration(run.phase_planned_s)
+        return tr("{run}: {phase}, for {time}.").format(run=name, phase=_phase_of(run), time=planned)
+    if run.state is not RunState.DONE:
+        return tr("{run}: {problem}").format(run=name, problem=run_problem(run))
+    numbers = shown_numbers(run)
+    if format_rate(numbers.tps) == NOTHING:
+        return tr("{run} has ended.").format(run=name)
+    told = tr("{run} has ended: {tps} transactions per second, 99th percentile {latency} ms.")
+    return told.format(run=name, tps=format_rate(numbers.tps), latency=format_number(numbers.p99_ms))
+
+
+def _end_words(watched: LiveState) -> str:
+    if not watched.ended or watched.status is None:
+        return ""
+    return tr("Campaign {state}.").format(state=campaign_words(watched, None))
+
+
+LIVE_MS: Final = 1_000
+"""A runner writes once a second; looking more often would only cost the machine under test."""
+
+REPLAY_MS: Final = 100
+
+
+class FeedPoller(QObject):
+    """Polls one feed until it is stopped.
+
+    Signals:
+        watched: a `LiveState`.
+        failed: a `FootingError`: nothing could be read; it goes on trying.
+    """
+
+    watched = Signal(object)
+    failed = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._feed: LiveSource | None = None
+        self._op: BackgroundOp[LiveState] | None = None
+        self._again = False
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self.look)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there will be another look."""
+        return self._op is not None or self._timer.isActive()
+
+    def start(self, feed: LiveSource, interval_ms: int) -> None:
+        """Look at this feed from now on, the first time at once."""
+        self.stop()
+        self._feed = feed
+        self._timer.setInterval(interval_ms)
+        self.look()
+
+    def stop(self) -> None:
+        """Look no more; a look that is under way is forgotten."""
+        self._timer.stop()
+        self._again = False
+        self._feed = None
+        if self._op is not None:
+            self._op.cancel()
+            self._op = None
+
+    def look(self) -> None:
+        """Look now, or as soon as the look that is under way has ended."""
+        self._timer.stop()
+        if self._feed is None:
+            return
+        if self._op is not None:
+            self._again = True
+            return
+        self._op = BackgroundOp(self._feed.poll, self._take, self._fail).start()
+
+    def rest(self) -> None:
+        """Wait for the next call of `look`: nothing changes by itself."""
+        self._timer.stop()
+
+    def _take(self, watched: LiveState) -> None:
+        self._ended_a_look()
+        self.watched.emit(watched)
+
+    def _fail(self, error: FootingError) -> None:
+        self._ended_a_look()
+        self.failed.emit(error)
+
+    def _ended_a_look(self) -> None:
+        self._op = None
+        if self._again:
+            self._again = False
+            self.look()
+        else:
+            self._timer.start()
+
 
 _ROWS: Final = 7
 _LONGEST_LINES: Final = 20_000

@@ -19,7 +19,7 @@ from app.runfile.writer import Phase, RunState
 from ui.live.words import PHASE_NAMES, clock_words
 from ui.painting import painting
 from ui.theme import SMALL, TINY, Theme
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import show_tip
 
 STEPS: Final = (
     (Phase.BASELINE, Phase.PREPARE, Phase.INITDB),

@@ -25,7 +25,7 @@ from ui.live.number_tiles import NUMBERS, NumberSpec, shown_numbers
 from ui.live.words import NOTHING, PHASE_NAMES, clock_words, format_rate
 from ui.theme import LARGE, MEDIUM, Scheme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.plain_label import plain_label
+from ui.widgets.texts import plain_label
 
 NUMBER_POINTS: Final = 24.0
 """Least size of numbers, in points; more where the screen has room."""

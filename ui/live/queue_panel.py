@@ -14,9 +14,7 @@ from app.live.queue import CampaignQueue, QueuedCampaign
 from ui.theme import SMALL, TINY, Theme
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.formatting import one_line
-from ui.widgets.plain_label import plain_label
-from ui.widgets.texts import Text
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import Text, plain_label, show_tip
 
 _ROWS: Final = 3
 """That are seen without scrolling: the charts need the room."""

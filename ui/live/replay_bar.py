@@ -9,13 +9,12 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSlider, QWidget
 
 from app.domain.text import number_text, tr
-from app.live.replay import ReplaySource
-from app.live.replay_clock import SPEEDS
+from app.live.replay import SPEEDS, ReplaySource
 from ui.icons import SMALL_ICON, set_icon
 from ui.live.words import signed_clock
 from ui.theme import SMALL, Theme
 from ui.widgets.elided import ElidedComboBox
-from ui.widgets.plain_label import plain_label
+from ui.widgets.texts import plain_label
 
 _STEPS_A_SECOND: Final = 10
 _STEP_S: Final = 10.0

@@ -21,8 +21,8 @@ from app.domain.text import tr
 from app.execution.control import Request
 from ui.theme import LARGE, MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel
-from ui.widgets.plain_label import plain_label
 from ui.widgets.tab_order import go_as_read
+from ui.widgets.texts import plain_label
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,9 @@
-"""The program once Qt is loaded: application, theme, window, signals of the system."""
+"""The program once Qt is loaded: application, theme, window, signals of the system.
+
+The typeface of the window: Inter, where the desktop names none of its own.
+
+The window that later starts come to: it listens, shows what they ask for, and comes to the front.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,14 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QSocketNotifier, QTimer, QTranslator
-from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QSocketNotifier, Qt, QTimer, QTranslator
+from PySide6.QtGui import QFont, QIcon
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app import APPLICATION_ID, COMMAND
 from app.domain.errors import InternalError
@@ -22,23 +28,130 @@ from app.domain.text import ENGLISH, LANGUAGE
 from app.hosts.preferences import read_preferences
 from ui.background import finish_background
 from ui.collector import collect_in_gui_thread
+from ui.fonts import FAMILY, FONTS, load_fonts
 from ui.motion import set_reduced_motion
-from ui.program.first_window import FirstWindow, bring_to_front
-from ui.program.second_start import Handed, meeting_place
-from ui.program.typeface import set_typeface
+from ui.program.second_start import ACTIVATION, MOST_BYTES, TAKEN, Handed, lock_place, meeting_place
 from ui.style import apply_theme
 from ui.theme import Theme
-from ui.widgets.told import tell_data_to_screen_readers
-from ui.window.commands.preferences_dialog import (
-    preferred_scheme,
-    prefers_contrast,
-    prefers_reduced_motion,
-)
+from ui.widgets.texts import tell_data_to_screen_readers
+from ui.window.commands.preferences_dialog import preferred_scheme, prefers_contrast, prefers_reduced_motion
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import ORGANISATION, WindowSettings, open_settings
 
 if TYPE_CHECKING:
     from ui.program.application import WindowRequest
+
+
+_READ_S: Final = 1.0
+"""A second start has written its line when it is accepted; one that has not is waited for no longer."""
+
+
+class FirstWindow(QObject):
+    """Listens at a place until it is closed; nothing where another one listens there."""
+
+    def __init__(self, place: Path, take: Callable[[Handed], object], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._place = place
+        self._take = take
+        self._lock: int | None = None
+        self._socket: socket.socket | None = None
+        self._notifier: QSocketNotifier | None = None
+        try:
+            self._listen()
+        except OSError as error:
+            _log.debug("later starts have windows of their own: %s", error)
+            self.close()
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether later starts come here."""
+        return self._socket is not None
+
+    def _listen(self) -> None:
+        self._lock = lock_place(self._place)
+        if self._lock is None:
+            return
+        self._place.unlink(missing_ok=True)  # of one that was killed: the lock was free
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(str(self._place))
+        self._socket.listen()
+        self._socket.settimeout(0)
+        self._notifier = QSocketNotifier(self._socket.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._come)
+
+    def _come(self) -> None:
+        if self._socket is None:
+            return
+        with suppress(OSError), self._socket.accept()[0] as peer:
+            peer.settimeout(_READ_S)
+            try:
+                handed = Handed.of(_line_of(peer))
+            except ValueError as error:
+                _log.debug("not understood: %s", error)
+                return
+            peer.sendall(TAKEN)
+            self._take(handed)
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._notifier is not None:
+            self._notifier.setEnabled(False)
+            self._notifier = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+            self._place.unlink(missing_ok=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _line_of(peer: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n") and len(line) < MOST_BYTES:
+        part = peer.recv(65536)
+        if not part:
+            break
+        line += part
+    return line
+
+
+def bring_to_front(window: QWidget, token: str) -> None:
+    """Show a window above others, as far as the desktop allows it."""
+    if token:
+        os.environ[ACTIVATION] = token  # read by Qt's plugin for Wayland, which removes it
+    window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+    window.show()
+    window.raise_()
+    window.activateWindow()
+
+
+POINTS: Final = 9.75
+"""13 pixels at 96 dots per inch: as wide as DejaVu Sans at Qt's own 9 points."""
+
+_UNCHOSEN: Final = frozenset({"", "sans", "sans serif", "sans-serif", "system-ui"})
+"""What Qt asks for where nobody chose a font: QGenericUnixTheme and its like, in qgenericunixthemes.cpp."""
+
+
+def set_typeface(app: QApplication, folder: Path = FONTS) -> None:
+    """Let the program be set in Inter.
+
+    What the desktop says is respected: where its platform theme names a font (KDE's settings, GNOME's by
+    way of Qt's GTK theme), family and size stay as they are; where it names none, only a larger size than
+    Qt's own is kept. Glyphs that Inter has not come from the font that was there before. Files that cannot
+    be read are logged and change nothing.
+    """
+    before = app.font()
+    if before.family().lower() not in _UNCHOSEN:
+        return
+    if (unusable := load_fonts(folder)) is not None:
+        _log.warning("%s cannot be used: the window is set in %s", unusable, before.family())
+        return
+    font = QFont(before)
+    font.setFamilies([FAMILY, before.family()])
+    font.setPointSizeF(max(POINTS, before.pointSizeF()))
+    app.setFont(font)
+
 
 _log = logging.getLogger(__name__)
 

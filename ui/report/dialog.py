@@ -1,42 +1,334 @@
-"""The dialog of “Report…”: what, in whose words, with a preview; writes in the background."""
+"""The dialog of “Report…”: what, in whose words, with a preview; writes in the background.
+
+The fields in which a report is made one's own: title, author, purpose, conclusion, names, sections.
+
+Which sections of a report in which order: a tick each, dragged or moved with the keyboard.
+
+What won as a text: read, and copied with a click.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QObject, QSettings, QSize, QStandardPaths, Qt, Signal
+from PySide6.QtGui import QFontDatabase, QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QButtonGroup,
     QComboBox,
     QDialog,
     QDialogButtonBox,
     QFileDialog,
+    QFormLayout,
     QFrame,
     QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPlainTextEdit,
     QProgressBar,
+    QPushButton,
+    QRadioButton,
     QScrollArea,
+    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 from typing_extensions import override
 
-from app.domain.errors import FootingError
+from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
+from app.export.unreadable_files import with_readable
 from app.hosts.preferences import preferred_paper, read_preferences
-from app.runfile.filenames import slug
+from app.report.report import MOST_TITLE, read_findings
+from app.report.take_with_you import taken_text
+from app.report.wishes import DEFAULT_SECTIONS, SECTION_LABELS, ReportWishes, Section, read_sections
+from app.runfile.output_file import slug
 from ui.background import BackgroundOp
 from ui.report.flow import PAPERS
 from ui.report.preview import PreviewRequest, ReportPreview
 from ui.report.save import SaveRequest, save
-from ui.report.taken_text import TakenText
-from ui.report.wishes_form import WishesForm
 from ui.widgets.elided import ElidedComboBox
-from ui.widgets.plain_label import plain_label
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
+from ui.widgets.texts import plain_label
+
+
+class TakenText(QWidget):
+    """The configuration that won, as it is typed; made where it is first asked for."""
+
+    def __init__(self, runs: tuple[Path, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._runs = runs
+        self._op: BackgroundOp[str] | None = None
+        self._shown: bool | None = None
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.text.setAccessibleName(tr("What won, to take with you"))
+        self.copy = QPushButton(tr("C&opy"))
+        self.copy.setAutoDefault(False)
+        self.copy.setEnabled(False)
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text.toPlainText()))
+        row = QHBoxLayout()
+        row.addWidget(self.copy)
+        row.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.text, 1)
+        layout.addLayout(row)
+
+    def show_text(self, *, anonymous: bool) -> None:
+        """Show it with or without names, as soon as the runs are read."""
+        if self._shown is anonymous:
+            return
+        self.stop()
+        self._shown = anonymous
+        self.copy.setEnabled(False)
+        self.text.setPlainText(tr("The runs are being read …"))
+        self._op = BackgroundOp(partial(_read, self._runs, anonymous), self._on_read, self._on_failed).start()
+
+    def stop(self) -> None:
+        """Want nothing any more."""
+        if self._op is not None:
+            self._op.cancel()
+            self._op = None
+
+    def _on_read(self, text: str) -> None:
+        if not isValid(self):  # deleted with the window above it, which asks nobody
+            return
+        self._op = None
+        self.text.setPlainText(text)
+        self.copy.setEnabled(True)
+
+    def _on_failed(self, error: FootingError) -> None:
+        if not isValid(self):
+            return
+        self._op = None
+        self.text.setPlainText(f"{error.message} {error.hint}".strip())
+
+
+def _read(runs: tuple[Path, ...], anonymous: bool) -> str:  # noqa: FBT001 - for `partial`
+    return with_readable(
+        runs, lambda paths: taken_text(read_findings(paths, anonymous=anonymous)), lambda _: None
+    )
+
+
+_ID = Qt.ItemDataRole.UserRole
+
+
+class _Rows(QListWidget):
+    """Rows that are also moved by Alt with Up and Down."""
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()))
+        if step is None or not event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            super().keyPressEvent(event)
+        else:
+            self.move_row(step)
+
+    def move_row(self, step: int) -> None:
+        """Move the current row up or down."""
+        row = self.currentRow()
+        if row >= 0 and 0 <= row + step < self.count():
+            self.model().moveRow(self.rootIndex(), row, self.rootIndex(), row + step + (step > 0))
+
+
+class SectionList(QWidget):
+    """Every section of a report.
+
+    Signals:
+        changed: another choice or order.
+    """
+
+    changed = Signal()
+
+    def __init__(self, sections: Sequence[Section], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.list = _Rows()
+        self.list.setAccessibleName(tr("Sections"))
+        self.setFocusProxy(self.list)
+        self.list.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
+        for section in (*sections, *(each for each in Section if each not in sections)):
+            self._add(section, ticked=section in sections or section is Section.RUNS)
+        self.list.setCurrentRow(0)
+        self.list.setSizeAdjustPolicy(QAbstractItemView.SizeAdjustPolicy.AdjustToContents)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.up = QPushButton(tr("Move &up"))
+        self.down = QPushButton(tr("Move &down"))
+        buttons = QHBoxLayout()
+        for button in (self.up, self.down):
+            button.setAutoDefault(False)
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.list)
+        layout.addLayout(buttons)
+        self.up.clicked.connect(lambda: self.list.move_row(-1))
+        self.down.clicked.connect(lambda: self.list.move_row(1))
+        self.list.currentRowChanged.connect(self._update_buttons)
+        self.list.itemChanged.connect(self.changed)
+        self.list.model().rowsMoved.connect(self._on_moved)
+        self._update_buttons()
+
+    def _add(self, section: Section, *, ticked: bool) -> None:
+        item = QListWidgetItem(SECTION_LABELS[section], self.list)
+        item.setData(_ID, section.value)
+        item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+        item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+        if section is Section.RUNS:
+            item.setText(tr("{section} (always there)").format(section=item.text()))
+            item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsUserCheckable)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """What is ticked, in order."""
+        items = [self.list.item(row) for row in range(self.list.count())]
+        return tuple(
+            Section(str(item.data(_ID))) for item in items if item.checkState() is Qt.CheckState.Checked
+        )
+
+    def _on_moved(self) -> None:
+        self._update_buttons()
+        self.changed.emit()
+
+    def _update_buttons(self) -> None:
+        row = self.list.currentRow()
+        self.up.setEnabled(row > 0)
+        self.down.setEnabled(0 <= row < self.list.count() - 1)
+
+
+_LINES: Final = 3
+
+
+class WishesForm(QWidget):
+    """What is wanted of a report; the last words about the same runs come back.
+
+    Signals:
+        changed: something was typed, ticked or moved.
+
+    Attributes:
+        fields: where they stand, for what else is asked.
+
+    Args:
+        about: what the runs are called: words are kept for it.
+        settings: where they are kept.
+    """
+
+    changed = Signal()
+
+    def __init__(self, about: str, settings: QSettings, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._about, self._settings = about, settings
+        self.title = QLineEdit()
+        self.title.setPlaceholderText(about)
+        self.author = QLineEdit()
+        self.purpose = _text(tr("Why it was measured: one or two sentences"))
+        self.conclusion = _text(tr("What follows: what whoever decides or pays should do"))
+        self.named = QRadioButton(tr("As they are, with serial numbers, &host, user and folders"))
+        self.anonymous = QRadioButton(tr("Rep&laced, to be passed on"))
+        self.named.setChecked(True)
+        self._lay_out()
+        self._take_last()
+        for edit in (self.title, self.author):
+            edit.setMaxLength(MOST_TITLE)
+            edit.textChanged.connect(self.changed)
+        for box in (self.purpose, self.conclusion):
+            box.textChanged.connect(self.changed)
+        self.anonymous.toggled.connect(self.changed)
+        self.sections.changed.connect(self.changed)
+
+    def _lay_out(self) -> None:
+        self.sections = SectionList(self._last_sections())
+        names = QVBoxLayout()
+        names.setSpacing(2)
+        group = QButtonGroup(self)
+        for button in (self.named, self.anonymous):
+            group.addButton(button)
+            names.addWidget(button)
+        self.fields = form = QFormLayout(self)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+        rows: tuple[tuple[str, QWidget], ...] = (
+            (tr("&Title"), self.title),
+            (tr("&Author"), self.author),
+            (tr("Pur&pose"), self.purpose),
+            (tr("&Conclusion"), self.conclusion),
+        )
+        for label, widget in rows:
+            widget.setAccessibleName(label.replace("&", ""))
+            form.addRow(label, widget)
+        form.addRow(tr("Names"), names)
+        form.addRow(tr("&Sections"), self.sections)
+
+    @property
+    def wishes(self) -> ReportWishes:
+        """What is asked for."""
+        return ReportWishes(
+            title=self.title.text(),
+            author=self.author.text(),
+            purpose=self.purpose.toPlainText(),
+            conclusion=self.conclusion.toPlainText(),
+            sections=self.sections.sections,
+            anonymous=self.anonymous.isChecked(),
+        )
+
+    def set_for_report(self, *, is_report: bool) -> None:
+        """Let only names be chosen where it is no report but a picture."""
+        for widget in (self.title, self.author, self.purpose, self.conclusion, self.sections):
+            widget.setEnabled(is_report)
+
+    def keep(self) -> None:
+        """Keep everything for the next report; the words only for one of the same runs."""
+        wishes = self.wishes
+        self._settings.beginGroup(_GROUP)
+        for name in ("author", "anonymous"):
+            self._settings.setValue(name, getattr(wishes, name))
+        self._settings.setValue("sections", ",".join(wishes.sections))
+        self._settings.setValue("about", self._about)
+        for name in ("title", "purpose", "conclusion"):
+            self._settings.setValue(name, getattr(wishes, name))
+        self._settings.endGroup()
+
+    def _last_sections(self) -> tuple[Section, ...]:
+        stored = str(self._settings.value(f"{_GROUP}/sections", "") or "")
+        try:
+            return read_sections(stored.split(",")) if stored else DEFAULT_SECTIONS
+        except UsageError:  # of another version
+            return DEFAULT_SECTIONS
+
+    def _take_last(self) -> None:
+        def last(name: str) -> str:
+            return str(self._settings.value(f"{_GROUP}/{name}", "") or "")
+
+        self.author.setText(last("author")[:MOST_TITLE])
+        if last("anonymous").lower() == "true":
+            self.anonymous.setChecked(True)
+        if last("about") == self._about:
+            self.title.setText(last("title")[:MOST_TITLE])
+            self.purpose.setPlainText(last("purpose"))
+            self.conclusion.setPlainText(last("conclusion"))
+
+
+def _text(placeholder: str) -> QPlainTextEdit:
+    """Return a box for a few sentences; Tab leaves it."""
+    box = QPlainTextEdit()
+    box.setPlaceholderText(placeholder)
+    box.setTabChangesFocus(True)
+    box.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+    box.setFixedHeight(box.fontMetrics().lineSpacing() * _LINES + 14)
+    return box
+
 
 _GROUP: Final = "report"
 _SIZE: Final = QSize(1020, 700)

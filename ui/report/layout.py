@@ -23,11 +23,10 @@ from app.report.blocks import (
     letters,
 )
 from ui.charts.data.registry import CHARTS
-from ui.report.bar_chart import bar_chart_mm, paint_bars
 from ui.report.canvas import Canvas, TextStyle
 from ui.report.flow import Draw, Flowable, Paper, gap, paragraph
 from ui.report.tables import facts_pieces, paint_sample, table_pieces
-from ui.report.time_chart import Gutters, TimeCharts, chart_title
+from ui.report.time_chart import Gutters, TimeCharts, bar_chart_mm, chart_title, paint_bars
 
 TYPES: Final = {
     TextRole.TITLE: TextStyle(18, bold=True),

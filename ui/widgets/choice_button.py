@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from ui.icons import LARGE_ICON, icon_pixmap
 from ui.theme import LARGE, SMALL, Theme
-from ui.widgets.plain_label import mnemonic_label, plain_label
+from ui.widgets.texts import mnemonic_label, plain_label
 
 
 class ChoiceButton(QPushButton):

@@ -1,16 +1,19 @@
-"""Widgets in columns, as many as there is room for."""
+"""Widgets in columns, as many as there is room for.
+
+Widgets in lines like words, each as wide as it wants to be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QSize
+from PySide6.QtCore import QEvent, QRect, QSize
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
-from ui.theme import LARGE, MEDIUM
+from ui.theme import LARGE, MEDIUM, TINY
 
 _COLUMN_EMS: Final = 26
 _MOST_COLUMNS: Final = 3
@@ -86,3 +89,78 @@ def _height_of(widget: QWidget, width: int) -> int:
     if widget.hasHeightForWidth():
         return max(widget.heightForWidth(width), widget.minimumSizeHint().height())
     return widget.sizeHint().height()
+
+
+class Flow(QWidget):
+    """Widgets in lines like words, each as wide as it wants to be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._widgets: list[QWidget] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def show_widgets(self, widgets: Sequence[QWidget]) -> None:
+        """Show these in this order; what was here before and is none of them goes."""
+        for old in self._widgets:
+            if old not in widgets:
+                old.setParent(None)
+                old.deleteLater()
+        self._widgets = list(widgets)
+        before: QWidget | None = None
+        for widget in widgets:
+            widget.setParent(self)
+            widget.show()
+            if before is not None:
+                QWidget.setTabOrder(before, widget)
+            before = widget
+        self._arrange(self.width(), place=True)
+        self.updateGeometry()
+
+    @override
+    def heightForWidth(self, width: int) -> int:
+        return self._arrange(width, place=False)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(self.width(), self._arrange(max(self.width(), 1), place=False))
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        widest = max((widget.minimumSizeHint().width() for widget in self._widgets), default=0)
+        return QSize(widest, 0)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size().width(), place=True)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:
+            self._arrange(self.width(), place=True)
+            self.updateGeometry()
+        return super().event(event)
+
+    def _arrange(self, width: int, *, place: bool) -> int:
+        """Return the height that the widgets take in this width; put them there where asked to."""
+        left = top = 0
+        line: list[tuple[QWidget, QRect]] = []
+        for widget in self._widgets:
+            size = widget.sizeHint()
+            wide = min(size.width(), max(width, 1))
+            if left and left + wide > width:
+                left, top = 0, top + _end_line(line, place=place) + TINY
+                line = []
+            line.append((widget, QRect(left, top, wide, size.height())))
+            left += wide + MEDIUM
+        return top + _end_line(line, place=place)
+
+
+def _end_line(line: Sequence[tuple[QWidget, QRect]], *, place: bool) -> int:
+    """Return the height of a line; put its widgets into the middle of that where asked to."""
+    height = max((rect.height() for _, rect in line), default=0)
+    for widget, rect in line if place else ():
+        widget.setGeometry(rect.translated(0, (height - rect.height()) // 2))
+    return height

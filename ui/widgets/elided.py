@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from ui.painting import painting
 from ui.widgets.formatting import tooltip
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import show_tip
 
 
 class ElidedLabel(QLabel):

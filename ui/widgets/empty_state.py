@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from ui.icons import icon_pixmap
 from ui.theme import LARGE, SMALL, Theme
-from ui.widgets.plain_label import plain_label
+from ui.widgets.texts import plain_label
 
 _PICTURE: Final = 48
 

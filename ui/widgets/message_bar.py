@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from app.domain.text import tr
 from ui.theme import MEDIUM, SMALL
-from ui.widgets.plain_label import plain_label
+from ui.widgets.texts import plain_label
 
 
 class Notice(QFrame):

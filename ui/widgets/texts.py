@@ -1,19 +1,68 @@
-"""Wrapped texts of the pages: explanations, errors, headings; and the line between parts of the window."""
+"""Wrapped texts of the pages: explanations, errors, headings; and the line between parts of the window.
+
+Labels that show a text as it is: Qt reads markup where there seems to be some, and names are anybody's.
+
+Tool tips for those who see them and those who hear them.
+
+What painted widgets say to those who do not see them: worked out when a screen reader asks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import Protocol, runtime_checkable
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
+    QAccessibleInterface,
+    QFont,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QAccessibleWidget,
+    QFrame,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from app.domain.problem import Problem
 from app.domain.text import tr
 from ui.theme import SMALL, TINY, Theme
-from ui.widgets.plain_label import plain_label
-from ui.widgets.tips import show_tip
+from ui.widgets.formatting import tooltip
+
+
+def plain_label(text: str = "", parent: QWidget | None = None) -> QLabel:
+    """Return a label in which nothing is ever markup, whatever it is made to show later."""
+    label = QLabel(text, parent)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def mnemonic_label(text: str, parent: QWidget | None = None) -> QLabel:
+    """Return a label that names a control and carries its mnemonic, which plain text does not know.
+
+    Its text is a constant of the program.
+    """
+    label = QLabel(text, parent)
+    label.setTextFormat(Qt.TextFormat.AutoText)
+    return label
+
+
+def show_tip(widget: QWidget, *lines: str) -> None:
+    """Show these lines as the tool tip of a widget, whatever is in them, and let screen readers say them.
+
+    Qt describes a widget that has no description by its tool tip, and would have the tags said as well.
+    """
+    widget.setToolTip(tooltip(*lines))
+    widget.setAccessibleDescription(" ".join(dict.fromkeys(filter(None, lines))))
 
 
 class WrappedLabel(QLabel):
@@ -182,3 +231,54 @@ def below_rule(theme: Theme, widget: QWidget) -> QWidget:
     layout.addWidget(Rule(theme))
     layout.addWidget(widget)
     return whole
+
+
+@runtime_checkable
+class TellsData(Protocol):
+    """A widget whose data are painted."""
+
+    def told_data(self) -> str:
+        """Return all that is shown now, in sentences."""
+
+
+class _Told(QAccessibleWidget):
+    """Describes a widget by its data."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget, QAccessible.Role.Chart)
+
+    @override
+    def text(self, t: QAccessible.Text) -> str:
+        if t is QAccessible.Text.Description and self.isValid():
+            widget = self.object()
+            if isinstance(widget, TellsData):
+                return widget.told_data()
+        return super().text(t)
+
+
+def _interface_of(_class_name: str, asked: QObject) -> QAccessibleInterface | None:
+    """Return the interface of a widget that tells its data; None for what Qt knows how to describe."""
+    return _Told(asked) if isinstance(asked, QWidget) and hasattr(type(asked), "told_data") else None
+
+
+@lru_cache(maxsize=1)
+def tell_data_to_screen_readers() -> None:
+    """Let every `TellsData` of this process be described by its data; once is enough."""
+    QAccessible.installFactory(_interface_of)
+
+
+def is_listened_to() -> bool:
+    """Return whether a screen reader, or something like it, asks this program."""
+    return QAccessible.isActive()
+
+
+def announce(widget: QWidget, sentence: str) -> None:
+    """Let a screen reader say a sentence after what it says now; nothing where none listens."""
+    if sentence and is_listened_to():
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, sentence))
+
+
+def tell_changed(widget: QWidget) -> None:
+    """Let a screen reader know that the data of a widget are others; nothing where none listens."""
+    if is_listened_to():
+        QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.DescriptionChanged))

@@ -21,8 +21,12 @@ from ui.theme import Theme
 from ui.widgets.formatting import one_line, tooltip
 from ui.widgets.message_bar import Notice
 from ui.widgets.screen_room import screen_room
-from ui.window.campaigns.campaign_pages import CampaignPages
-from ui.window.campaigns.close_dialog import ask_runner, ask_whether_it_goes_on, ask_whether_it_waits
+from ui.window.campaigns.campaign_pages import (
+    CampaignPages,
+    ask_runner,
+    ask_whether_it_goes_on,
+    ask_whether_it_waits,
+)
 from ui.window.campaigns.live_campaigns import CampaignLine, LiveCampaigns
 from ui.window.commands import tools
 from ui.window.commands.commands import make_actions
@@ -49,7 +53,7 @@ from ui.window.pages.window_settings import WindowSettings
 if TYPE_CHECKING:
     from app.draft.fields.environment import DraftEnvironment
     from app.draft.fields.state import DraftParts
-    from app.execution.resume.unfinished import UnfinishedCampaign
+    from app.execution.resume.begun import UnfinishedCampaign
     from app.hosts.recovery.cleanup import SweepEvent
     from app.live.campaign_status import CampaignStatus
     from ui.window.commands.help_window import HelpWindow

@@ -2,6 +2,10 @@
 
 Heavy parts (numpy, psycopg, rich) are imported by the commands that need them, so that `--help` and
 `--version` answer at once.
+
+What a person agrees to on the command line of `run`, before anything is erased, loaded or executed.
+
+The servers that already run of `run RECIPE`: how they are reached, and what they are called.
 """
 
 from __future__ import annotations
@@ -13,12 +17,77 @@ from pathlib import Path
 
 from app import COMMAND, VERSION
 from app.cli.arguments.completion import SHELLS
-from app.cli.arguments.consents import add_consents
 from app.cli.arguments.parser import Parser
-from app.cli.arguments.servers import add_servers
 from app.cli.arguments.values import cut_s, percent, speed
 from app.cli.terminal.report_wishes import add_wishes
 from app.domain.text import CALLED, tr
+
+
+def add_consents(run: Parser) -> None:
+    """Add the options: each is asked on a terminal where it is left out, and refused without one."""
+    run.add_argument(
+        "--erase",
+        action="append",
+        default=[],
+        metavar="SERIAL",
+        help=tr(
+            "confirm that this spare disk of the campaign may be erased; once for each, else it is asked"
+        ),
+    )
+    run.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=tr(
+            "confirm that this server of the campaign, which already runs, may be loaded: its host and port, "
+            "such as db.example:5432; once for each, else it is asked"
+        ),
+    )
+    run.add_argument(
+        "--trust",
+        action="store_true",
+        help=tr(
+            "agree to a campaign file that may run programs (server settings not known to be harmless, "
+            "\\shell, scripts that want a superuser); else it is asked, and refused without a terminal"
+        ),
+    )
+
+
+def add_servers(run: Parser) -> None:
+    """Add the options; `app.campaign_file.recipes.on_servers.named_servers` reads what they hold."""
+    run.add_argument(
+        "--server",
+        action="append",
+        default=[],
+        metavar="CONNECTION",
+        help=tr(
+            "measure a recipe on this server that already runs, a libpq connection string; with several, and "
+            "with one that stays as it is as a reference, once for each (pgfooting recipes RECIPE tells more)"
+        ),
+    )
+    run.add_argument(
+        "--as",
+        dest="names",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=tr("what that server is called, such as what it lies on; in the order of --server"),
+    )
+    run.add_argument(
+        "--ssh",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help=tr("by which name your own ssh reaches that server's machine; once for all, or once for each"),
+    )
+    run.add_argument(
+        "--room",
+        default="",
+        metavar="SIZE",
+        help=tr("what pgFooting's database may take there at most, such as 20GiB"),
+    )
+
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -60,7 +129,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.runs.export import export_command
+    from app.cli.commands.runs.report import export_command
 
     return export_command(arguments)
 

@@ -2,6 +2,8 @@
 
 Options and arguments may stand in any order. argparse tells most mistakes as an English sentence only, so
 those sentences are recognised here; one that nobody knows is told as it is.
+
+Words that people try as commands, and what they mean by them.
 """
 
 from __future__ import annotations
@@ -11,14 +13,30 @@ import difflib
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from typing_extensions import override
 
-from app.cli.arguments.meant import MEANT
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
+
+MEANT: Final[Mapping[str, str]] = {
+    "bench": "run",
+    "benchmark": "run",
+    "check": "doctor",
+    "diff": "compare",
+    "gate": "compare BASE NEW --worse-than 3%",
+    "--headless": "run quick",
+    "gui": "open",
+    "ls": "list",
+    "measure": "run",
+    "pdf": "report",
+    "resume": "run --resume",
+    "window": "open",
+}
+"""What to type instead, by the word; each begins with a command that there is."""
+
 
 _NUMBER: Final = re.compile(r"-\d*\.?\d+")
 _LONGEST: Final = 80

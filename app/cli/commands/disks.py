@@ -30,8 +30,8 @@ from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.table import JOURNALED
 from app.draft.root_answers import inspect_disks, read_disk
-from app.helper.base.configuration import read_policy
-from app.hosts.disk_recovery import UnmakeOutcome, ask_root, recover
+from app.helper.base.audit import read_policy
+from app.hosts.disk_session import UnmakeOutcome, ask_root, recover
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.udisks_objects import Objects
 from app.storage.spare.disks import Listing, list_disks

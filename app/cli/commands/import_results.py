@@ -19,8 +19,7 @@ from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
 from app.domain.text import number_text, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, as_json, import_paths
-from app.importers.runs.discovery import SkippedFile
-from app.importers.runs.escaping import shown
+from app.importers.runs.discovery import SkippedFile, shown
 from app.library.entries import default_library
 
 _MOST_NAMES: Final = 3

@@ -11,10 +11,14 @@ from typing import Any, Final
 from rich.console import Console
 
 from app.campaign_file.reader import CampaignFile, read_campaign_file
-from app.campaign_file.recipes.adapt import left_out_sentences, placeholders, with_remarks
-from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
-from app.campaign_file.recipes.head import RecipeHead
-from app.campaign_file.recipes.left_out import RecipePlaces, adapt_recipe
+from app.campaign_file.recipes.adapt import (
+    RecipePlaces,
+    adapt_recipe,
+    left_out_sentences,
+    placeholders,
+    with_remarks,
+)
+from app.campaign_file.recipes.head import Recipe, RecipeHead, find_recipe, list_recipes
 from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.campaign_file.writer import format_campaign
 from app.cli.commands.runs.show import print_json

@@ -1,4 +1,9 @@
-"""`pgfooting run`: a campaign with a progress display, a table at the end and the paths of the run files."""
+"""`pgfooting run`: a campaign with a progress display, a table at the end and the paths of the run files.
+
+`pgfooting run --dry-run`: what a campaign comes to on this machine, before anything is started.
+
+Several campaigns one after the other: agreed to before the first, and told in one table at the end.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +20,9 @@ from rich.console import Console
 
 from app import COMMAND
 from app.analysis.facts import read_run_facts
-from app.campaign_file.reader import read_campaign_file
+from app.campaign_file.reader import CampaignFile, read_campaign_file
 from app.campaign_file.recipes.on_servers import named_servers
-from app.campaign_file.trust import Ask
-from app.cli.commands.plan import plan_command
-from app.cli.commands.queue import CampaignSource, QueuedEnd, agree_to_all, show_queue, worst_status
+from app.campaign_file.trust import Ask, Concern, check_trust, foreign_programs
 from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
 from app.cli.commands.runs.named_runs import tell_left_over
 from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
@@ -41,22 +44,205 @@ from app.comparison.table import (
 )
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Workload
+from app.domain.columns import CellKind, Column
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
-from app.domain.text import tr
-from app.domain.units import MIB
+from app.domain.storage_plan.words import place_words
+from app.domain.text import number_text, tr
+from app.domain.units import MIB, format_size
 from app.draft.review import plan_sentences
 from app.execution.campaign import CampaignRequest, CampaignResult, run_campaign
+from app.execution.control import Cancellable
 from app.execution.design import rivals_of
 from app.execution.disks.session import DiskConsent
 from app.execution.recovery import sweep_abandoned
+from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.execution.servers import LoadConsent
-from app.execution.stop import Cancellable
+from app.hosts.folders.account import server_account
 from app.hosts.preferences import Preferences, read_preferences
 from app.library.entries import CAMPAIGN_NAME, default_library
+from app.library.trusted_campaigns import is_trusted
 from app.live.queue import goes_on_after
+from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.writer import RunState
+
+_MOST_ROWS: Final = 40
+"""On a terminal; a pipe gets all of them."""
+
+
+def plan_command(file: CampaignFile, ask: Ask) -> int:
+    """Tell what a campaign would measure, how long that takes, and what it writes; start nothing.
+
+    Args:
+        file: of the campaign.
+        ask: asks a person about programs that have to be run to know what they are.
+    """
+    if foreign_programs(file.campaign):
+        check_trust(file, ask, is_trusted=is_trusted)
+    commands: list[CommandOutcome] = []
+    resolved = resolve_campaign(file.campaign, server_account(commands.append), commands.append)
+    console = Console()
+    print_line(console, file.campaign.name, style="bold")
+    rows = list(resolved.configurations.values())
+    shown = rows[:_MOST_ROWS] if console.is_terminal else rows
+    print_table(console, PLAN_COLUMNS, shown)
+    if len(shown) < len(rows):
+        more = tr("… and {count} more, which all stand in what a pipe gets.")
+        print_line(console, more.format(count=len(rows) - len(shown)), style="dim")
+    console.print()
+    for sentence in plan_sentences(resolved):
+        print_sentence(console, sentence)
+    print_sentence(console, tr("Nothing was started."))
+    return ExitStatus.DONE
+
+
+def _place(each: ResolvedConfiguration) -> str:
+    if each.target.plan is not None:
+        return place_words(each.target.plan).replace("\n", "; ")
+    return each.target.path
+
+
+PLAN_COLUMNS: Final = (
+    Column[ResolvedConfiguration](
+        "configuration", tr("Configuration"), lambda each: each.configuration.name, CellKind.WORDS
+    ),
+    Column[ResolvedConfiguration]("place", tr("Data in"), _place, CellKind.WORDS, optional=1),
+    Column[ResolvedConfiguration](
+        "postgresql", tr("PostgreSQL"), lambda each: each.installation.version, CellKind.LABEL, optional=2
+    ),
+    Column[ResolvedConfiguration]("scale", tr("Scale"), lambda each: number_text(each.scale.scale, ",")),
+    Column[ResolvedConfiguration]("data", tr("Data"), lambda each: format_size(each.scale.data_bytes)),
+    Column[ResolvedConfiguration](
+        "clients", tr("Clients"), lambda each: str(each.configuration.workload.clients)
+    ),
+)
+"""What is told of each configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignSource:
+    """What is measured.
+
+    Attributes:
+        path: of a campaign file, or folder of a campaign that was begun; of a recipe its name.
+        given: what a recipe becomes on this machine; None for what stands in the file.
+    """
+
+    path: Path
+    given: CampaignFile | None = None
+
+    def read(self) -> CampaignFile:
+        """Return the campaign.
+
+        Raises:
+            CampaignError: it cannot be read, or something in it is wrong.
+        """
+        path = self.path / CAMPAIGN_NAME if self.path.is_dir() else self.path
+        return self.given or read_campaign_file(path)
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedEnd:
+    """How one of several campaigns ended.
+
+    Attributes:
+        source: what was to be measured.
+        result: None where it did not begin.
+        error: why it could not begin; None where it began, or its turn did not come.
+        status: its exit status, where it began.
+    """
+
+    source: CampaignSource
+    result: CampaignResult | None = None
+    error: FootingError | None = None
+    status: ExitStatus = ExitStatus.DONE
+
+    @property
+    def name(self) -> str:
+        """The campaign's name, else its file."""
+        return self.source.path.name if self.result is None else self.result.campaign.name
+
+    @property
+    def runs(self) -> str:
+        """How many of its runs are done."""
+        if self.result is None:
+            return ""
+        done = {each.planned.number for each in self.result.results if each.state is RunState.DONE}
+        return tr("{done} of {total}").format(done=len(done), total=self.result.campaign.total_runs)
+
+    @property
+    def failed(self) -> str:
+        """How many runs failed; empty for none."""
+        count = 0
+        if self.result is not None:
+            count = sum(each.state is RunState.FAILED for each in self.result.results)
+        return str(count) if count else ""
+
+    @property
+    def end(self) -> str:
+        """How it ended, in words."""
+        if self.error is not None:
+            return tr("did not begin: {reason}").format(reason=self.error.message)
+        if self.result is None:
+            return tr("its turn did not come")
+        if self.result.is_complete:
+            return tr("all runs are done")
+        return tr("stopped") if self.result.stopped else tr("runs are missing")
+
+    @property
+    def folder(self) -> str:
+        """Where its run files are."""
+        return "" if self.result is None else str(self.result.folder)
+
+
+_COLUMNS: Final = (
+    Column[QueuedEnd]("campaign", tr("campaign"), lambda each: each.name, CellKind.LABEL),
+    Column[QueuedEnd]("runs", tr("runs done"), lambda each: each.runs),
+    Column[QueuedEnd]("failed", tr("failed"), lambda each: each.failed),
+    Column[QueuedEnd]("end", tr("end"), lambda each: each.end, CellKind.WORDS),
+    Column[QueuedEnd]("folder", tr("folder"), lambda each: each.folder, CellKind.WORDS),
+)
+
+
+def agree_to_all(sources: Sequence[CampaignSource], ask: Ask) -> Ask:
+    """Read all campaigns and ask what has to be asked of each; return who agrees to just that later.
+
+    Args:
+        sources: all of them.
+        ask: asks a person.
+
+    Raises:
+        CampaignError: one cannot be read, or something in it is wrong; none was begun.
+        RefusedError: nobody agreed to one.
+    """
+    agreed: list[tuple[Concern, ...]] = []
+
+    def remember(concerns: tuple[Concern, ...]) -> None:
+        ask(concerns)
+        agreed.append(concerns)
+
+    for source in sources:
+        check_trust(source.read(), remember, is_trusted=is_trusted)
+
+    def again(concerns: tuple[Concern, ...]) -> None:
+        if concerns not in agreed:  # the file, or a script, was changed meanwhile
+            ask(concerns)
+
+    return again
+
+
+def show_queue(ends: Sequence[QueuedEnd], console: Console) -> None:
+    """Print what became of each of several campaigns."""
+    console.print()
+    print_line(console, tr("All campaigns"), style="bold")
+    print_table(console, _COLUMNS, ends)
+
+
+def worst_status(ends: Sequence[QueuedEnd]) -> int:
+    """Return the exit status of the worst: the highest one; campaigns whose turn did not come have none."""
+    return max((int(each.error.exit_status if each.error else each.status) for each in ends), default=0)
+
 
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.console import Console
 
-from app.analysis.compression import data_words
+from app.analysis.data_set import data_words
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
@@ -21,8 +21,7 @@ from app.execution.recovery import sweep_abandoned
 from app.hosts.folders.account import server_account
 from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.own_folders import templates_folder
-from app.hosts.templates.key import key_as_mapping
-from app.hosts.templates.store import Template, TemplateStore
+from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
 from app.runfile.writer import Json
 
 ALL: Final = "all"

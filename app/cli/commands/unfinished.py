@@ -12,7 +12,7 @@ from app.domain.errors import ExitStatus
 from app.domain.quoting.shell import shell_word
 from app.domain.text import CALLED, tr
 from app.execution.recovery import sweep_abandoned
-from app.execution.resume.unfinished import UnfinishedCampaign, interrupted_campaigns
+from app.execution.resume.begun import UnfinishedCampaign, interrupted_campaigns
 from app.library.entries import default_library
 
 

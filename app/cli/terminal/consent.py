@@ -24,7 +24,7 @@ from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.execution.disks.session import ErasePrompt
 from app.execution.servers import Contact, OpenServer
-from app.postgres.existing.words import made_sentence
+from app.postgres.existing.look import made_sentence
 from app.storage.inspect.sampling import looked_before
 from app.storage.layout.disk_target import find_disks
 

@@ -20,7 +20,7 @@ from app.comparison.disturbed_runs import could_be_others, describe_weak, is_wea
 from app.comparison.overall.conditions import differing_conditions
 from app.comparison.overall.single_runs import campaign_of
 from app.comparison.wording import signed_percent
-from app.domain.campaign.design import Design
+from app.domain.campaign.order import Design
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import number_text, tr

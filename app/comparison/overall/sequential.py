@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from app.analysis.labels import one_line
-from app.domain.campaign.design import LEFT_OUT, Design
+from app.domain.campaign.order import LEFT_OUT, Design
 from app.domain.text import tr
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.sequential import SequentialRuns

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final
 
-from app.domain.campaign.design import DEFAULT_CAP, Design
 from app.domain.campaign.matrix import Matrix
-from app.domain.campaign.order import RunOrder, alternating_blocks, random_blocks
+from app.domain.campaign.order import DEFAULT_CAP, Design, RunOrder, alternating_blocks, random_blocks
 from app.domain.storage_plan.plan import FURTHER_ROLES, RELATION_ROLES, GroupOf, Role
 
 DEFAULT_REPEATS: Final = 3

@@ -15,19 +15,46 @@ Sources, abbreviated in all files of this folder:
   Vondra 2022   T. Vondra, “Postgres vs. File Systems: A Performance Comparison”, EDB, 2022-10-10, and the
                 scripts published with it (pg-fs-benchmark)
   tested        seen by a test of this project (tests/disks/test_option_facts.py, tests/machine)
+
+What the filesystems of e2fsprogs share: how mke2fs makes them, where they sign, what dumpe2fs tells.
+
+Server settings that belong to the filesystem: copy on write changes what is safe and fast.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from app.domain.options.filesystem_spec import FilesystemPreset, FixedArgument, PresetValue
-from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.filesystem_spec import (
+    Area,
+    Arguments,
+    Creation,
+    FilesystemPreset,
+    FixedArgument,
+    PresetValue,
+    Program,
+    StripeGeometry,
+    SuperblockPlace,
+)
+from app.domain.options.kinds import (
+    Choice,
+    ChoiceValue,
+    ExpectedToken,
+    Integer,
+    ReadbackProgram,
+    ReadbackToken,
+    ReadFrom,
+    ShownBy,
+    Spelling,
+    Toggle,
+    words,
+)
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Level
-from app.domain.options.tokens import ReadbackProgram, ReadbackToken, ReadFrom, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB
+from app.domain.versions import Component
 
 SOURCE_2011: Final = "2011"
 SOURCE_2016: Final = "Vondra 2016"
@@ -160,3 +187,141 @@ def defaults(source: str) -> FilesystemPreset:
         source: where the defaults are written down.
     """
     return FilesystemPreset("defaults", tr("Defaults of tools and kernel"), source)
+
+
+E2FSPROGS: Final = Component("e2fsprogs")
+
+LAZY_INIT: Final = (
+    FixedArgument(
+        Stage.MKFS,
+        "-E",
+        "lazy_itable_init=0",
+        tr("else the kernel zeroes inode tables in the background while the benchmark runs"),
+        "mke2fs(8)",
+    ),
+    FixedArgument(
+        Stage.MKFS,
+        "-E",
+        "lazy_journal_init=0",
+        tr("else a crash could replay what lay there before"),
+        "mke2fs(8)",
+    ),
+)
+REMOUNT_READ_ONLY: Final = FixedArgument(
+    Stage.MOUNT,
+    "",
+    "errors=remount-ro",
+    tr("an I/O error ends the run and is not written over"),
+    "ext4.rst",
+    ReadbackToken(("errors=remount-ro",)),
+)
+ALWAYS: Final = (*LAZY_INIT, NODEV, NOSUID, REMOUNT_READ_ONLY)
+
+DUMPE2FS: Final = Program("dumpe2fs", "e2fsprogs")
+
+MKFS_DISCARD: Final = mkfs_discard("-E", "discard", "nodiscard", "mke2fs(8)")
+
+SUPERBLOCK: Final = SuperblockPlace(Area(1024, 1024), Area(1024, 1024), 1024 + 0x68)
+"""e2fsprogs, ext2_fs.h: struct ext2_super_block."""
+
+
+def mkfs_arguments(made: Creation) -> Arguments:
+    """Return the arguments of mke2fs(8), which all ext filesystems are made by."""
+    pairs = (("-q", ""), ("-U", made.uuid), *made.written)
+    if not made.says("-b"):
+        pairs += (("-b", str(made.block_bytes)),)
+    if made.geometry:
+        stride, width = _in_blocks(made.geometry, made.block_bytes)
+        pairs += (("-E", f"stride={stride}"), ("-E", f"stripe_width={width}"))
+    return pairs
+
+
+def expected(made: Creation) -> tuple[ExpectedToken, ...]:
+    """Return the lines of ``dumpe2fs -h`` that show the alignment."""
+    if not made.geometry:
+        return ()
+    stride, width = _in_blocks(made.geometry, made.block_bytes)
+    lines = ReadbackToken((f"RAID stride: {stride}", f"RAID stripe width: {width}"))
+    return (ExpectedToken("alignment", ShownBy.SUPERBLOCK, lines),)
+
+
+def _in_blocks(geometry: StripeGeometry, block_bytes: int) -> tuple[int, int]:
+    stride = geometry.chunk_bytes // block_bytes
+    return stride, stride * geometry.data_disks
+
+
+def parse_dumpe2fs(text: str) -> Iterator[str]:
+    """Yield the tokens of ``dumpe2fs -h``.
+
+    Features (each word of ``Filesystem features:``) one by one, other lines as ``Key: value`` with single
+    spaces (``Block size: 4096``).
+    """
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if key == "Filesystem features":
+            yield from value.split()
+        elif colon:
+            yield f"{key}: {' '.join(value.split())}"
+
+
+READERS: Final = (ReadbackProgram(ShownBy.SUPERBLOCK, ("dumpe2fs", "-h"), parse_dumpe2fs),)
+
+
+FULL_PAGE_WRITES: Final = OptionSpec(
+    id="full_page_writes",
+    label=tr("Full page writes"),
+    stage=Stage.SERVER,
+    kind=Toggle(),
+    default=True,
+    effect=tr(
+        "Off: pages are not repeated in the WAL after a checkpoint: right only where no page is half written."
+    ),
+    source="manual 19.5.1; zfs docs; Vondra 2022",
+    spelling=words("full_page_writes=on", "full_page_writes=off"),
+    risks=((False, (Safety.TORN_PAGES,)),),
+)
+
+WAL_INIT_ZERO: Final = OptionSpec(
+    id="wal_init_zero",
+    label=tr("Zero new WAL files"),
+    stage=Stage.SERVER,
+    kind=Toggle(),
+    default=True,
+    effect=tr(
+        "Off: a new WAL file is only sized, not written: copy on write would not reuse the zeroed blocks."
+    ),
+    source="manual 19.5.1; Vondra 2022",
+    spelling=words("wal_init_zero=on", "wal_init_zero=off"),
+    of_wal=True,
+)
+
+FILE_EXTEND_METHOD: Final = OptionSpec(
+    id="file_extend_method",
+    label=tr("How files grow"),
+    stage=Stage.SERVER,
+    kind=Choice(
+        (
+            ChoiceValue("posix_fallocate", tr("space is reserved first: btrfs never compresses such a file")),
+            ChoiceValue("write_zeros", tr("zeros are written first: the file can be compressed")),
+        )
+    ),
+    default="posix_fallocate",
+    effect=tr(
+        "How the server makes a table longer by many pages at once, as loading does: reserved space turns "
+        "compression off. Releases of PostgreSQL 16 and newer since February 2026 have the setting."
+    ),
+    source="manual 19.4 (“BTRFS known to disable compression”); tested",
+    spelling=Spelling("file_extend_method={value}"),
+)
+
+WAL_RECYCLE: Final = OptionSpec(
+    id="wal_recycle",
+    label=tr("Recycle WAL files"),
+    stage=Stage.SERVER,
+    kind=Toggle(),
+    default=True,
+    effect=tr("Off: a new WAL file is made each time: with copy on write renaming an old one saves nothing."),
+    source="manual 19.5.1; Vondra 2022",
+    spelling=words("wal_recycle=on", "wal_recycle=off"),
+    of_wal=True,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.domain.filesystems import e2fsprogs, ext4
+from app.domain.filesystems import common, ext4
 from app.domain.filesystems.common import (
     ATIME,
     BARRIER,
@@ -36,7 +36,7 @@ EXT3: Final = FilesystemSpec(
     label="ext3",
     good_for=tr("To compare with old servers and benchmarks; nothing new should be put on it."),
     mkfs="mkfs.ext3",
-    programs=(Program("mkfs.ext3", "e2fsprogs", e2fsprogs.E2FSPROGS), e2fsprogs.DUMPE2FS),
+    programs=(Program("mkfs.ext3", "e2fsprogs", common.E2FSPROGS), common.DUMPE2FS),
     kernel_modules=("ext4",),
     minimum_bytes=16 * MIB,
     several=Assembler.MD,
@@ -55,9 +55,9 @@ EXT3: Final = FilesystemSpec(
         ext4.STRIPE_WIDTH,
         ext4.RESERVED_PERCENT,
         ext4.JOURNAL_BYTES,
-        e2fsprogs.MKFS_DISCARD,
+        common.MKFS_DISCARD,
     ),
-    always=e2fsprogs.ALWAYS,
+    always=common.ALWAYS,
     presets=(
         defaults("mke2fs.conf; ext4.rst; Vondra 2016"),
         FilesystemPreset(
@@ -85,9 +85,9 @@ EXT3: Final = FilesystemSpec(
             "journal_async_commit",
         )
     ),
-    mkfs_arguments=e2fsprogs.mkfs_arguments,
-    superblock=e2fsprogs.SUPERBLOCK,
-    readers=e2fsprogs.READERS,
-    expected=e2fsprogs.expected,
+    mkfs_arguments=common.mkfs_arguments,
+    superblock=common.SUPERBLOCK,
+    readers=common.READERS,
+    expected=common.expected,
     kernel_threads=ext4.EXT4.kernel_threads,
 )

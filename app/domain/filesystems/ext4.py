@@ -5,27 +5,25 @@ from __future__ import annotations
 from typing import Final
 
 from app.domain.filesystems.common import (
+    ALWAYS,
     ATIME,
     BARRIER,
     BLOCK_SIZES,
     DISCARD,
+    DUMPE2FS,
+    E2FSPROGS,
     LAZYTIME,
     MD_LEVELS,
+    MKFS_DISCARD,
     NO_BARRIER,
     NOATIME,
     ONLINE_DISCARD,
+    READERS,
     SOURCE_2011,
     SOURCE_2016,
     SOURCE_2022,
-    defaults,
-)
-from app.domain.filesystems.e2fsprogs import (
-    ALWAYS,
-    DUMPE2FS,
-    E2FSPROGS,
-    MKFS_DISCARD,
-    READERS,
     SUPERBLOCK,
+    defaults,
     expected,
     mkfs_arguments,
 )
@@ -36,10 +34,9 @@ from app.domain.options.filesystem_spec import (
     PresetValue,
     Program,
 )
-from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, ShownBy, Spelling, Toggle, words
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import KERNEL, Requirement

@@ -22,20 +22,30 @@ from app.domain.filesystems.common import (
     mkfs_discard,
 )
 from app.domain.options.conflicts import Action, ConflictRule
-from app.domain.options.creation import Arguments, Creation
 from app.domain.options.filesystem_spec import (
+    Area,
+    Arguments,
+    Creation,
     FilesystemPreset,
     FilesystemSpec,
     KernelThreads,
     PresetValue,
     Program,
+    SuperblockPlace,
     UnsupportedOption,
 )
-from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
-from app.domain.options.on_disk import Area, SuperblockPlace
+from app.domain.options.kinds import (
+    Choice,
+    ChoiceValue,
+    Integer,
+    ReadbackProgram,
+    ShownBy,
+    Spelling,
+    Toggle,
+    words,
+)
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import ReadbackProgram, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import KERNEL, Component, Requirement

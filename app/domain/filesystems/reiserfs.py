@@ -22,21 +22,22 @@ from app.domain.filesystems.common import (
     SOURCE_2016,
     defaults,
 )
-from app.domain.options.creation import Arguments, Creation
 from app.domain.options.filesystem_spec import (
+    Area,
+    Arguments,
+    Creation,
     FilesystemPreset,
     FilesystemSpec,
     KernelRemedy,
     KernelThreads,
     PresetValue,
     Program,
+    SuperblockPlace,
     UnsupportedOption,
 )
-from app.domain.options.kinds import Choice, ChoiceValue
-from app.domain.options.on_disk import Area, SuperblockPlace
+from app.domain.options.kinds import Choice, ChoiceValue, Spelling, words
 from app.domain.options.option import OptionSpec, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 

@@ -6,10 +6,9 @@ from typing import Final
 
 from app.domain.filesystems.common import ATIME, NOATIME, NODEV, NOSUID, defaults
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec, Program, UnsupportedOption
-from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
+from app.domain.options.kinds import Choice, ChoiceValue, Integer, Spelling, Toggle, words
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler
-from app.domain.options.tokens import Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB, TIB
 from app.domain.versions import KERNEL, Requirement

@@ -24,27 +24,33 @@ from app.domain.filesystems.common import (
     mkfs_discard,
 )
 from app.domain.options.conflicts import Action, ConflictRule
-from app.domain.options.creation import Arguments, Creation, StripeGeometry
 from app.domain.options.filesystem_spec import (
+    Area,
+    Arguments,
+    Creation,
     FilesystemPreset,
     FilesystemSpec,
     KernelThreads,
     PresetValue,
     Program,
+    StripeGeometry,
+    SuperblockPlace,
 )
-from app.domain.options.kinds import Choice, ChoiceValue, Integer, Toggle
-from app.domain.options.on_disk import Area, SuperblockPlace
-from app.domain.options.option import OptionSpec, Stage
-from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import (
+from app.domain.options.kinds import (
+    Choice,
+    ChoiceValue,
     ExpectedToken,
+    Integer,
     ReadbackProgram,
     ReadbackToken,
     ReadFrom,
     ShownBy,
     Spelling,
+    Toggle,
     words,
 )
+from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.raid import Assembler, Level
 from app.domain.text import tr
 from app.domain.units import GIB, KIB, MIB
 from app.domain.versions import KERNEL, Component, Requirement

@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import Final
 
 from app.domain.filesystems.common import (
+    FULL_PAGE_WRITES,
     MD_LEVELS,
     NODEV,
     NOSUID,
     SOURCE_2016,
     SOURCE_2022,
+    WAL_INIT_ZERO,
+    WAL_RECYCLE,
     defaults,
 )
-from app.domain.filesystems.server import FULL_PAGE_WRITES, WAL_INIT_ZERO, WAL_RECYCLE
 from app.domain.options.filesystem_spec import (
     FilesystemPreset,
     FilesystemSpec,
@@ -25,10 +27,20 @@ from app.domain.options.filesystem_spec import (
     Program,
     UnsupportedOption,
 )
-from app.domain.options.kinds import Choice, ChoiceValue, Integer, OptionValue, Toggle
+from app.domain.options.kinds import (
+    Choice,
+    ChoiceValue,
+    Integer,
+    OptionValue,
+    ReadbackProgram,
+    ReadbackToken,
+    ShownBy,
+    Spelling,
+    Toggle,
+    words,
+)
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import ReadbackProgram, ReadbackToken, ShownBy, Spelling, words
 from app.domain.text import tr
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component, Requirement

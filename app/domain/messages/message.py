@@ -4,6 +4,10 @@ Root runs without the user's language. What it says is therefore a `Message`: a 
 where it is said, and code and values where it leaves the process (`message_to_wire`, `message_to_json`), from
 which the reader makes the sentence again in his own language. Text that is nobody's sentence (what a program
 said, the text of a command, an error of the kernel) is a plain `str` and crosses as it is.
+
+Sentences of the question whether a disk is spare: rules, what was found, what would help.
+
+Sentences of making and unmaking storage: what went wrong, what was kept and why, what helps.
 """
 
 from __future__ import annotations
@@ -13,9 +17,392 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from app.domain.messages.spare import SPARE
-from app.domain.messages.storage import STORAGE
 from app.domain.text import number_text, tr
+
+SPARE: Final[Mapping[str, str]] = {
+    # storage/inspect/pieces.py
+    "disk-ends": tr("the disk ends at byte {offset}"),
+    # storage/inspect/processes.py
+    "no-process-shows-mounts": tr("no process shows its mounts"),
+    "mountinfo-line-unknown": tr("mountinfo has a line that nobody knows: {line}"),
+    "mount-detail": tr("{filesystem}, {namespace}"),
+    "process": tr("{program} (process {pid})"),
+    # storage/inspect/records.py
+    "records-not-understood": tr("These records cannot be understood and count for nothing: {files}."),
+    # storage/inspect/sources.py
+    "path-absent": tr("there is no {path}"),
+    # storage/inspect/udisks_objects.py
+    "of-udisks": tr("UDisks2: {what}"),
+    "udisks-smart-failing": tr("UDisks2: SmartFailing"),
+    # storage/inspect/uses.py
+    "swaps-line-unknown": tr("/proc/swaps has a line that nobody knows: {line}"),
+    "swap-area-not-found": tr("swap area {area} cannot be found"),
+    "btrfs-uuid": tr("btrfs {uuid}"),
+    "zfs-not-loaded": tr("ZFS is not loaded"),
+    "zfs-error": tr("ZFS is loaded, but: {error}"),
+    "zpool-status-error": tr("zpool status: {error}"),
+    # storage/spare/content.py
+    "node-not-of-number": tr("the node is not that of {number}"),
+    "open-exclusive-failed": tr("open({path}, O_EXCL): {reason}"),
+    # storage/spare/health.py
+    "health-spare": tr("available spare is below its threshold"),
+    "health-temperature": tr("temperature is out of range"),
+    "health-reliability": tr("reliability is degraded by errors"),
+    "health-read-only": tr("the medium is read-only"),
+    "health-backup": tr("the backup of volatile memory failed"),
+    "health-persistent-memory": tr("the persistent memory region is unreliable"),
+    "health-no-status": tr("this kind of disk gives no status"),
+    "health-log-refused": tr("the SMART log is refused"),
+    "health-sanitize": tr("a sanitize operation is in progress"),
+    "health-status-not-returned": tr("SMART status is not returned"),
+    "health-exceeded": tr("SMART: a threshold is exceeded, the disk expects to fail"),
+    "health-status-unknown": tr("SMART status is unknown: {status}"),
+    # storage/spare/rule.py
+    "cannot-be-told": tr("It cannot be told {unknown}."),
+    "of-source": tr("{source}: {what}"),
+    "root-can-tell": tr("Root can tell."),
+    # storage/spare/rules.py
+    "content-not-read": tr("Its content was not read."),
+    # storage/spare/rules_content.py
+    "blank-it": tr(
+        "To give up everything on it, for good: wipefs --all {path!q} && blkdiscard --zeroout {path!q}"
+    ),
+    "partition-found": tr("partition {name}, {size}"),
+    "udev-table": tr("udev: partition table {type}"),
+    "udev-type": tr("{number}: udev: {type}"),
+    "at-byte": tr("at byte {offset}"),
+    "changed-since-release": tr("It was changed since pgFooting released it."),
+    "byte-not-zero": tr("byte {offset} is not zero"),
+    "samples-not-zero": tr("{count} of {all} samples are not zero, the first at byte {offset}"),
+    "byte-not-zero-when-read": tr("byte {offset} is not zero, as was seen when all were read"),
+    "written-since-release": tr("the kernel has counted {size} written since then"),
+    "places-changed": tr(
+        "{count} of {all} secret places are not as they were left, the first at byte {offset}"
+    ),
+    "ends-changed": tr("its first and last 16 MiB are not as they were left"),
+    "release-record-ended": tr(
+        "the record of its release on {time} held until the machine or the disk was started anew"
+    ),
+    "read-whole-disk": tr(
+        "To find out whether it holds anything but zeros: pgfooting disks --read {serial!q}"
+    ),
+    "file-names": tr("{file} names {text}"),
+    "take-out-of-file": tr("Take it out of {file}."),
+    "rule-signature": tr("It carries a filesystem or a partition table."),
+    "unknown-signature": tr("what lies on it"),
+    "rule-data": tr("It holds data that pgFooting does not know."),
+    "unknown-data": tr("whether data lies on it"),
+    "rule-member": tr("It belongs to an array, a pool, a volume group, an encrypted volume or swap."),
+    "unknown-member": tr("whether it belongs to an array or a pool that does not run"),
+    "rule-reference": tr("A configuration of this machine names it."),
+    "unknown-reference": tr("whether a configuration names it"),
+    # storage/spare/rules_disk.py
+    "hidden": tr("/sys/block/{name}/hidden is 1"),
+    "loop-device": tr("loop device"),
+    "allow-loop-devices": tr(
+        "An administrator can allow loop devices for tests in /etc/pgfooting/helper.conf."
+    ),
+    "none": tr("none"),
+    "disk-kind": tr("{name}, subsystem {subsystem}"),
+    "scsi-type": tr("SCSI device type {type}, not 0"),
+    "no-medium": tr("There is no medium in it."),
+    "size-zero": tr("size 0"),
+    "size-at-least": tr("{size}, at least {minimum}"),
+    "too-small": tr("It is too small."),
+    "make-writable": tr("If only the kernel says so: blockdev --setrw {path!q}"),
+    "read-only": tr("It is read-only."),
+    "ro-is-1": tr("ro is 1"),
+    "removable": tr("Its medium is removable."),
+    "removable-is-1": tr("removable is 1"),
+    "zoned-is": tr("queue/zoned is {zoned}"),
+    "zoned": tr("It has zones that must be written in order."),
+    "same-identity": tr("{name} has the same identity {key}"),
+    "two-paths": tr("Two paths to one disk, or a copy of it: use the multipath device, or detach one."),
+    "multipath": tr("It is one path of a multipath disk."),
+    "udev-multipath": tr("udev: DM_MULTIPATH_DEVICE_PATH=1"),
+    "serial-without-wwn": tr("serial “{serial}”, no WWN"),
+    "give-virtual-serial": tr("A virtual disk gets a serial in the settings of its virtual machine."),
+    "no-identity": tr("It has no identity of its own."),
+    "field-changed": tr("{field} was {then}, is {now}"),
+    "choose-anew": tr("Look at the disks again and choose anew."),
+    "rule-other-disk": tr("It is not the disk that was chosen."),
+    "replace-disk": tr("Replace the disk, or wait where it is busy with itself."),
+    "udisks-ignore": tr("{number}: udev: UDISKS_IGNORE=1"),
+    "rule-kind": tr("pgFooting formats whole SATA, SAS, SCSI, NVMe, virtio and Xen disks only."),
+    "unknown-kind": tr("what kind of device it is"),
+    "rule-medium": tr("Its medium cannot be used."),
+    "unknown-medium": tr("what its medium is"),
+    "rule-same-identity": tr("Another disk has the same identity."),
+    "unknown-same-identity": tr("whether another disk has the same identity"),
+    "unknown-identity": tr("which disk it is"),
+    "rule-warns": tr("The disk itself warns."),
+    "unknown-warns": tr("whether the disk warns of failing"),
+    "rule-hands-off": tr("It is marked as one to keep hands off."),
+    "unknown-hands-off": tr("whether it is marked as one to keep hands off"),
+    # storage/spare/rules_use.py
+    "stop-array": tr("Stop the array: mdadm --stop /dev/{name!q}"),
+    "close-mapping": tr(
+        "Close the mapping: cryptsetup close NAME, or vgchange "
+        "--activate n GROUP; dmsetup info /dev/{name!q} tells its name"
+    ),
+    "stop-cache": tr("Stop the cache: echo 1 > /sys/block/{name!q}/bcache/stop"),
+    "stop-holder": tr("Stop {name} first."),
+    "swapoff": tr("Turn it off: swapoff {area!q}"),
+    "swap": tr("swap"),
+    "unmount": tr("Unmount it: umount {folder!q}"),
+    "mounted-at": tr("mounted at {folder}"),
+    "unmount-btrfs": tr("Unmount the filesystem: findmnt --types btrfs shows where it is."),
+    "export-pool": tr("Export the pool: zpool export {pool!q}"),
+    "zfs-pool": tr("ZFS pool {pool}"),
+    "choose-hibernation": tr("Choose another device for hibernation (resume= on the kernel's command line)."),
+    "hibernation": tr("hibernation"),
+    "resume-device": tr("{number}: /sys/power/resume"),
+    "folder-lies-on": tr("{folder} lies on {number}"),
+    "evidence-through": tr("{evidence}, through {top}"),
+    "system-folder": tr("system ({folder})"),
+    "run-outside": tr("Run it outside of the container."),
+    "only-container-seen": tr("only the processes of a container can be seen from here"),
+    "openers-not-told": tr("It cannot be told whether something has it open."),
+    "end-program": tr("End that program, or make it close the disk."),
+    "detach-loop": tr("Detach it: losetup --detach {device!q}"),
+    "take-out-of-target": tr("Take it out of the target's configuration."),
+    "served": tr("served to others"),
+    "find-users": tr("Find out who uses it (lsblk, fuser, findmnt in other namespaces) and end that."),
+    "rule-held": tr("A kernel device is built on it."),
+    "unknown-held": tr("whether a kernel device is built on it"),
+    "rule-swap": tr("It is used as swap."),
+    "unknown-swap": tr("whether it is used as swap"),
+    "rule-mounted": tr("It is mounted."),
+    "unknown-mounted": tr("whether it is mounted"),
+    "rule-btrfs": tr("It is part of a mounted btrfs."),
+    "unknown-btrfs": tr("whether it is part of a mounted btrfs"),
+    "rule-pool": tr("It is part of an imported ZFS pool."),
+    "unknown-pool": tr("whether it is part of an imported ZFS pool"),
+    "rule-system": tr("The system itself lies on it."),
+    "unknown-system": tr("whether the system lies on it"),
+    "rule-open": tr("Something has it open."),
+    "unknown-open": tr("whether something has it open"),
+    "rule-not-exclusive": tr("The kernel does not give it exclusively."),
+    "unknown-exclusive": tr("whether the kernel gives it exclusively"),
+    "held-by": tr("{disk} is held by {holder}"),
+    "use": tr("{number}: {user}"),
+    "use-detail": tr("{number}: {user} ({detail})"),
+    # storage/spare/spare.py
+    "user-detail": tr("{user} ({detail})"),
+    "users-not-told": tr("It cannot be told who uses it."),
+    "something-uses-it": tr("Something uses it."),
+}
+
+
+STORAGE: Final[Mapping[str, str]] = {
+    # storage/checks/disk_checks.py
+    "disk-not-identified": tr("{node} cannot be identified any more: {reason}."),
+    "disk-other-than-chosen": tr("{node} is not the disk that was chosen ({fields} differ)."),
+    "choose-disks-again": tr("Choose the disks again."),
+    "disk-not-spare": tr("{node} is not spare ({rule}): {message} {evidence}"),
+    "disk-not-exclusive": tr("{node} is in use: the kernel refuses to open it exclusively."),
+    "node-other-number": tr("{node} is not {number} any more."),
+    # storage/checks/readback.py
+    "readback-option": tr("{option}: asked {asked}, found {found}"),
+    "readback-differs": tr("What was made is not what was asked for: {differences}."),
+    "readback-shows-nothing": tr("{command} shows nothing that is understood: nothing could be read back."),
+    "readback-no-array": tr("{node} is no md array: nothing could be read back."),
+    "readback-leave-out": tr("This kernel or tool takes the option and does not apply it: leave it out."),
+    "nothing-mounted": tr("nothing mounted"),
+    "none-of-tokens": tr("none of {tokens}"),
+    "nothing-of-it": tr("nothing of it"),
+    "command-failed": tr("{command} failed (status {code}): {said}."),
+    # storage/checks/queue_settings.py
+    "scheduler-unknown": tr("The kernel has no I/O scheduler {scheduler} for {disk}; it has {offered}."),
+    "scheduler-module": tr(
+        "Where it comes as a module of the kernel, an administrator loads that: “modprobe {scheduler!q}”, or "
+        "“modprobe {scheduler!q}-iosched”."
+    ),
+    "queue-not-told": tr(
+        "The kernel does not tell {setting} of {disk} (found “{found}”): it is not changed."
+    ),
+    "read-ahead-pages": tr(
+        "This kernel reads ahead whole pages of {page} KiB: {kib} KiB is no read-ahead here."
+    ),
+    "queue-left-alone": tr(
+        "{disk}: {setting} is {found} now, which somebody has set since it became {chosen}. It is left "
+        "alone; before it was {before}."
+    ),
+    "queue-not-back": tr("{disk}: {setting} could not be put back: it stays {found}, and was {before}."),
+    "skipped-queue-already": tr("it is so already"),
+    "skipped-queue-unchanged": tr("it was not changed, or is put back already"),
+    "skipped-queue-before": tr("it is as it was before"),
+    "skipped-queue-boot": tr("the machine was started anew since, and has set it anew"),
+    "skipped-queue-anew": tr("{disk} appeared anew, or is another disk: the kernel has set it anew"),
+    # storage/checks/conditions.py
+    "seen-gone": tr("{node} is gone"),
+    "seen-content": tr("{node} has {what}"),
+    "seen-nothing": tr("{node} has nothing"),
+    "seen-not-mounted": tr("{folder} has nothing mounted"),
+    "seen-bytes": tr("{node} has {size} bytes"),
+    "seen-array": tr("{node} is {array}"),
+    "seen-no-array": tr("{node} is not running"),
+    "seen-holder": tr("{array} holds {node}"),
+    "seen-no-holder": tr("no array holds {node}"),
+    "seen-member": tr("{node} is a member of {uuid}"),
+    "seen-no-member": tr("{node} is a member of nothing"),
+    "seen-imported": tr("{pool} is imported"),
+    "seen-not-imported": tr("{pool} is not imported"),
+    "seen-guid": tr("{pool} has GUID {guid}"),
+    "seen-no-guid": tr("{pool} has GUID none"),
+    "seen-btrfs": tr("btrfs {uuid} is mounted"),
+    "seen-no-btrfs": tr("btrfs {uuid} is not mounted"),
+    "seen-fact": tr("{name} is “{text}”"),
+    "seen-own-table": tr("{disk} has the partition table that was made"),
+    "seen-other-table": tr("{disk} has another partition table than the one that was made"),
+    "seen-gpt": tr("{disk} has GPT {uuid}"),
+    "seen-no-journal-guid": tr("the journal holds no GUID of the pool"),
+    "seen-part": tr("{node} is part of {holders}"),
+    "seen-claimed": tr("{node} is claimed"),
+    "seen-free": tr("{node} is free"),
+    # storage/execution.py
+    "os-error": tr("[Errno {number}] {reason}"),
+    "os-error-path": tr("[Errno {number}] {reason}: {path}"),
+    "was-undone": tr("What had been made was undone."),
+    "cancelled-before": tr("Cancelled before: {step}."),
+    "step-failed": tr("{step}: {reason}."),
+    "skipped-not-ours": tr("this helper has not unmounted what lies there"),
+    "folder-stays": tr(
+        "{path} stays: {disk} is still in use, and what others have mounted there would go with it."
+    ),
+    "skipped-since": tr("{disk}: {why}"),
+    "skipped-not-there": tr("it is not there"),
+    "skipped-no-udevd": tr("no udevd runs here"),
+    "path-exists": tr("{path} exists already."),
+    "kernel-says": tr("The kernel says: {lines}"),
+    "step-refused": tr("Refused: {command}: {evidence}."),
+    "step-without-effect": tr("{step} had not the effect that it should have: {evidence}."),
+    "pool-not-ours": tr("Pool {pool} has GUID {found}, not {known}: it is not ours."),
+    "pool-guid-unreadable": tr("The GUID of pool {pool} cannot be read."),
+    "not-all-undone": tr("Not everything could be undone."),
+    "undo-failed": tr("{step}: {reason}"),
+    "more-steps-failed": tr("({count} more steps failed after it)"),
+    # storage/system/programs.py
+    "program-time-up": tr("its time was up after {seconds:.0f} s; {said}"),
+    "program-said-nothing": tr("it said nothing"),
+    "program-missing": tr("The program {name} is in none of {folders}."),
+    "doctor-names-package": tr("pgfooting doctor says which package has it."),
+    "cancelled-program": tr("Cancelled while {name} ran."),
+    "program-not-ended": tr("{argv} cannot be ended (process {pid}): the kernel holds it."),
+    # storage/system/answers.py
+    "disk-no-answer": tr(
+        "{node} does not answer (for {seconds:.0f} s). A process that waits for it cannot be ended."
+    ),
+    # storage/system/state.py
+    "no-block-device": tr("{node} is no block device."),
+    # storage/system/waiting.py
+    "disk-locked": tr("{node} is locked by another program for more than {seconds:.0f} s."),
+    "node-did-not-appear": tr("{node} did not appear within {seconds:.0f} s ({found} of {size} bytes)."),
+    "sync-stands-still": tr("The synchronisation of {node} stands still ({state})."),
+    "sync-goes-on": tr("{node}: {action}, {speed} KiB/s"),
+    "member-lost": tr("{node} lost its member {member}."),
+    "cancelled-waiting": tr("Cancelled while waiting for {node}."),
+    # storage/wiping/decision.py
+    "holds-foreign": tr("holds {what}, not made by this session"),
+    "holds-none": tr("holds no {what} any more: somebody changed it"),
+    "holds-part": tr("holds only a part of {what}: somebody changed it"),
+    "holds-again": tr("holds {what} again, after it was wiped"),
+    "own-signature": tr("signature of ours"),
+    "holds-no-table": tr("holds no partition table of ours any more: somebody changed it"),
+    # storage/system/device.py
+    "node-not-exclusive": tr("{node} is in use{by}: the kernel does not give it exclusively."),
+    # storage/wiping/found.py
+    "labelled": tr("label {label}"),
+    "signatures-not-told": tr("What lies on {node} cannot be told: {said}."),
+    "wipefs-form-unknown": tr("wipefs lists signatures in a form that nobody knows."),
+    # storage/wiping/wipe.py
+    "skipped-no-partition": tr("there is no partition of ours"),
+    "skipped-disk-away": tr("{disk} is not here"),
+    "skipped-no-table": tr("{disk} has no partition table of ours"),
+    "array-does-not-run": tr("does not run, a disk of it is missing or failed: nobody can see what it holds"),
+    "moved-for-kernel": tr("is known to the kernel at another place than ours"),
+    "wipe-refused": tr("Refused: {what}: {evidence}."),
+    "skipped-not-unmounted": tr("what lies there was not unmounted by this helper: it is left to a person"),
+    "skipped-nothing-ours": tr("nothing of ours is there"),
+    "signature-stays": tr("{node} still has {what}."),
+    "skipped-blank": tr("it is blank, and nothing of ours is there"),
+    "changed-since-wiped": tr("changed since our partition table was wiped"),
+    "kept-disk-away": tr(
+        "The disk with the serial number {serial} is not here: what was made on it is kept."
+    ),
+    "released-when-here": tr("When it is here again, it is looked at and released: pgfooting doctor."),
+    "holds-unwiped": tr("holds a partition whose content is not wiped"),
+    "open-unseen": tr("is open, by somebody who cannot be seen"),
+    "open-hidden": tr(
+        "is open, by somebody who cannot be seen; these processes hold files that nothing names: {who}"
+    ),
+    "kept-in-use": tr("{node} is in use: {who}."),
+    "end-use": tr("End that; pgFooting then releases the disk."),
+    "kept": tr("{node} {reason}."),
+    "nothing-written": tr("Nothing was written to it."),
+    "more-not-written": tr("Nothing more is written to it."),
+    "kept-offered": tr("{node} is kept, because {why}. On it: {what}. Nothing more is written to it."),
+    "found-unmounted": tr("pgFooting did not unmount it itself, so that anybody may have used it since"),
+    "since-boot": tr("the machine was started anew since pgFooting used it"),
+    "since-anew": tr("the disk has come anew, or is another one, since pgFooting used it"),
+    "table-not-ours": tr("a partition table or ends that are not, byte for byte, what pgFooting made"),
+    "release-offered": tr(
+        "If nothing of that is needed: pgfooting disks --release {serial!q} "
+        "(in the wizard: “Release disk …”)."
+    ),
+    "changed-since-seen": tr("was changed since pgFooting saw it last"),
+    "changed-since-shown": tr("was changed since it was shown"),
+    "holds-changed-table": tr(
+        "holds a partition table that is not, byte for byte, the one that pgFooting made"
+    ),
+    "left-alone": tr("pgFooting leaves {disk} alone as long as that is there."),
+    # helper/session/lifetime.py
+    "session-expired": tr("Nobody made use of the session for {hours} hours."),
+    # helper/storage/leftovers.py
+    "nothing-left": tr("No session has left anything on it."),
+    "journal-session": tr("session {id}"),
+    "journal-being-recovered": tr("session {id}, for {seconds:.0f} s: {step}"),
+    "journal-not-understood": tr("{path} cannot be understood, and may name it"),
+    "rule-not-given-back": tr("pgFooting used it and has not given it back."),
+    "release-it": tr(
+        "To see what is on it and release it: pgfooting disks --release {serial!q} "
+        "(in the wizard: “Release disk …”)."
+    ),
+    "journal-aside": tr(
+        "An administrator who needs nothing of that session's disks moves the file away: mv {path!q} /root/"
+    ),
+    # helper/session/kept.py
+    "not-looked-at": tr("It cannot be looked at."),
+    "array-unseen": tr(
+        "It is one disk of the array {uuid}: what the array holds, and would be lost, is not seen on this "
+        "disk. To look at it first: mdadm --assemble --readonly /dev/md/look --uuid={uuid!q}; "
+        "afterwards: mdadm --stop /dev/md/look."
+    ),
+    "pool-unseen": tr(
+        "It is one disk of the ZFS pool {pool}: what the pool holds, and would be lost, is not seen on this "
+        "disk. To look at it first: zpool import -N -o readonly=on {pool!q} and zfs list -r {pool!q}; "
+        "afterwards: zpool export {pool!q}."
+    ),
+    "not-as-shown": tr("{disk} is not as it was shown. Nothing was written to it."),
+    "look-again": tr("Look at it again, then decide."),
+    # helper/storage/ownership.py
+    "processes-work": tr("These processes work on it: {who}."),
+    "user-unseen": tr("The user {user} has something open there that cannot be seen."),
+    "processes-hide": tr("These processes hold files that nothing names, perhaps there: {who}."),
+    "group-not-ended": tr("{group}: processes of the control group could not be ended."),
+    # helper/storage/maintenance.py
+    "maintenance-not-ended": tr("What is under way on the storage ({name}) does not end: it is not unmade."),
+    # helper/session/session.py
+    "helper-refused-by-kernel": tr("The helper could not go on: {reason}."),
+    "helper-try-again": tr("The disks stay refused. Mend the cause, then release them again."),
+    "helper-mistake": tr("The helper made a mistake; its journal says more."),
+    # helper/session/inspection.py
+    "not-read-to-end": tr("It cannot be read to its end."),
+    "written-while-read": tr("It was written while it was read."),
+    "writes-counted": tr("the kernel has counted writes"),
+    "not-here": tr("It is not here any more."),
+}
+
 
 SENTENCES: Final[Mapping[str, str]] = {**STORAGE, **SPARE}
 """Every sentence by its code, with the names of its values."""

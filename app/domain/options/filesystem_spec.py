@@ -2,24 +2,124 @@
 
 Everything that differs from one filesystem to the next is declared in it; the code that makes, reads back,
 wipes, measures and imports filesystems asks the spec and knows none by name.
+
+How a filesystem is created: what the arguments of its mkfs program follow from, and their form.
+
+What is asked of each filesystem is a pure function of a `Creation`, declared in its own file.
+
+Where a format has its superblock on a device, and its UUID in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from app.domain.options.creation import Arguments, Creation
-from app.domain.options.kinds import OptionValue
-from app.domain.options.on_disk import SuperblockPlace
+from app.domain.options.kinds import ExpectedToken, OptionValue, ReadbackProgram, ReadbackToken
 from app.domain.options.option import OptionSpec, Safety, Stage
-from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import ExpectedToken, ReadbackProgram, ReadbackToken
+from app.domain.options.raid import ArrayLayout, Assembler, Level
 from app.domain.versions import Component, Requirement, Version
 
 if TYPE_CHECKING:
     from app.domain.options.conflicts import ConflictRule
+
+
+Arguments = tuple[tuple[str, str], ...]
+"""(flag, item) pairs; the item is empty for a flag that stands alone, the flag at stages other than mkfs."""
+
+BLOCK_BYTES: Final = 4096
+"""Block size said to mkfs programs unless one is chosen; mke2fs takes 1024 by itself below 512 MiB
+(mke2fs.conf, small)."""
+
+STRIPE_OPTIONS: Final = ("stride", "stripe_width", "su", "sw")
+"""Options by which people tell the stripes of a RAID controller, which nobody can see, themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripeGeometry:
+    """What a filesystem is told about the stripes below it.
+
+    Attributes:
+        chunk_bytes: contiguous bytes on one disk.
+        data_disks: disks of a full stripe that hold data, not parity or copies.
+    """
+
+    chunk_bytes: int
+    data_disks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """One filesystem that is to be made.
+
+    Attributes:
+        options: what is chosen, by id.
+        written: what the declarations say to the mkfs program: always, then what is chosen.
+        uuid: that it gets; empty where nobody gives it one.
+        layout: of its disks.
+        geometry: of the stripes below it; None where there is nothing to align to.
+    """
+
+    options: Mapping[str, OptionValue]
+    written: Arguments
+    uuid: str
+    layout: ArrayLayout
+    geometry: StripeGeometry | None = None
+
+    @property
+    def block_bytes(self) -> int:
+        """Return the block size that is chosen or said."""
+        return int(self.options.get("block_size", BLOCK_BYTES))
+
+    def says(self, flag: str) -> bool:
+        """Return whether a flag of the mkfs program is said by a declaration."""
+        return any(said == flag for said, _ in self.written)
+
+
+def joined(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return arguments of a mkfs program: items of one flag joined by commas, flags as they come."""
+    items: dict[str, list[str]] = {}
+    for flag, item in pairs:
+        items.setdefault(flag, []).extend([item] if item else [])
+    words: list[str] = []
+    for flag, values in items.items():
+        words += [flag, ",".join(values)] if values else [flag]
+    return tuple(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Bytes of a device.
+
+    Attributes:
+        offset: of the first byte.
+        length: in bytes.
+    """
+
+    offset: int
+    length: int
+
+    def holds(self, offset: int) -> bool:
+        """Return whether a byte lies in it."""
+        return self.offset <= offset < self.offset + self.length
+
+
+@dataclass(frozen=True, slots=True)
+class SuperblockPlace:
+    """Where a format that we make has its superblock; it holds the UUID as 16 bytes, most significant first.
+
+    Attributes:
+        superblock: what is zeroed to wipe it; all of its magic and its UUID lie in it.
+        explained: bytes in which other magics are the superblock's own contents.
+        uuid_offset: of the UUID on the device.
+        copies: how far copies of the superblock lie behind it, which are always written with it.
+    """
+
+    superblock: Area
+    explained: Area
+    uuid_offset: int
+    copies: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +272,7 @@ class FilesystemSpec:
             write off.
         large_blocks_since: what can mount blocks larger than the machine's memory page; None for nothing.
         rules: which of its options do not go together and what follows from them, besides the rules about
-            options that others have too (`app.domain.options.conflict_rules`).
+            options that others have too (`app.domain.options.checks`).
         kernel_threads: threads of the kernel that work for it; None where it has none of its own.
         kernel_remedy: what helps where the kernel lacks it; None for what helps with any module.
         cache_limit: file, without the leading slash, that holds the largest size, in bytes, of a cache of

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.domain.options.kinds import Integer, Kind, OptionValue, Toggle
-from app.domain.options.tokens import ArgumentToken, ReadbackToken, ShownBy, Spelling
+from app.domain.options.kinds import (
+    ArgumentToken,
+    Integer,
+    Kind,
+    OptionValue,
+    ReadbackToken,
+    ShownBy,
+    Spelling,
+    Toggle,
+)
 from app.domain.text import tr
 from app.domain.units import KIB
 from app.domain.versions import Requirement

@@ -14,7 +14,7 @@ from app.draft.disks.levels import copies_of, layout_of, survives_words, usable_
 from app.draft.disks.table import ROLE_WORDS, StorageFacts, model_of, plain_line
 from app.draft.disks.target import spec_of
 from app.draft.fields.storage_state import DisksDraft, GroupDraft, MadeDraft, level_of
-from app.storage.layout.partition_size import whole_disk_bytes
+from app.storage.layout.partitions import whole_disk_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.execution.resolve import ResolvedCampaign
 from app.storage.layout.disk_target import group_layout
-from app.storage.layout.partition_size import planned_bytes
+from app.storage.layout.partitions import planned_bytes
 
 _LEAST_TOLD: Final = 0.001
 """Of a disk or its life; below it the figure is told as less."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.campaign_file.recipes.find import Recipe, list_recipes
+from app.campaign_file.recipes.head import Recipe, list_recipes
 from app.dbus.service_status import service_presence
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import FootingError, InstallationError
@@ -14,8 +14,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.hosts.folders.account import account_reason, server_account
 from app.hosts.folders.targets import CheckedTarget, check_target, default_folder
-from app.postgres.installations.distributions import install_hint, this_family
-from app.postgres.installations.find import find_installations
+from app.postgres.installations.find import find_installations, install_hint, this_family
 from app.postgres.installations.installation import Installation
 from app.postgres.machine import Machine, read_machine
 from app.process.starter import Account, CommandOutcome

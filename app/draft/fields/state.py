@@ -14,9 +14,8 @@ from app.domain.campaign.configuration import (
     PostgresChoice,
     Workload,
 )
-from app.domain.campaign.design import Design
 from app.domain.campaign.matrix import MatrixDimension
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.order import Design, RunOrder
 from app.draft.fields.storage_state import DisksDraft, MadeDraft
 from app.draft.fields.text import write_text
 

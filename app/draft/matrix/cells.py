@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from app.campaign_file.matrix import ReadMatrix
 from app.domain.campaign.configuration import Campaign
-from app.domain.campaign.design import Design
 from app.domain.campaign.matrix import cell_names, is_left_out
+from app.domain.campaign.order import Design
 from app.domain.text import number_text, tr, trn
 from app.draft.fields.state import DraftParts
 from app.draft.matrix.ticking import leave_out, take_in

@@ -4,6 +4,10 @@ Both run as the account of server and pgbench, in the server's place: in the con
 where there is one, within its memory limit, without a way to gain privileges, and they end with the runner.
 Root starts neither. What goes wrong with them is told and leaves the run as it is; what goes wrong with the
 storage is an error of the run.
+
+What the disks below a folder do while a program of the baseline runs, as a run's charts count it.
+
+Which storage was asked already: it is once for each storage of a campaign, not for each run.
 """
 
 from __future__ import annotations
@@ -12,11 +16,13 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from app.domain.campaign.configuration import Campaign, DiskTarget
 from app.domain.errors import FootingError, ProgramError
 from app.domain.io_baseline import (
     CACHED_WRITE_SECONDS,
@@ -25,8 +31,10 @@ from app.domain.io_baseline import (
     FSYNC_METHODS,
     FSYNC_SECONDS,
     LEAST_FILE_BYTES,
+    LIMITED,
     MOST_FILE_BYTES,
     SHARE_OF_FREE,
+    BaselineDevice,
     DeviceRates,
     FioJob,
     IoBaseline,
@@ -35,20 +43,118 @@ from app.domain.io_baseline import (
 )
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
-from app.execution.baseline.devices import DeviceCounters, disks_below
+from app.domain.virtual_disks import played_by
 from app.execution.children import end_child, outcome_of
-from app.execution.stop import Cancellable
+from app.execution.control import Cancellable
+from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.baseline_storage import BaselineStorage
+from app.hosts.server_under_test import Host
 from app.io_baseline import fio, pg_test_fsync
 from app.io_baseline.fio import FioAnswer, FioError, FioTask
 from app.postgres.installations.installation import Installation
-from app.probes.base.mounts import mount_of
-from app.probes.base.programs import ask_program
+from app.postgres.machine import read_machine
+from app.probes.base.backing_devices import mount_of, resolve_backing
+from app.probes.base.fact_tree import ask_program
+from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
+from app.probes.sources.block_devices import BlockDevicesProbe
 from app.process.account import SEARCH_PATH
 from app.process.starter import spawn
+from app.recording.events import CampaignListener
 from app.recording.recorder import OUTPUT_LIMIT, Recorder
 from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
+from app.runfile.metadata.typed_json import or_none
+from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
+
+_SECOND_S: Final = 1.0
+
+
+class DeviceCounters:
+    """The series ``storage.*`` of one folder; nothing where its disks cannot be seen or do not count."""
+
+    def __init__(self, sources: ServerSources) -> None:
+        self._probe = BlockDevicesProbe()
+        self._read_s = 0.0
+        self._fastest: dict[str, float] = {}
+        try:
+            self._probe.open(ProbeContext(sources))
+        except (ProbeUnavailable, OSError):
+            self._is_open = False
+        else:
+            self._is_open = True
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self._fastest = {}
+        self._step()
+
+    def look(self) -> None:
+        """Take note of the second that has passed, once it has."""
+        if time.monotonic() - self._read_s >= _SECOND_S:
+            rates, _ = self._step()
+            self._fastest = {name: max(rate, self._fastest.get(name, 0.0)) for name, rate in rates.items()}
+
+    def fastest_second(self) -> DeviceRates:
+        """Return the highest rates of a second since `begin`, each for itself."""
+        return DeviceRates(**self._fastest)
+
+    def mean(self, seconds: float) -> DeviceRates:
+        """Return what was done since the last look, as rates over the time that a program worked.
+
+        Args:
+            seconds: how long it worked; starting and ending it is not counted.
+        """
+        rates, passed_s = self._step()
+        if seconds <= 0:
+            return DeviceRates()
+        return DeviceRates(**{name: rate * passed_s / seconds for name, rate in rates.items()})
+
+    def close(self) -> None:
+        """Release the files."""
+        self._probe.close()
+
+    def _step(self) -> tuple[dict[str, float], float]:
+        """Return rates since the last step, by attribute of `DeviceRates`, and how long that was."""
+        if not self._is_open:
+            return {}, 0.0
+        try:
+            samples = self._probe.read()
+        except OSError:  # a disk is gone: who looks after the target tells it
+            self._is_open = False
+            return {}, 0.0
+        now_s = time.monotonic()
+        passed_s, self._read_s = now_s - self._read_s, now_s
+        return {LIMITED[each.metric]: each.value for each in samples if each.metric in LIMITED}, passed_s
+
+
+def disks_below(folder: str, sys: Path = Path("/sys")) -> tuple[BaselineDevice, ...]:
+    """Return the disks below a folder; none where they cannot be seen, or where there are none."""
+    try:
+        disks = resolve_backing(folder).counted
+    except ProbeUnavailable:
+        return ()
+    return tuple(_device(each.name, each.kind, sys) for each in disks)
+
+
+def _device(name: str, kind: str, sys: Path) -> BaselineDevice:
+    queue, identity = sys / "block" / name / "queue", sys / "block" / name / "device"
+    rotational = _text(queue / "rotational")
+    return BaselineDevice(
+        name=name,
+        kind=kind,
+        is_rotating=None if rotational not in {"0", "1"} else rotational == "1",
+        write_cache=_text(queue / "write_cache"),
+        played_by=played_by(name, _text(identity / "vendor"), _text(identity / "model")),
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
 
 PATIENCE_S: Final = 30.0
 """How long a program may take to start, to write what is buffered, and to end, beyond what it was told."""
@@ -347,3 +453,90 @@ def _answers_from_cache(jobs: tuple[JobResult, ...]) -> list[str]:
         for each in jobs
         if each.from_devices is not None and each.from_devices < FROM_CACHE
     ]
+
+
+@dataclass(slots=True)
+class CampaignBaselines:
+    """What is known of the storages of a campaign.
+
+    Attributes:
+        campaign: says of which storage it wants to know.
+    """
+
+    campaign: Campaign
+    _found: dict[Hashable, IoBaseline] = field(default_factory=dict, init=False)
+
+    def recall(self, resolved: ResolvedConfiguration, path: str) -> None:
+        """Take over what the run file of the same storage tells: of a campaign that is resumed."""
+        with suppress(FootingError), RunFile(Path(path)) as run:
+            found = or_none(run.metadata.io_baseline)
+            if found is not None:
+                self.keep(resolved, found)
+
+    def of(self, resolved: ResolvedConfiguration) -> IoBaseline | None:
+        """Return what a storage told; None where it was not asked."""
+        return self._found.get(_storage(resolved))
+
+    def is_open(self, resolved: ResolvedConfiguration) -> bool:
+        """Whether a storage is still to be asked."""
+        return self.campaign.wants_baseline(resolved.configuration.target) and self.of(resolved) is None
+
+    def keep(self, resolved: ResolvedConfiguration, found: IoBaseline) -> None:
+        """Remember what a storage told."""
+        self._found[_storage(resolved)] = found
+
+
+@dataclass(slots=True)
+class StorageBaseline:
+    """The question to one storage, in the first run on it.
+
+    Attributes:
+        baselines: of the campaign.
+        resolved: the run's configuration.
+        host: gives a storage of its own for it.
+        listener: watches.
+        switch: asked often whether a person wants to stop.
+    """
+
+    baselines: CampaignBaselines
+    resolved: ResolvedConfiguration
+    host: Host
+    listener: CampaignListener
+    switch: Cancellable
+
+    def measure(
+        self, recorder: Recorder, keep_writing: Callable[[], None], left_over: Callable[[str], None]
+    ) -> None:
+        """Ask, and write what was told into the run file; see `BaselineMeasurement.measure`."""
+        target = self.resolved.configuration.target
+        limit = target.memory_limit_bytes if isinstance(target, DiskTarget) else None
+        usable = read_machine().usable_ram_bytes
+        found = BaselineMeasurement(
+            storage=BaselineStorage(self.host, target, self.resolved.need_bytes),
+            installation=self.resolved.installation,
+            memory_bytes=min(usable, limit or usable),
+            recorder=recorder,
+            step=self.listener.step,
+            left_over=left_over,
+            switch=self.switch,
+            keep_writing=keep_writing,
+        ).measure()
+        self.baselines.keep(self.resolved, found)
+        recorder.set_run(RunMetadata(io_baseline=found))
+        for problem in found.problems:
+            recorder.event("baseline", problem)
+            self.listener.told("note", problem)
+
+
+def storages_to_ask(resolved: ResolvedCampaign) -> tuple[ResolvedConfiguration, ...]:
+    """Return a configuration for each storage of a campaign that is asked what it can do."""
+    found: dict[Hashable, ResolvedConfiguration] = {}
+    for each in resolved.configurations.values():
+        if resolved.campaign.wants_baseline(each.configuration.target):
+            found.setdefault(_storage(each), each)
+    return tuple(found.values())
+
+
+def _storage(resolved: ResolvedConfiguration) -> Hashable:
+    """Return what is the same for configurations on the same storage: the plan, else the folder."""
+    return resolved.target.plan or resolved.target.path

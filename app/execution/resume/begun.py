@@ -2,37 +2,151 @@
 
 Everything is read from the folder. What counts as done is decided by the run files alone, by their numbers,
 and never by a clock: one that is set back between two attempts changes nothing.
+
+What was read of the run files of a campaign, kept between two attempts: a cache that may be deleted.
+
+Reading a run file takes some 5 ms, five thousand of them half a minute. An entry holds as long as its file is
+what it was (time, size, inode) and the code that reads it, too; it says nothing that the file does not say.
+
+How long runs take: as those of the same configuration took so far, else as they are planned. Pure.
+
+The time budget of a campaign: no run is begun that would not end within it, as far as was seen.
+
+It counts from each start of the campaign: one that goes on another night gets the same budget again. A round
+of which not all runs would fit is not begun once one round is complete, because rounds are what is compared.
+
+Which campaigns of a library were interrupted and wait, and what is missing of one. Reads only.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Self
 
 from app.analysis.stability import is_weak, read_shape
 from app.campaign_file.reader import load_campaign
 from app.campaign_file.writer import changed_scripts, state_campaign
-from app.domain.campaign.configuration import Campaign, PlannedRun, as_begun, interleaved_order
-from app.domain.campaign.design import LEFT_OUT
+from app.domain.campaign.configuration import (
+    Campaign,
+    Configuration,
+    DiskTarget,
+    PlannedRun,
+    as_begun,
+    interleaved_order,
+)
+from app.domain.campaign.order import LEFT_OUT
+from app.domain.campaign.phases import measured_seconds
 from app.domain.errors import BusyError, FootingError, RefusedError, UsageError
-from app.domain.text import tr
+from app.domain.text import tr, trn
+from app.domain.units import format_duration
 from app.execution.design import to_measure
-from app.execution.resume.known_runs import DoneRun, KnownRuns
+from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME, effective_state, is_live
+from app.library.index import index_format, index_path
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED, marks_of, read_disturbances
-from app.runfile.filenames import slug
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import or_none
+from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
 from app.runfile.writer import SUFFIX, RunState
+
+_SUFFIX: Final = ".done.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class DoneRun:
+    """What a run file that is done says of its run.
+
+    Attributes:
+        configuration: its name.
+        figures: of the summary.
+        marks: kinds of labels, each once.
+        length_s: from its begin to its end; None where that is not known.
+        is_weak: others disturbed it, or may have.
+    """
+
+    configuration: str
+    figures: dict[str, float | None]
+    marks: tuple[str, ...]
+    length_s: float | None
+    is_weak: bool
+
+
+def _signature(path: Path) -> list[int] | None:
+    """Return what changes when a file is written; None where it is not there, or has a journal beside it."""
+    name = os.fspath(path)
+    with suppress(OSError):
+        found = os.stat(name)  # noqa: PTH116 - thousands of Paths would cost more than what they are asked
+        if not os.path.lexists(name + "-wal"):
+            return [found.st_mtime_ns, found.st_size, found.st_ino]
+    return None
+
+
+@dataclass(slots=True)
+class KnownRuns:
+    """The entries of one campaign folder. Whatever goes wrong with them costs time and nothing else.
+
+    Attributes:
+        path: of the cache; None where this user has none.
+        format: of entries that this program reads.
+        entries: as kept, by name of the run file.
+    """
+
+    path: Path | None
+    format: int
+    entries: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """Return what is known of a folder; nothing where the cache is another version's."""
+        known = cls.without_entries(folder)
+        with suppress(OSError, ValueError):
+            lines = known.path.read_text(encoding="utf-8").splitlines() if known.path is not None else []
+            for line in lines:
+                with suppress(ValueError, TypeError, KeyError):  # a line that a power cut left
+                    entry = json.loads(line)
+                    if entry["format"] == known.format:
+                        known.entries[entry["name"]] = entry
+        return known
+
+    @classmethod
+    def without_entries(cls, folder: Path) -> Self:
+        """Return the cache of a folder without reading it, for who only keeps something."""
+        index = index_path(folder)
+        return cls(None if index is None else index.with_suffix(_SUFFIX), index_format())
+
+    def find(self, path: Path) -> DoneRun | None:
+        """Return what is known of a run file as it is now."""
+        entry = self.entries.get(path.name)
+        if entry is None or (signature := _signature(path)) is None or entry.get("signature") != signature:
+            return None
+        try:
+            return DoneRun(**{**entry["run"], "marks": tuple(entry["run"]["marks"])})
+        except (TypeError, KeyError):
+            return None
+
+    def keep(self, path: Path, run: DoneRun) -> None:
+        """Keep what was read of a run file."""
+        signature = _signature(path)
+        if self.path is None or signature is None:
+            return
+        entry = {"format": self.format, "name": path.name, "signature": signature, "run": asdict(run)}
+        with suppress(OSError, ValueError):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+
 
 _ATTEMPT: Final = re.compile(r"-r\d+(?:-(\d+))?\Z")
 _log = logging.getLogger(__name__)
@@ -287,3 +401,206 @@ def check_folder(folder: Path, text: str, campaign: Campaign) -> None:
         hint = tr("Without --resume, {file} measures it again, in a new folder.")
         file = folder / CAMPAIGN_NAME
         raise UsageError(message.format(folder=folder), hint=hint.format(file=file))
+
+
+def benchmark_seconds(configuration: Configuration) -> float | None:
+    """Return the planned length of warm-up and measurement; None where transactions decide."""
+    workload = configuration.workload
+    measured_s = measured_seconds(workload)
+    return None if measured_s is None else float(measured_s + workload.warmup_s)
+
+
+class RunLengths:
+    """What runs of a campaign took so far, and what the next ones will take by that."""
+
+    def __init__(self, campaign: Campaign, done: Iterable[tuple[str, float | None]]) -> None:
+        """Take what was seen.
+
+        Args:
+            campaign: that the runs are of.
+            done: configuration and seconds from begin to end of each done run; None where nobody knows.
+        """
+        self._configurations = {each.name: each for each in campaign.configurations}
+        self._lengths: dict[str, list[float]] = {}
+        for name, seconds in done:
+            if seconds is not None and seconds > 0 and name in self._configurations:
+                self._lengths.setdefault(name, []).append(seconds)
+
+    def expected_seconds(self, name: str) -> float | None:
+        """Return how long the next run of a configuration takes, from its preparation to its teardown.
+
+        The mean of its done runs, which knows what its filesystem and its server cost. Before there is one:
+        what is planned, and what runs of others took besides.
+
+        Returns:
+            None where nothing was seen yet, or where transactions decide and none of its runs is done.
+        """
+        own = self._lengths.get(name)
+        if own:
+            return sum(own) / len(own)
+        planned_s = self.planned_seconds(name)
+        return None if planned_s is None or self._besides_s is None else planned_s + self._besides_s
+
+    def planned_seconds(self, name: str) -> float | None:
+        """Return the planned length of warm-up and measurement; None where transactions decide."""
+        return benchmark_seconds(self._configurations[name])
+
+    @cached_property
+    def _besides_s(self) -> float | None:
+        """What a run takes besides warm-up and measuring, in the mean; None where no run tells."""
+        besides = [
+            max(0.0, seconds - planned_s)
+            for name, lengths in self._lengths.items()
+            if (planned_s := self.planned_seconds(name)) is not None
+            for seconds in lengths
+        ]
+        return sum(besides) / len(besides) if besides else None
+
+
+@dataclass(slots=True)
+class TimeBudget:
+    """What is left of the budget.
+
+    Attributes:
+        campaign: whose `time_budget_s` counts; without one everything fits.
+        clock: monotonic, seconds.
+        is_spent: whether something was not begun because of it.
+    """
+
+    campaign: Campaign
+    clock: Callable[[], float] = time.monotonic
+    is_spent: bool = False
+    _begun_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to count."""
+        self._begun_s = self.clock()
+
+    def refuses(
+        self, runs: Sequence[PlannedRun], results: Sequence[RunResult], *, is_round: bool = False
+    ) -> str:
+        """Return why the next run is not begun any more, a sentence; empty where it is.
+
+        Args:
+            runs: those of the round that are still to be done, the next one first.
+            results: every run so far.
+            is_round: they are a whole round, of which none was begun.
+        """
+        budget_s = self.campaign.time_budget_s
+        if budget_s is None or not runs:
+            return ""
+        left_s = budget_s - (self.clock() - self._begun_s)
+        whole = is_round and self._has_whole_round(results)
+        wanted = runs if whole else runs[:1]
+        needed_s = self._needed_seconds(wanted, results)
+        if needed_s <= left_s:
+            return ""
+        self.is_spent = True
+        sentence = tr(
+            "The time budget of {budget} ends the campaign here: {what} would take about {needed}, and "
+            "{left} are left. With --resume it goes on, with the same budget again."
+        )
+        what = tr("the next round of {count} runs").format(count=len(runs)) if whole else tr("the next run")
+        return sentence.format(
+            budget=format_duration(budget_s),
+            what=what,
+            needed=format_duration(needed_s),
+            left=format_duration(max(0.0, left_s)),
+        )
+
+    def _needed_seconds(self, runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> float:
+        """Return how long runs take at least, as far as is known."""
+        done = [each for each in results if each.state is RunState.DONE]
+        lengths = RunLengths(
+            self.campaign, ((each.planned.configuration.name, each.length_s) for each in done)
+        )
+        total = 0.0
+        for name in (run.configuration.name for run in runs):
+            expected_s = lengths.expected_seconds(name)
+            total += expected_s if expected_s is not None else lengths.planned_seconds(name) or 0.0
+        return total
+
+    def _has_whole_round(self, results: Sequence[RunResult]) -> bool:
+        """Whether every configuration has ended once, in whatever way: a round that can be compared."""
+        ended = {each.planned.configuration.name for each in results}
+        return len(ended) >= len(self.campaign.configurations)
+
+
+OFFERED_S: Final = 30 * 86_400.0
+"""How long ago a campaign may have begun so that it is still offered by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedCampaign:
+    """A campaign of which something is missing.
+
+    Attributes:
+        folder: of the campaign.
+        name: what people call it.
+        done: how many of its runs are done.
+        total: how many it has.
+        end: how it ended; None where it was interrupted: killed, logged out, switched off.
+    """
+
+    folder: Path
+    name: str
+    done: int
+    total: int
+    end: CampaignEnd | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Return what is missing of it."""
+        if self.done >= self.total:
+            message = tr("“{name}”: all runs are done, and disturbed ones are still to be measured again.")
+            return message.format(name=self.name)
+        verb = tr("was interrupted") if self.end is None else tr("is not finished")
+        message = trn(
+            "“{name}” {verb}: {done} of {total} run is done.",
+            "“{name}” {verb}: {done} of {total} runs are done.",
+            self.total,
+        )
+        return message.format(name=self.name, verb=verb, done=self.done, total=self.total)
+
+
+def look_at_campaign(folder: Path) -> UnfinishedCampaign | None:
+    """Return what is missing of a campaign that does not run; None where nothing is, or where it runs.
+
+    Raises:
+        FootingError: its campaign file, or a script that it names, cannot be read.
+    """
+    if is_live(folder):
+        return None
+    campaign = begun_campaign(folder)
+    runs = begun_runs(folder, campaign)
+    if nothing_to_do(campaign, runs.results):
+        return None
+    return UnfinishedCampaign(folder, campaign.name, len(runs.done), campaign.total_runs, read_end(folder))
+
+
+def interrupted_campaigns(library: Path, now_epoch_s: float | None = None) -> tuple[UnfinishedCampaign, ...]:
+    """Return the campaigns of a library that nobody ended, the newest first; not those of long ago.
+
+    Args:
+        library: folder of the campaigns.
+        now_epoch_s: None for now.
+    """
+    now_s = time.time() if now_epoch_s is None else now_epoch_s
+    found = []
+    for path in sorted(library.glob(f"*/{CAMPAIGN_NAME}"), reverse=True):
+        try:
+            is_recent = abs(now_s - path.stat().st_mtime) <= OFFERED_S
+            waiting = look_at_campaign(path.parent) if is_recent and read_end(path.parent) is None else None
+        except (FootingError, OSError) as error:
+            _log.info("%s: %s", path, error)
+            continue
+        if waiting is not None:
+            found.append(waiting)
+    return tuple(found)
+
+
+def disks_of(campaign: Campaign) -> tuple[str, ...]:
+    """Return the serials or WWNs of the spare disks that a campaign names, each once."""
+    targets = (each.target for each in campaign.configurations)
+    named = (name for target in targets if isinstance(target, DiskTarget) for name in target.names)
+    return tuple(dict.fromkeys(named))

@@ -24,8 +24,7 @@ from app.probes.facts.environment import FactSources
 from app.probes.facts.machine import identity_facts, kernel_facts, memory_facts, processor_facts
 from app.probes.facts.storage import attempt_mount
 from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, ServerMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 

@@ -1,15 +1,26 @@
 """What is told to the system's log: sessions, refusals, commands, recovery, with who asked and which disks.
 
 SECURITY: whatever came from outside is written with its control characters escaped: nobody forges lines.
+
+What an administrator may allow in /etc/pgfooting/helper.conf; nothing of it comes from a caller.
+
+The file is TOML with one key so far, ``accept_loop_devices = true``: test devices, which mark every run.
+
+Folders of the helper: all root's own, none named by a caller.
 """
 
 from __future__ import annotations
 
 import logging
 import logging.handlers
+import os
+import stat
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from app.storage.inspect.snapshot import Policy
 
 _LOG: Final = logging.getLogger("pgfooting.audit")
 _LONGEST: Final = 4_000
@@ -87,3 +98,58 @@ def _under_systemd() -> bool:
 def note(text: str, *values: object) -> None:
     """Write one line."""
     _LOG.info(text, *values)
+
+
+RUN: Final = Path("/run/pgfooting")
+"""Holds a folder for each session, with the mount points."""
+STATE: Final = Path("/var/lib/pgfooting")
+JOURNAL: Final = STATE / "journal"
+CONFIGURATION: Final = Path("/etc/pgfooting/helper.conf")
+INTERFACE: Final = Path(__file__).parents[1] / "interface.xml"
+PRIVATE: Final = "private"
+"""Name of the mount point for socket, logs and scripts, beside those of the storage."""
+PRIVATE_BYTES: Final = 2 * 1024**3
+"""What the caller may put into memory there: transaction logs are thinned by the runner while they grow."""
+
+
+def session_folder(session: str) -> str:
+    """Return the folder of a session, given its identifier without hyphens."""
+    return str(RUN / session[:16])
+
+
+def make_private_folder(path: Path, mode: int) -> None:
+    """Make a folder of root's, or make sure that it is one.
+
+    Raises:
+        OSError: it cannot be made, or somebody else owns it or can write to it.
+    """
+    path.mkdir(mode=mode, parents=True, exist_ok=True)
+    found = path.lstat()
+    # SECURITY: what lies in it decides what is unmounted and wiped. The helper is root.
+    if path.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise PermissionError(1, "not root's alone", str(path))
+    path.chmod(mode)
+
+
+_log = logging.getLogger(__name__)
+
+
+def read_policy(path: Path = CONFIGURATION) -> Policy:
+    """Return what the administrator allows: nothing where there is no file, or one not to be trusted."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return Policy()
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
+        _log.error("%s is ignored: it is not root's alone", path)
+        return Policy()
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as err:
+        _log.error("%s is ignored: %r", path, str(err))
+        return Policy()
+    unknown = sorted(set(values) - {"accept_loop_devices"})
+    if unknown or not isinstance(values.get("accept_loop_devices", False), bool):
+        _log.error("%s is ignored: the only key is accept_loop_devices, true or false", path)
+        return Policy()
+    return Policy(accept_loop_devices=values.get("accept_loop_devices", False))

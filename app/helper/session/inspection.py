@@ -18,7 +18,7 @@ from app.helper.base import audit
 from app.helper.storage.devices import node_of
 from app.helper.storage.leftovers import Leftovers
 from app.storage.inspect.disk import read_disk
-from app.storage.inspect.full_read import read_every_byte, record_full_read
+from app.storage.inspect.records import read_every_byte, record_full_read
 from app.storage.inspect.snapshot import DiskFacts
 from app.storage.spare.content import opened_disk
 from app.storage.spare.rules import SpareDecision, decide

@@ -23,7 +23,7 @@ from app.domain.errors import FootingError
 from app.domain.messages.message import message_from_json, message_to_json
 from app.domain.storage_plan.plan import StoragePlan, plan_as_mapping
 from app.domain.storage_plan.reader import parse_plan
-from app.helper.base.folders import JOURNAL, make_private_folder
+from app.helper.base.audit import JOURNAL, make_private_folder
 from app.storage.layout.conditions import table_place
 from app.storage.layout.names import Names, PlannedDevice
 from app.storage.layout.queue_record import check_queue_facts

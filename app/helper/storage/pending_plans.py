@@ -19,7 +19,7 @@ from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.units import MIB, format_size
-from app.helper.base.folders import PRIVATE, PRIVATE_BYTES, session_folder
+from app.helper.base.audit import PRIVATE, PRIVATE_BYTES, session_folder
 from app.storage.layout.commands import build_steps
 from app.storage.layout.conditions import MountIs, NotMounted
 from app.storage.layout.names import Names, PlannedDevice
@@ -71,7 +71,7 @@ def _private(place: str) -> tuple[Step, ...]:
 
 
 _START_BYTES: Final = MIB
-"""Where the partition begins (`app.storage.layout.commands_partition`)."""
+"""Where the partition begins (`app.storage.layout.commands_filesystem`)."""
 LIFETIME_S: Final = 900.0
 MOST_FOR_ONE: Final = 8
 MOST: Final = 32

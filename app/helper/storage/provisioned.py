@@ -16,7 +16,7 @@ from app.domain.maintenance import Maintenance
 from app.domain.messages.message import joined, say
 from app.domain.storage_plan.plan import Role
 from app.helper.base import audit
-from app.helper.base.folders import PRIVATE, RUN, make_private_folder
+from app.helper.base.audit import PRIVATE, RUN, make_private_folder
 from app.helper.storage.control_groups import ControlGroup
 from app.helper.storage.journal import BEGAN, Journal, JournalEntry, Writer
 from app.helper.storage.maintenance import MaintenanceThread, Told, commands_for, commands_left

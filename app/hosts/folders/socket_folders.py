@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.domain.units import MIB
-from app.hosts.folders.memory import lies_in_memory
-from app.hosts.folders.targets import MEMORY_FOLDER
+from app.hosts.folders.targets import MEMORY_FOLDER, lies_in_memory
 from app.process.starter import Account
 
 LONGEST_SOCKET_PATH_BYTES: Final = 99

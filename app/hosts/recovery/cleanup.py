@@ -18,18 +18,16 @@ from app.domain.text import tr
 from app.hosts.folders import as_owner as errands
 from app.hosts.folders.delete_tree import Removal
 from app.hosts.recovery.resource_journal import (
-    ResourceJournal,
-    locked_record,
-    read_records,
-    remove_unfinished,
-)
-from app.hosts.recovery.resource_record import (
     ResourceEntry,
+    ResourceJournal,
     ResourceKind,
     ResourceRecord,
     UnreadableRecordError,
     finished_line,
+    locked_record,
     parse_record,
+    read_records,
+    remove_unfinished,
 )
 from app.process.starter import Recorder
 

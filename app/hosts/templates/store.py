@@ -3,31 +3,109 @@
 Templates are folders named `data-ID` with a data directory and a file that says what it is. Everything else
 there is being made, or was when a program died, and counts as nothing. The folder is the server account's:
 what is written there is written as that account, what is read is not trusted.
+
+Whether templates may lie where they do: on another disk than the one under test, and with room.
+
+What determines the bytes of a data set: with any difference in it another template is made. Pure.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 from app.domain.errors import RefusedError
 from app.domain.text import tr
-from app.domain.units import KIB
+from app.domain.units import KIB, MIB, format_size
 from app.hosts.folders import as_owner as errands
 from app.hosts.folders.delete_tree import Removal
 from app.hosts.folders.descriptors import READ, identity_of, opened, strictly
-from app.hosts.templates.key import TemplateKey, key_as_mapping, read_key
+from app.hosts.folders.targets import CheckedTarget
 from app.hosts.templates.tree import TreeDigest
+from app.probes.base.backing_devices import Resolver
+from app.probes.base.probe import ProbeUnavailable
 from app.process.starter import Account, Recorder
+
+LAYOUT: Final = 1
+"""Number of the way in which templates are made and kept; another one makes all anew."""
+WAL_SEGMENT_BYTES: Final = 16 * MIB
+"""Of initdb, which is never told another one (``--wal-segsize``)."""
+_ID_DIGITS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateKey:
+    """What a data set is made of.
+
+    Attributes:
+        server: SHA-256 of the program postgres: its build has the sizes and versions of all formats.
+        initdb: likewise of initdb.
+        pgbench: likewise of pgbench.
+        version: of the server, for people.
+        page_bytes: of a data page.
+        wal_segment_bytes: of a file of the WAL.
+        checksums: whether data pages have checksums.
+        scale: pgbench scale factor.
+        compressibility: of the rows; None for pgbench's own.
+        superuser: whether pgbench's role is one.
+        recipe: SHA-256 of arguments, settings, statements and script with which it is made.
+        layout: see `LAYOUT`.
+    """
+
+    server: str
+    initdb: str
+    pgbench: str
+    version: str
+    page_bytes: int
+    wal_segment_bytes: int = WAL_SEGMENT_BYTES
+    checksums: bool
+    scale: int
+    compressibility: float | None
+    superuser: bool
+    recipe: str
+    layout: int = LAYOUT
+
+    @property
+    def id(self) -> str:
+        """What tells it from every other one; hexadecimal."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
+
+
+def key_as_mapping(key: TemplateKey) -> dict[str, Any]:
+    """Return a key as JSON values."""
+    return asdict(key)
+
+
+def read_key(values: Mapping[str, Any]) -> TemplateKey:
+    """Return the key that JSON values tell.
+
+    Raises:
+        ValueError: they are not those of a key of this version.
+    """
+    kinds = {
+        **dict.fromkeys(("server", "initdb", "pgbench", "version", "recipe"), str),
+        **dict.fromkeys(("page_bytes", "wal_segment_bytes", "scale", "layout"), int),
+        **dict.fromkeys(("checksums", "superuser"), bool),
+    }
+    names = {each.name for each in fields(TemplateKey)}
+    if set(values) != names:
+        raise ValueError("other fields")
+    wrong = [name for name, kind in kinds.items() if type(values[name]) is not kind]
+    if wrong or not isinstance(values["compressibility"], float | int | None):
+        raise ValueError(wrong)
+    return TemplateKey(**values)
+
 
 MANIFEST: Final = "template.json"
 DATA: Final = "data"
@@ -198,3 +276,59 @@ class TemplateStore:
                 yield False
             else:
                 yield True
+
+
+WORKING_BYTES: Final = 512 * MIB
+"""What making a template needs beside its data: WAL, and what sorting the keys of an index takes."""
+
+
+def why_not_beside(folder: str, target: CheckedTarget, resolver: Resolver | None = None) -> str:
+    """Return why templates must not lie in a folder while a target is measured; empty where they may.
+
+    Reading and writing a template would wear and warm the very disk that is measured. Spare disks are used by
+    nobody else.
+
+    Args:
+        folder: of the templates, which is there.
+        target: a folder or memory; or spare disks.
+        resolver: tells what folders lie on; None for this machine's.
+    """
+    if target.plan is not None:
+        return ""
+    try:
+        if not _share_storage(folder, target.path, resolver or Resolver()):
+            return ""
+    except (OSError, LookupError, ProbeUnavailable) as err:
+        return tr("It cannot be told on which disks templates and target lie: {reason}.").format(reason=err)
+    same = tr("{folder}, where templates are kept, lies on the storage under test ({path}).")
+    return same.format(folder=folder, path=target.path)
+
+
+def _share_storage(folder: str, path: str, resolver: Resolver) -> bool:
+    """Return whether two folders lie on a disk that both use, or both in memory.
+
+    Raises:
+        OSError: one is not there.
+        LookupError: the mount of one cannot be found.
+        ProbeUnavailable: nobody tells the disks of one.
+    """
+    own, other = resolver.find_mount(folder), resolver.find_mount(path)
+    if own.device == other.device:
+        return True
+    if own.in_memory or other.in_memory:
+        return own.in_memory and other.in_memory
+    if own.on_network is not other.on_network:
+        return False
+    mine, theirs = ({device.name for device in resolver.resolve(each).leaves} for each in (folder, path))
+    return not mine.isdisjoint(theirs)
+
+
+def why_no_room(folder: str, data_bytes: int) -> str:
+    """Return why a template does not fit into a folder; empty where it does."""
+    volume = os.statvfs(folder)
+    free_bytes = volume.f_bavail * volume.f_frsize
+    need_bytes = data_bytes + WORKING_BYTES
+    if free_bytes >= need_bytes:
+        return ""
+    sentence = tr("{folder}, where templates are kept, has {free} free; making one needs {need}.")
+    return sentence.format(folder=folder, free=format_size(free_bytes), need=format_size(need_bytes))

@@ -1,17 +1,35 @@
-"""A file to read, on disk or inside an archive, without reading more of it than its ends."""
+"""A file to read, on disk or inside an archive, without reading more of it than its ends.
+
+Opening members: files on disk one by one, those of an archive in one pass.
+
+Archives of others, read as a stream: nothing is unpacked to disk, and nothing in them is trusted.
+
+Refused as a whole, before anything of it is used: members whose path climbs out or is absolute, links,
+devices, sparse files, too many members, and content that is far larger than what is stored (the largest
+ratio that pgbench's logs reach is about 10; a bomb of zeros reaches 1000).
+"""
 
 from __future__ import annotations
 
+import bz2
 import errno
+import gzip
+import io
 import os
 import stat
-from collections.abc import Iterator
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
+from typing_extensions import Buffer, override
+
+from app.domain.errors import ForeignDataError
 from app.domain.text import tr
+from app.importers.files.lines import Readable, check_text_size, read_text
 
 END_BYTES: Final = 32 * 1024
 """Kept of beginning and end: enough to tell what a file is, and every client's last line of a log."""
@@ -111,3 +129,273 @@ def file_member(path: Path, folder: int | None = None) -> ForeignFile:
         size = file.seek(0, 2)
         file.seek(max(0, size - END_BYTES))
         return ForeignFile(path, "", size, head, file.read(END_BYTES), (found.st_dev, found.st_ino))
+
+
+MOST_MEMBERS: Final = 20_000
+MOST_BYTES: Final = 512 * 1024**3
+MOST_RATIO: Final = 200
+FREE_BYTES: Final = 16 * 1024**2
+"""Unpacked before the ratio counts: short logs of nothing but zeros pack well."""
+READ_BYTES: Final = 1024**2
+
+_GZIP: Final = b"\x1f\x8b"
+_BZIP2: Final = b"BZh"
+_OTHERS: Final = {
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf": "7z",
+    b"Rar!": "rar",
+}
+_TAR_MAGIC: Final = slice(257, 262)
+_LONGEST_NAME: Final = 1024
+_HEADERS: Final = frozenset(
+    {
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+    }
+)
+_LONGEST_HEADER: Final = 64 * 1024
+_MOST_HEADERS: Final = 16
+
+
+def is_packed(head: bytes) -> bool:
+    """Return whether a file that begins so is one that this module reads."""
+    return head.startswith((_GZIP, _BZIP2)) or head[_TAR_MAGIC] == b"ustar"
+
+
+def unread_kind(head: bytes) -> str:
+    """Return the name of an archive format that is known but not read; empty for anything else."""
+    return next((name for magic, name in _OTHERS.items() if head.startswith(magic)), "")
+
+
+class _Counted(io.RawIOBase):
+    """Counts what is read of a file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.count = 0
+
+    @override
+    def readable(self) -> bool:
+        return True
+
+    @override
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer)
+        data = self._file.read(len(view))
+        view[: len(data)] = data
+        self.count += len(data)
+        return len(data)
+
+
+class _Limited:
+    """The unpacked stream of an archive; ends with an error where it grows beyond the limits."""
+
+    def __init__(self, path: Path, stored: _Counted, stream: IO[bytes]) -> None:
+        self._path = path
+        self._stored = stored
+        self._stream = stream
+        self._count = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(min(size, READ_BYTES))
+        self._count += len(data)
+        if self._count > MOST_BYTES or self._count > FREE_BYTES + MOST_RATIO * self._stored.count:
+            message = tr("{path} unpacks to more than {ratio} times its size: it was not read.")
+            hint = tr("If it is no mistake, unpack it yourself and import the folder.")
+            raise ForeignDataError(message.format(path=self._path, ratio=MOST_RATIO), hint=hint)
+        return data
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except EOFError as error:
+        raise ForeignDataError(tr("{path} is cut off.").format(path=path)) from error
+    except (tarfile.TarError, zlib.error, OSError, ValueError, RecursionError) as error:
+        message = tr("{path} is damaged: {reason}.")
+        raise ForeignDataError(message.format(path=path, reason=error)) from error
+
+
+@contextmanager
+def _unpacked(path: Path, identity: tuple[int, int] | None) -> Iterator[_Limited]:
+    with open_regular(path, identity) as file:
+        head = file.read(4)
+        file.seek(0)
+        stored = _Counted(file)
+        stream: IO[bytes]
+        if head.startswith(_GZIP):
+            stream = gzip.GzipFile(fileobj=stored)  # type: ignore[assignment]  # reads like any other
+        elif head.startswith(_BZIP2):
+            stream = bz2.BZ2File(stored)
+        else:
+            stream = io.BufferedReader(stored)
+        yield _Limited(path, stored, stream)
+
+
+class _Prefixed:
+    """A stream whose beginning was read already."""
+
+    def __init__(self, begin: bytes, stream: _Limited) -> None:
+        self._begin = begin
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        if self._begin:
+            data, self._begin = self._begin[:size], self._begin[size:]
+            return data
+        return self._stream.read(size)
+
+
+class MemberStream:
+    """A member that is being read; its errors name the archive."""
+
+    def __init__(self, path: Path, file: _Prefixed | IO[bytes]) -> None:
+        self._path = path
+        self._file = file
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most so many bytes; none at the end.
+
+        Raises:
+            ForeignDataError: the archive is damaged, cut off, or not to be trusted.
+        """
+        with _told(self._path):
+            return self._file.read(size)
+
+
+def read_members(path: Path, identity: tuple[int, int] | None = None) -> Iterator[tuple[str, MemberStream]]:
+    """Yield (path inside, stream) of each regular member, in the order of the archive.
+
+    A stream is readable until the next member is asked for. A packed single file is one member without a
+    path.
+
+    Raises:
+        ForeignDataError: damaged, cut off, or not to be trusted; names the archive and the member.
+    """
+    with _told(path), _unpacked(path, identity) as limited:
+        begin = b""
+        while len(begin) < tarfile.BLOCKSIZE and (piece := limited.read(tarfile.BLOCKSIZE - len(begin))):
+            begin += piece
+        stream = _Prefixed(begin, limited)
+        if begin[_TAR_MAGIC] == b"ustar":
+            yield from _tar_members(path, stream)
+        else:
+            yield "", MemberStream(path, stream)
+        while limited.read(READ_BYTES):  # the checksum stands at the very end
+            pass
+
+
+class _Checked(tarfile.TarInfo):
+    """A member with few and small extended headers: tarfile keeps them in memory, one inside another."""
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _HEADERS and self.size > _LONGEST_HEADER:
+            raise tarfile.ReadError(tr("a header of {size} bytes").format(size=self.size))
+        depth = getattr(archive, "depth_of_headers", 0)
+        if depth > _MOST_HEADERS:
+            raise tarfile.ReadError(tr("more than {count} headers of one member").format(count=_MOST_HEADERS))
+        archive.depth_of_headers = depth + 1  # type: ignore[attr-defined]  # its own headers nest, it does not
+        made: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]  # the module's own hook
+        archive.depth_of_headers = depth  # type: ignore[attr-defined]
+        return made
+
+
+def _tar_members(path: Path, stream: _Prefixed) -> Iterator[tuple[str, MemberStream]]:
+    with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Checked) as archive:  # type: ignore[call-overload]  # only read() is used
+        for number, info in enumerate(archive, 1):
+            if number > MOST_MEMBERS:
+                message = tr("{path} holds more than {count} members: it was not read.")
+                raise ForeignDataError(message.format(path=path, count=MOST_MEMBERS))
+            if reason := _refusal(info):
+                message = tr("{path} holds a member that {reason} ({name}): nothing of it was read.")
+                raise ForeignDataError(message.format(path=path, reason=reason, name=info.name[:200]))
+            file = archive.extractfile(info) if info.isreg() else None
+            if file is not None:
+                yield info.name, MemberStream(path, file)
+
+
+def _refusal(info: tarfile.TarInfo) -> str:
+    """Return why a member is not to be trusted, empty where it is."""
+    name = PurePosixPath(info.name)
+    if name.is_absolute() or ".." in name.parts:
+        return tr("climbs out of the archive")
+    if len(info.name) > _LONGEST_NAME or not info.name.isprintable():
+        return tr("has a name that is no name of a file")
+    if info.issym() or info.islnk():
+        return tr("is a link")
+    if info.issparse():
+        return tr("is a sparse file")
+    if not (info.isreg() or info.isdir()):
+        return tr("is a device or something else that is no file")
+    return ""
+
+
+def list_members(path: Path, identity: tuple[int, int] | None = None) -> tuple[ForeignFile, ...]:
+    """Return all members with their ends, having read every byte once.
+
+    Args:
+        path: of the archive.
+        identity: (st_dev, st_ino) that it must have; None for any.
+
+    Raises:
+        ForeignDataError: damaged, cut off, or not to be trusted.
+    """
+    found = []
+    for inner, stream in read_members(path, identity):
+        ends = EndsReader()
+        while chunk := stream.read(READ_BYTES):
+            ends.feed(chunk)
+        found.append(ends.member(path, inner, identity))
+    return tuple(found)
+
+
+def opened(members: Iterable[ForeignFile]) -> Iterator[tuple[ForeignFile, Readable]]:
+    """Yield each member with its stream, which is readable until the next is asked for; in any order.
+
+    Raises:
+        ForeignDataError: a file that cannot be read, or an archive that changed since it was looked at.
+    """
+    by_archive: dict[Path, dict[str, ForeignFile]] = {}
+    for member in members:
+        if member.inner or _is_packed_file(member):
+            by_archive.setdefault(member.disk, {})[member.inner] = member
+            continue
+        try:
+            with open_regular(member.disk, member.identity) as file:
+                yield member, file
+        except OSError as error:
+            message = tr("{path} cannot be read: {reason}.")
+            raise ForeignDataError(message.format(path=member.told, reason=error.strerror)) from error
+    for archive, wanted in by_archive.items():
+        identity = next(iter(wanted.values())).identity
+        for inner, stream in read_members(archive, identity):
+            if inner in wanted:
+                yield wanted[inner], stream
+
+
+def _is_packed_file(member: ForeignFile) -> bool:
+    """Return whether a member is what a packed single file holds: its head is already unpacked."""
+    if member.disk.suffix not in {".gz", ".bz2"}:
+        return False
+    with open_regular(member.disk, member.identity) as file:
+        return is_packed(file.read(512)) and not is_packed(member.head)
+
+
+def text_of(member: ForeignFile) -> str:
+    """Return a whole text of moderate size.
+
+    Raises:
+        ForeignDataError: it cannot be read, or is too large.
+    """
+    check_text_size(member.size, member.told)
+    try:
+        return "".join(read_text(stream, each.told) for each, stream in opened([member]))
+    except OSError as error:
+        message = tr("{path} cannot be read: {reason}.")
+        raise ForeignDataError(message.format(path=member.told, reason=error.strerror)) from error

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Final
 
-from app.importers.files.archives import is_packed, unread_kind
-from app.importers.files.members import END_BYTES, ForeignFile
+from app.importers.files.members import END_BYTES, ForeignFile, is_packed, unread_kind
+from app.importers.formats.folder_names import is_results
 from app.importers.formats.outputs import is_output
-from app.importers.formats.results_tables import is_results
 from app.importers.formats.server_log_times import is_server_log
 from app.importers.formats.server_statistics import is_statistics
 from app.importers.formats.settings_texts import is_configuration, is_pg_config, is_settings

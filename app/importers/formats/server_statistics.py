@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
-from app.importers.files.lines import Readable, read_lines
-from app.importers.files.parse_errors import BadLines
+from app.importers.files.lines import BadLines, Readable, read_lines
 
 Array = NDArray[np.float64]
 

@@ -12,14 +12,11 @@ from typing import Final
 from app.domain.campaign.configuration import BuiltinScript
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
-from app.importers.files.lines import read_lines
-from app.importers.files.members import ForeignFile
-from app.importers.files.open_members import opened
-from app.importers.files.parse_errors import BadLines
+from app.importers.files.lines import BadLines, read_lines
+from app.importers.files.members import ForeignFile, opened
 from app.importers.formats.file_types import FileType
-from app.importers.formats.folder_names import FolderNameFacts
+from app.importers.formats.folder_names import FolderNameFacts, ResultRow
 from app.importers.formats.outputs import PgbenchOutput, ReportColumns
-from app.importers.formats.results_tables import ResultRow
 from app.importers.formats.server_log_times import server_events, zone_of
 from app.importers.runs.configuration_names import ConfigurationNames, Place, conditions_of, place_key
 from app.importers.runs.discovery import ScanResult
@@ -37,12 +34,13 @@ from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     PostgresqlMetadata,
     RunMetadata,
+    ScriptMetadata,
     SettingMetadata,
     TargetMetadata,
+    WorkloadMetadata,
 )
 from app.runfile.metadata.safety import judged_marks
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, if_told, known
-from app.runfile.metadata.workload_metadata import ScriptMetadata, WorkloadMetadata
 from app.runfile.writer import Json
 
 _EVENT_MARGIN_S: Final = 5.0

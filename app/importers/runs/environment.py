@@ -11,7 +11,7 @@ from typing import Final
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
 from app.domain.units import GIB, MIB, TIB
-from app.importers.files.open_members import text_of
+from app.importers.files.members import text_of
 from app.importers.formats.file_types import FileType
 from app.importers.formats.folder_names import FolderNameFacts
 from app.importers.formats.server_log_times import server_version

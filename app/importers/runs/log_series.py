@@ -11,15 +11,13 @@ import numpy as np
 
 from app.domain.errors import PgbenchError
 from app.domain.text import tr
-from app.importers.files.lines import Readable, read_lines
-from app.importers.files.members import ForeignFile
-from app.importers.files.open_members import opened
-from app.importers.files.parse_errors import BadLines
+from app.importers.files.lines import BadLines, Readable, read_lines
+from app.importers.files.members import ForeignFile, opened
 from app.importers.formats.outputs import ReportColumns
 from app.importers.formats.transaction_logs import FIRST_US, LAST_US
 from app.importers.runs.foreign_run import Array, ForeignSeries
 from app.importers.runs.per_second_store import SecondStore
-from app.postgres.pgbench.aggregate_log import AggregateInterval, parse_aggregate_line
+from app.postgres.pgbench.transaction_log import AggregateInterval, parse_aggregate_line
 
 TPS: Final = "pgbench.tps"
 _MEAN: Final = "pgbench.latency_mean"

@@ -10,13 +10,11 @@ from typing import Final
 
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
-from app.importers.files.members import ForeignFile
-from app.importers.files.open_members import opened, text_of
-from app.importers.files.parse_errors import BadLines
+from app.importers.files.lines import BadLines
+from app.importers.files.members import ForeignFile, opened, text_of
 from app.importers.formats.file_types import FileType
-from app.importers.formats.folder_names import numbered, read_place
+from app.importers.formats.folder_names import ResultRow, numbered, parse_results, read_place
 from app.importers.formats.outputs import PgbenchOutput, split_output
-from app.importers.formats.results_tables import ResultRow, parse_results
 from app.importers.runs.assemble import RunFiles
 from app.importers.runs.discovery import FoundFile, ScanResult, SkippedFile, members_of
 from app.importers.runs.outputs_and_logs import OutputWithLogs, group_logs, join_outputs, pair_up

@@ -9,8 +9,7 @@ import numpy as np
 
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
-from app.importers.files.members import ForeignFile
-from app.importers.files.open_members import opened
+from app.importers.files.members import ForeignFile, opened
 from app.importers.formats.storage_texts import LEVELS
 from app.importers.formats.time_tables import TimeTable, read_time_table
 from app.importers.runs.assemble import campaign_name
@@ -24,9 +23,9 @@ from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
     RunMetadata,
     TargetMetadata,
+    WorkloadMetadata,
 )
 from app.runfile.metadata.typed_json import NOT_KNOWN, if_told
-from app.runfile.metadata.workload_metadata import WorkloadMetadata
 from app.runfile.writer import Json
 
 _WHOLE_KEYS: Final = ("scale", "clients", "threads")

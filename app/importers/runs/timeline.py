@@ -15,13 +15,18 @@ import numpy as np
 
 from app.domain.errors import ForeignDataError
 from app.domain.text import tr
-from app.importers.files.members import ForeignFile
-from app.importers.files.open_members import opened
-from app.importers.files.parse_errors import BadLines
+from app.importers.files.lines import BadLines
+from app.importers.files.members import ForeignFile, opened
 from app.importers.formats.outputs import ReportColumns
-from app.importers.formats.sampling_rates import LogSampling, find_sampling
 from app.importers.formats.server_statistics import COMMITS, ServerStatistics, read_statistics
-from app.importers.formats.transaction_logs import LogSurvey, log_format, read_transactions, survey_log
+from app.importers.formats.transaction_logs import (
+    LogSampling,
+    LogSurvey,
+    find_sampling,
+    log_format,
+    read_transactions,
+    survey_log,
+)
 from app.importers.runs.foreign_run import Array, ForeignSeries
 from app.importers.runs.log_series import (
     TPS,

@@ -1,6 +1,19 @@
 """What a server of others tells of itself over SQL before anything is made there; nothing is changed.
 
 Everything is asked for in a bounded length: names are of the far side, and may be anything.
+
+Services that run PostgreSQL for others, by the parameters that only their servers have. Pure.
+
+Sources: docs.aws.amazon.com/AmazonRDS ("Working with parameters on your RDS for PostgreSQL DB instance":
+rds.extensions, rds.force_ssl; Aurora has the same ones); cloud.google.com/sql/docs/postgres/flags
+(cloudsql.iam_authentication, cloudsql.logical_decoding) and /alloydb/docs/reference/database-flags
+(alloydb.iam_authentication); learn.microsoft.com/azure/postgresql/flexible-server ("Server parameters":
+azure.extensions, azure.accepted_password_auth_method); github.com/neondatabase/neon (neon.tenant_id);
+github.com/supabase/supautils (supautils.*).
+
+Why a server of others is not measured, from what it told; pure. The first reason is told.
+
+What a person is told of a server of others before load starts there, in sentences. Pure.
 """
 
 from __future__ import annotations
@@ -8,19 +21,40 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
 
-from app.domain.errors import TargetError
+from app.domain.errors import RefusedError, TargetError
 from app.domain.quoting.shown import shown
-from app.domain.text import tr
+from app.domain.text import tr, trn
+from app.domain.units import format_size
 from app.postgres.existing.address import ServerAddress, said
-from app.postgres.existing.managed import SERVICES, managed_service
+from app.postgres.existing.own_database import OWN_DATABASE
 from app.postgres.pgbench.argv import OLDEST_MAJOR
 from app.process.metered import ANSWER_ERRORS
+
+SERVICES: Final = {
+    "rds": "Amazon RDS or Aurora",
+    "alloydb": "Google AlloyDB",
+    "cloudsql": "Google Cloud SQL",
+    "azure": "Azure Database for PostgreSQL",
+    "neon": "Neon",
+    "supautils": "Supabase",
+}
+"""By the word before the dot of a parameter; the first of several, as AlloyDB may have Cloud SQL's."""
+
+
+def managed_service(words: Collection[str]) -> str:
+    """Return which service it is; empty for none that is known.
+
+    Args:
+        words: those before the dot of the server's parameters.
+    """
+    return next((name for word, name in SERVICES.items() if word in words), "")
+
 
 LOOK_S: Final = 10.0
 """How long the load of others is watched."""
@@ -327,3 +361,223 @@ def measure_round_trip(connection: Connection) -> RoundTrip:
         times.append((time.perf_counter() - begun_s) * 1000)
     told = sorted(times[1:])  # the first one also wakes both ends
     return RoundTrip(statistics.median(told), told[0], told[-1])
+
+
+MOST_TPS_OF_OTHERS: Final = 10.0
+"""Monitoring makes some a second; who works there makes more."""
+_CONNECTIONS_OF_OURS: Final = 5
+"""Beside pgbench's clients: to look, to watch, the sampler's two, vacuum."""
+_TOLD: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNeeds:
+    """What a campaign needs of a server.
+
+    Attributes:
+        name: of the server, see `ServerAddress.name`.
+        clients: of the phase with the most.
+        need_bytes: what its database takes at most.
+        room_bytes: what it may take, as the campaign says; None where nobody says.
+        pgbench_major: of the oldest pgbench that is used.
+    """
+
+    name: str
+    clients: int
+    need_bytes: int
+    room_bytes: int | None
+    pgbench_major: int
+
+
+def check_server(look: ServerLook, needs: ServerNeeds) -> None:
+    """Do nothing where a server may be measured.
+
+    Raises:
+        RefusedError: it may not; the first reason, and what would help.
+    """
+    for message, hint in _reasons(look, needs):
+        end = tr("{reason} Nothing was done there.")
+        raise RefusedError(end.format(reason=message), hint=hint)
+
+
+def _reasons(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
+    if needs.pgbench_major < look.major:
+        message = tr("The server is PostgreSQL {version}; pgbench of {major} is older than it.")
+        hint = tr(
+            "Install the programs of PostgreSQL {major} here (the server is not needed), or newer ones."
+        )
+        yield message.format(version=look.version, major=needs.pgbench_major), hint.format(major=look.major)
+    if look.in_recovery:
+        yield (
+            tr("{name} is a standby, or still recovers: nothing can be written there.").format(
+                name=needs.name
+            ),
+            tr("Name the primary."),
+        )
+    yield from _of_role(look)
+    yield from _of_room(look, needs)
+    yield from _of_others(look, needs)
+
+
+def _of_role(look: ServerLook) -> Iterator[tuple[str, str]]:
+    role = look.role
+    grant = tr(
+        "Make a role for pgFooting alone: CREATE ROLE pgfooting LOGIN CREATEDB; and, to see more and to "
+        "write a checkpoint, GRANT pg_monitor, pg_checkpoint TO pgfooting; (pg_checkpoint is of 15)."
+    )
+    if role.is_superuser:
+        yield (
+            tr("The role {role} is a superuser: it may do more than make a database.").format(role=role.name),
+            grant,
+        )
+    if not role.may_create:
+        yield tr("The role {role} may not create a database (CREATEDB).").format(role=role.name), grant
+    if role.dangerous:
+        message = tr("The role {role} is a member of {roles}, with which SQL leaves the database.")
+        yield message.format(role=role.name, roles=", ".join(role.dangerous)), grant
+    if role.owned:
+        message = tr("The role {role} owns more than pgFooting's database: {names}.")
+        yield message.format(role=role.name, names=_names_joined(role.owned)), grant
+
+
+def _of_room(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
+    if needs.room_bytes is not None and needs.need_bytes > needs.room_bytes:
+        message = tr("The database needs about {need} there; the campaign allows it {room}.")
+        hint = tr("Choose a smaller data set, or more room (target.server.room).")
+        told = message.format(need=format_size(needs.need_bytes), room=format_size(needs.room_bytes))
+        yield told, hint
+    left = look.max_connections - look.reserved_connections - look.others.sessions
+    wanted = needs.clients + _CONNECTIONS_OF_OURS
+    if left < wanted:
+        message = tr("{clients} clients and pgFooting need {wanted} connections; the server has {left} left.")
+        yield (
+            message.format(clients=needs.clients, wanted=wanted, left=max(0, left)),
+            tr("Choose fewer clients, or raise max_connections of the server."),
+        )
+
+
+def _of_others(look: ServerLook, needs: ServerNeeds) -> Iterator[tuple[str, str]]:
+    others = look.others
+    if others.tps > MOST_TPS_OF_OTHERS or others.active:
+        message = trn(
+            "Others work on {name}: {tps:.0f} transactions a second in the last {seconds:.0f} s, {active} "
+            "session at work. A measurement would hinder them, and they it.",
+            "Others work on {name}: {tps:.0f} transactions a second in the last {seconds:.0f} s, {active} "
+            "sessions at work. A measurement would hinder them, and they it.",
+            others.active,
+        )
+        told = message.format(name=needs.name, tps=others.tps, seconds=others.seconds, active=others.active)
+        yield told, tr("Measure when nobody works there, or on a twin of it.")
+
+
+def _names_joined(names: tuple[str, ...]) -> str:
+    more = tr(" and {count} more").format(count=len(names) - _TOLD) if len(names) > _TOLD else ""
+    return ", ".join(names[:_TOLD]) + more
+
+
+_WORDS_TOLD: Final = 8
+
+
+def round_trip_words(trip: RoundTrip) -> str:
+    """Return how long the way to the server and back takes."""
+    return tr("{median:.2f} ms ({least:.2f} to {most:.2f})").format(
+        median=trip.median_ms, least=trip.least_ms, most=trip.most_ms
+    )
+
+
+def look_rows(look: ServerLook, address: ServerAddress) -> tuple[tuple[str, str], ...]:
+    """Return what was found, as (what, value); names are of the far side."""
+    others = look.others
+    tls = look.tls or tr("none")
+    rows = [
+        (tr("Server"), address.name),
+        (tr("Version"), look.version_text),
+        (tr("Cluster"), _cluster(look)),
+        *([(tr("Managed service"), look.managed_service)] if look.managed_service else []),
+        (tr("TLS"), tr("none, it is a socket of this machine") if address.is_socket else tls),
+        (tr("Role"), address.user),
+        (tr("Databases"), _databases(look)),
+        (
+            tr("Others"),
+            tr("{sessions}, {tps:.1f} transactions a second in the last {seconds:.0f} s").format(
+                sessions=trn("{count} session", "{count} sessions", others.sessions).format(
+                    count=others.sessions
+                ),
+                tps=others.tps,
+                seconds=others.seconds,
+            ),
+        ),
+        (tr("Round trip"), round_trip_words(look.round_trip)),
+    ]
+    return tuple(rows)
+
+
+def _cluster(look: ServerLook) -> str:
+    unknown = tr("(not told)")
+    words = tr("{name}, system identifier {identifier}, address {address}")
+    return words.format(
+        name=look.cluster_name or tr("without a name"),
+        identifier=look.system_identifier or unknown,
+        address=look.server_address or unknown,
+    )
+
+
+def _databases(look: ServerLook) -> str:
+    unknown = tr("size not told")  # not inside a text: catalogues are made from what stands by itself
+    told = [
+        f"{each.name} ({unknown if each.size_bytes is None else format_size(each.size_bytes)})"
+        for each in look.databases[:_WORDS_TOLD]
+    ]
+    more = look.database_count - len(told)
+    return ", ".join(told) + (tr(" and {count} more").format(count=more) if more > 0 else "")
+
+
+def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
+    """Return what cannot be known of such a server, in sentences: nothing of it is made up.
+
+    Args:
+        look: what it told.
+        is_asked: its machine is asked over ssh.
+    """
+    told = [
+        tr(
+            "The server was not started here: its caches and what others do on its machine are not known. "
+            "CPU, memory, pressure and disks are of its own machine, over ssh."
+        )
+        if is_asked
+        else tr(
+            "The server was not started here: its disks, filesystem, caches, memory and CPUs are not known. "
+            "CPU, memory and pressure are of the machine that pgbench ran on."
+        ),
+    ]
+    if look.managed_service:
+        words = tr(
+            "{name} runs it: its volume may have burst credit, and a short run be faster than what one gets "
+            "once that is used up. No SQL tells: look there."
+        )
+        told.append(words.format(name=look.managed_service))
+    elif not is_asked:
+        told.append(
+            tr(
+                "Whether its volume has burst credit, or is a virtual disk of a cloud, no SQL tells: look "
+                "there."
+            )
+        )
+    if not look.role.has_monitor:
+        told.append(
+            tr("Without pg_monitor nothing is seen of what sessions of others do, and of some settings.")
+        )
+    if not look.role.may_checkpoint:
+        told.append(
+            tr("No checkpoint was written before measuring: the role may not (pg_checkpoint, from 15 on).")
+        )
+    return tuple(told)
+
+
+def made_sentence(name: str) -> str:
+    """Return what is done there."""
+    words = tr(
+        "On {name} one database is made, {database}, loaded, measured and dropped, run by run; nothing else "
+        "is touched, no setting of the server is changed, and nothing is restarted."
+    )
+    return words.format(name=name, database=OWN_DATABASE)

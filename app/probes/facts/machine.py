@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from app.probes.base.fact_tree import (
+    Ask,
     Fact,
     Facts,
+    ask_program,
     attempt,
     file_fact,
     folder_facts,
@@ -20,7 +22,6 @@ from app.probes.base.fact_tree import (
     read_text,
     selected_fact,
 )
-from app.probes.base.programs import Ask, ask_program
 from app.probes.sources.memory import parse_meminfo
 
 _VM_SETTINGS: Final = (

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.text import tr
-from app.probes.base.backing_devices import Backing, BackingDevice, Resolver
+from app.probes.base.backing_devices import Backing, BackingDevice, Mount, Resolver
 from app.probes.base.fact_tree import (
+    Ask,
     Fact,
     Facts,
     attempt,
@@ -23,9 +24,7 @@ from app.probes.base.fact_tree import (
     selected_fact,
     unreadable,
 )
-from app.probes.base.mounts import Mount
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.base.programs import Ask
 from app.probes.facts.machine import celsius
 from app.probes.sources.block_devices import SECTOR_BYTES
 

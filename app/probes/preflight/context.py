@@ -10,9 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from app.probes.base.backing_devices import Backing
+from app.probes.base.backing_devices import Backing, Mount, parse_mountinfo
 from app.probes.base.fact_tree import Fact, Facts, file_fact
-from app.probes.base.mounts import Mount, parse_mountinfo
 from app.probes.base.probe import Clock, ProbeUnavailable
 from app.probes.facts.environment import FactSources
 from app.probes.facts.machine import memory_facts, on_battery, power_facts, processor_facts

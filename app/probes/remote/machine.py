@@ -1,18 +1,40 @@
-"""A machine elsewhere as it is asked: its facts once, what it does every second."""
+"""A machine elsewhere as it is asked: its facts once, what it does every second.
+
+The machine of a server that is not this one, over ssh: the same series as of this machine.
+
+The facts of the machine that a server is on: of this one, or of one elsewhere that is asked over ssh.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
+
+from typing_extensions import override
 
 from app.domain.metrics import Sample
+from app.domain.text import tr
+from app.probes.base.fact_tree import Facts, unreadable
+from app.probes.base.probe import MissingMetric, Probe, ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine
-from app.probes.remote.clocks import ClockOffset
-from app.probes.remote.connection import ANSWER_TIMEOUT_S, RemoteAnswer, RemoteConnection
-from app.probes.remote.facts import RemoteFacts, sort_facts
-from app.probes.remote.lines import LineKind, RemoteLine
-from app.probes.remote.linux import USUAL_PAGE_BYTES, USUAL_TICKS_PER_S, LinuxSamples, LinuxUnits
-from app.probes.remote.tables import TableSamples
+from app.probes.facts.environment import FACTS_FORMAT, read_changing_facts, read_facts
+from app.probes.remote.connection import (
+    ANSWER_TIMEOUT_S,
+    ClockOffset,
+    LineKind,
+    RemoteAnswer,
+    RemoteConnection,
+    RemoteLine,
+)
+from app.probes.remote.counters import (
+    USUAL_PAGE_BYTES,
+    USUAL_TICKS_PER_S,
+    LinuxSamples,
+    LinuxUnits,
+    TableSamples,
+)
+from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 
 SECOND_TIMEOUT_S: Final = 5.0
 """After which a machine that does not answer a tick is given up; the next attempt begins anew."""
@@ -126,3 +148,131 @@ class RemoteWatch:
 
 def _count(text: str, otherwise: int) -> int:
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text) else otherwise
+
+
+class RemoteMachineProbe(Probe):
+    """CPU, memory, pressure and disks of the server's machine.
+
+    A line that is cut makes a gap, which the run file tells with its reason, and is connected again; the run
+    goes on. Its values are true for the second before they arrived.
+    """
+
+    id = "remote-machine"
+    label = tr("Machine of the server, over ssh")
+    blocking: ClassVar[bool] = True
+    of_machine: ClassVar[bool] = False
+
+    def __init__(self, connect: Connect = connect_by_ssh) -> None:
+        self._connect = connect
+        self._watch: RemoteWatch | None = None
+        self._lock = threading.Lock()
+        self._stopping = False
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        machine = context.server.elsewhere
+        if machine is None:
+            raise ProbeUnavailable(tr("the server's machine is not asked"))
+        watch = RemoteWatch(machine, self._connect)
+        with self._lock:  # before it is opened: that may take long, and has to be interrupted
+            if self._stopping:
+                raise ProbeUnavailable(tr("It was called off."))
+            self._watch = watch
+        watch.open()
+        self.omissions = _omissions(watch)
+
+    @override
+    def read(self) -> list[Sample]:
+        return [] if self._watch is None else self._watch.read()
+
+    @override
+    def interrupt(self) -> None:
+        with self._lock:
+            self._stopping = True
+            watch = self._watch
+        if watch is not None:
+            watch.interrupt()
+
+    @override
+    def close(self) -> None:
+        with self._lock:
+            watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
+
+
+def _omissions(watch: RemoteWatch) -> tuple[MissingMetric, ...]:
+    """Return what this machine does not tell."""
+    told = watch.told
+    if told.system not in TRIED_SYSTEMS:
+        reason = tr(
+            "{system} does not tell it, or not as Linux does; reading it was not tried on a real system"
+        )
+        reason = reason.format(system=told.system)
+        names = ("memory.*", "pressure.*", "cpu.iowait", "cpu.steal", "device.flushes")
+        return tuple(MissingMetric(name, reason) for name in names)
+    missing = []
+    if told.named.get("kernel.no_pressure"):
+        reason = tr("this kernel is built without pressure stall information (CONFIG_PSI)")
+        missing.append(MissingMetric("pressure.*", reason))
+    if not told.devices:
+        missing.append(MissingMetric("storage.*", tr("no block device is shown for this filesystem")))
+    return tuple(missing)
+
+
+_CHANGING = ("format", "reached", "processor", "memory", "load")
+
+
+class FactReading:
+    """Reads facts once, in any thread; can be called off from another one.
+
+    Attributes:
+        facts: what was read; empty before.
+    """
+
+    def __init__(self, server: ServerSources, connect: Connect = connect_by_ssh) -> None:
+        self.facts: Facts = {}
+        self._server = server
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._asked: Asked | None = None
+        self._is_called_off = False
+
+    def read(self) -> None:
+        """Read everything: before a run."""
+        machine = self._server.elsewhere
+        self.facts = read_facts(self._server) if machine is None else self._of(machine)
+
+    def read_changing(self) -> None:
+        """Read what a run may change: after it."""
+        machine = self._server.elsewhere
+        if machine is None:
+            self.facts = read_changing_facts()
+        else:
+            told = self._of(machine)
+            self.facts = {name: told[name] for name in _CHANGING if name in told}
+
+    def interrupt(self) -> None:
+        """Make `read` return soon, with the reason in place of facts."""
+        with self._lock:
+            self._is_called_off = True
+            asked = self._asked
+        if asked is not None:
+            asked.interrupt()
+
+    def _of(self, machine: RemoteMachine) -> Facts:
+        """Return the facts of a machine elsewhere; where it cannot be asked, why."""
+        asked = self._connect(machine)
+        with self._lock:
+            self._asked = asked
+            if self._is_called_off:
+                asked.interrupt()
+        try:
+            asked.open()
+            return remote_fact_tree(ask_facts(asked, machine), asked.clock())
+        except ProbeUnavailable as err:
+            why = unreadable(err.reason)
+            return {"format": FACTS_FORMAT, "reached": {"over": "ssh", **why}, "storage": why}
+        finally:
+            asked.close()

@@ -13,7 +13,7 @@ from typing import Final
 
 from app.domain.metrics import Sample
 from app.probes.base.probe import Counters, Probe, ProbeContext
-from app.probes.sampling.probe_slot import ProbeSlot
+from app.probes.sampling.sampler import ProbeSlot
 from app.probes.sources.cpu import CpuProbe
 from app.probes.sources.kernel_threads import KernelThreadsProbe
 from app.probes.sources.others.swap_in import SwapInProbe

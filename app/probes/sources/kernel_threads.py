@@ -24,8 +24,8 @@ from app.probes.base.probe import (
     ProbeUnavailable,
     RawFile,
 )
-from app.probes.sources.children import Children
 from app.probes.sources.cpu import TICKS_PER_S
+from app.probes.sources.processes import Children
 
 KTHREADD_PID: Final = 2
 RESCAN_S: Final = 10.0

@@ -4,20 +4,148 @@ One statement over the cumulative statistics views; which view has a counter in 
 `COLUMNS`, from the release notes and the manual's chapter "The Cumulative Statistics System". Backends
 report their counters at most once a second (PGSTAT_MIN_INTERVAL, pgstat.c), so single seconds of all
 but ``wal.bytes`` may be uneven while sums over many seconds are right.
+
+What probes have in common that ask the server itself: a connection each, made anew when the server is.
+
+What pgbench's sessions waited for at one moment of each second, from pg_stat_activity: versions 13 to 19.
+
+The mean of such samples over a run is the mean number of sessions in a state ("average active sessions"), so
+that a share of it is a share of the clients' time. A moment a second says nothing of that second alone; 8
+clients over a minute are 480 samples, whose share of one half is right within five points.
+
+Events are grouped by what would have to be faster. Names: PostgreSQL's manual, chapter "Monitoring Database
+Activity", tables of wait events; from 17 on they are spelled in another way (``WalSync`` for ``WALSync``), so
+they are compared without case.
 """
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
 import time
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
+import psycopg
+from psycopg.conninfo import make_conninfo
 from typing_extensions import override
 
-from app.domain.metrics import METRICS, Sample
+from app.domain.metrics import METRICS, SESSION_GROUPS, Sample
+from app.domain.quoting.shown import shown
 from app.domain.text import tr
-from app.probes.base.probe import Clock, Counters, MissingMetric, ReadMissed, rounded
-from app.probes.base.server_probe import ServerConnection, ServerProbe
+from app.probes.base.probe import (
+    Clock,
+    Counters,
+    MissingMetric,
+    Probe,
+    ProbeContext,
+    ProbeUnavailable,
+    ReadMissed,
+    rounded,
+)
+from app.process.metered import ANSWER_ERRORS, connect_bounded
+
+CONNECT_TIMEOUT_S: Final = 2  # the shortest that libpq has
+STATEMENT_TIMEOUT_MS: Final = 1000
+APPLICATION: Final = "pgfooting "
+"""What the application name of every connection of a probe begins with."""
+
+ServerConnection = psycopg.Connection[tuple[Any, ...]]
+
+
+class ServerProbe(Probe):
+    """A probe with a connection to the server under test.
+
+    Attributes:
+        purpose: of the connection, the rest of its application name.
+    """
+
+    purpose: ClassVar[str]
+    blocking = True
+    of_machine = False
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._context: ProbeContext | None = None
+        self._connection: ServerConnection | None = None
+        self._conninfo: str | None = None
+        self._stopping = threading.Event()
+
+    def _begin(self, connection: ServerConnection) -> None:
+        """Prepare a new connection; may raise psycopg.Error."""
+
+    @abstractmethod
+    def _ask(self, connection: ServerConnection) -> list[Sample]:
+        """Return the values since the last read, or of now; may raise psycopg.Error or `ReadMissed`."""
+
+    @override
+    def open(self, context: ProbeContext) -> None:
+        self.close()
+        self._context = context
+
+    @override
+    def read(self) -> list[Sample]:
+        conninfo = self._context.server.conninfo if self._context is not None else None
+        if conninfo != self._conninfo:
+            self._disconnect()
+        if conninfo is None or self._stopping.is_set():
+            return []
+        try:
+            if self._connection is None:
+                self._connection = self._connect(conninfo)
+            return self._ask(self._connection)
+        except ANSWER_ERRORS as err:
+            self._disconnect()
+            raise ProbeUnavailable(
+                tr("the statistics of the server cannot be read: {error}").format(
+                    error=shown(str(err).strip())
+                )
+            ) from err
+
+    def _connect(self, conninfo: str) -> ServerConnection:
+        connection = connect_bounded(
+            make_conninfo(conninfo, connect_timeout=CONNECT_TIMEOUT_S),
+            timeout_s=CONNECT_TIMEOUT_S,
+            statement_timeout_s=STATEMENT_TIMEOUT_MS // 1000,
+            name=f"{APPLICATION}{self.purpose}",
+        )
+        try:
+            connection.execute(f"SET statement_timeout = {STATEMENT_TIMEOUT_MS}")
+            self._begin(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._conninfo = conninfo
+        return connection
+
+    @override
+    def interrupt(self) -> None:
+        self._stopping.set()
+        connection = self._connection
+        if connection is None:
+            return
+        with (
+            suppress(OSError, psycopg.Error),  # it may just be closing itself
+            socket.socket(fileno=os.dup(connection.fileno())) as duplicate,
+        ):
+            duplicate.shutdown(socket.SHUT_RDWR)
+
+    @override
+    def close(self) -> None:
+        self._disconnect()
+        self._context = None
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._conninfo = None
+
 
 OLDEST: Final = 13
 NEWEST: Final = 99
@@ -189,3 +317,92 @@ class PostgresStatisticsProbe(ServerProbe):
     def _disconnect(self) -> None:
         super()._disconnect()
         self._counters.forget()
+
+
+_WAITING: Final = (
+    "SELECT state, wait_event_type, wait_event, count(*) FROM pg_stat_activity"
+    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    f" AND application_name NOT LIKE '{APPLICATION}%'"
+)
+_GROUPED: Final = " GROUP BY 1, 2, 3"
+STATEMENT: Final = _WAITING + _GROUPED
+"""Only columns of pg_stat_get_activity: the planner then leaves out the view's joins."""
+
+OF_DATABASE: Final = f"{_WAITING} AND datname = %s{_GROUPED}"
+"""The same of one database, where others have sessions as well."""
+
+WAL_LOCKS: Final = frozenset({"walwrite", "walbufmapping"})
+"""LWLocks under which sessions wait for WAL that another one writes or flushes (XLogFlush, xlog.c)."""
+
+BUFFER_IO: Final = "bufferio"
+"""Waiting for a read of the same page by another session; an LWLock in 13, of type IPC since."""
+
+INTERNALS: Final = frozenset({"procarraygroupupdate", "xactgroupupdate", "spindelay"})
+"""Waiting for the leader of a group that has such a lock, or for a spinlock, of other types."""
+
+LOCKS: Final = frozenset({"Lock", "BufferPin", "Buffer"})
+
+_WITHOUT_EVENTS: Final = frozenset({"running", "for_client"})
+
+ActivityRow = tuple[str | None, str | None, str | None, int]
+"""state, wait_event_type, wait_event, sessions."""
+
+
+def group_of(state: str, kind: str, event: str) -> str:
+    """Return the group of `SESSION_GROUPS` that a session in this state counts for.
+
+    Args:
+        state: of pg_stat_activity: active, idle, idle in transaction ...; empty where there is none yet.
+        kind: wait_event_type; empty for none.
+        event: wait_event; empty for none.
+    """
+    name = event.lower()
+    if kind == "Client" or state.startswith("idle"):
+        return "for_client"  # a session that just became idle has no wait event yet
+    if not kind:
+        return "running"
+    if (kind == "IO" and name.startswith("wal")) or (kind == "LWLock" and name in WAL_LOCKS):
+        return "for_wal"
+    if kind == "IO" or name == BUFFER_IO:
+        return "for_data"
+    if kind == "LWLock" or name in INTERNALS:
+        return "for_internals"
+    return "for_locks" if kind in LOCKS else "for_others"
+
+
+def samples_of(rows: Iterable[ActivityRow]) -> list[Sample]:
+    """Return the sessions by what they wait for, every group also where it is empty, and by event."""
+    groups = dict.fromkeys(SESSION_GROUPS, 0)
+    events: Counter[str] = Counter()
+    for state, kind, event, sessions in rows:
+        group = group_of(state or "", kind or "", event or "")
+        groups[group] += sessions
+        if group not in _WITHOUT_EVENTS:
+            events[f"{kind}:{event}"] += sessions
+    return [
+        Sample("sessions.clients", sum(groups.values())),
+        *(Sample(f"sessions.{group}", count) for group, count in groups.items()),
+        *(Sample("sessions.at_event", count, event) for event, count in sorted(events.items())),
+    ]
+
+
+class WaitEventsProbe(ServerProbe):
+    """What the sessions of pgbench wait for."""
+
+    id = "wait-events"
+    label = tr("Wait events")
+    purpose = "wait events"
+
+    @override
+    def _ask(self, connection: ServerConnection) -> list[Sample]:
+        database = self._context.server.database if self._context is not None else None
+        if database is None:
+            rows: list[Any] = connection.execute(STATEMENT, prepare=True).fetchall()
+        else:
+            rows = connection.execute(_literal(OF_DATABASE), (database,), prepare=True).fetchall()
+        return samples_of(rows)
+
+
+def _literal(statement: str) -> bytes:
+    """Return a statement with parameters, in which the percent sign of LIKE is doubled for psycopg."""
+    return statement.replace(f"{APPLICATION}%", f"{APPLICATION}%%").encode()

@@ -18,7 +18,7 @@ from typing_extensions import override
 from app.domain.metrics import Sample
 from app.domain.text import tr
 from app.probes.base.probe import Clock, MissingMetric, Probe, ProbeContext, ProbeUnavailable, RawFile
-from app.probes.sources.children import Children
+from app.probes.sources.processes import Children
 
 MOST_PROCESSES: Final = 256
 """Of the server that are read; of more a share stands for all, so that files never run short."""

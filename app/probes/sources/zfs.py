@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.domain.text import tr
-from app.probes.base.mounts import Mount, mount_of
+from app.probes.base.backing_devices import Mount, mount_of
 from app.probes.base.probe import (
     Clock,
     Counters,

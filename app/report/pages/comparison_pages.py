@@ -7,7 +7,7 @@ from typing import Final
 
 from app.analysis.labels import one_line
 from app.comparison.differences import describe_sameness, what_differs
-from app.comparison.overall.factor_wording import EXPLANATION, describe_factors, describe_not_counted
+from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factors, describe_not_counted
 from app.domain.text import tr, trn
 from app.report.blocks import Bar, BarFigure, Block, Text, TextRole
 from app.report.figures import (

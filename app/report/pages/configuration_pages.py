@@ -1,17 +1,28 @@
-"""Each configuration of a report: what its runs did, the charts of one of them, what only it has."""
+"""Each configuration of a report: what its runs did, the charts of one of them, what only it has.
+
+What all runs of a report share, in words and units: workload, server, settings, storage, machine. Pure.
+
+What nobody chose and no machine differs in stands in the file that the PDF carries
+(`app.report.attachments`).
+
+The end of a report: its runs, and the exact commands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from app.analysis.labels import one_line
+from app.analysis.properties import MACHINE, POSTGRESQL, SETTING, TARGET, WORKLOAD, Property
+from app.domain.columns import CellKind, Column, without
 from app.domain.text import tr, trn
-from app.report.blocks import Block, Text, TextRole, Together
+from app.report.attachments import FACTS_NAME, command_lines
+from app.report.blocks import Block, Facts, ReportTable, TableSize, Text, TextRole, Together, plain_table
 from app.report.figures import MOST_DRAWN, MOST_LINES, details, small_details, sources
 from app.report.findings import Findings
-from app.report.pages.environment import own_properties
-from app.report.report_data import ReportedConfiguration
+from app.report.report_data import ReportedConfiguration, ReportedRun, clip
 from app.report.run_tables import (
     baseline_blocks,
     compression_table,
@@ -19,8 +30,76 @@ from app.report.run_tables import (
     devices_sentence,
     speed_table,
 )
+from app.report.words import moment, state_cell
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+
+MOST_OF_A_VALUE: Final = 240
+"""Letters of a value: the options of a build would fill half of a page; the attached facts have all of it."""
+
+_TOPICS: Final = (MACHINE, TARGET, POSTGRESQL, SETTING, WORKLOAD)
+_HEADINGS: Final = {SETTING: tr("Settings that are not the server's own")}
+
+
+def environment(runs: Sequence[ReportedRun], *, differences: bool) -> Iterator[Block]:
+    """Yield what is the same for all runs, topic by topic, and what nobody could measure.
+
+    Args:
+        runs: of the report.
+        differences: whether what differs stands elsewhere in it.
+    """
+    shared = shared_properties(runs)
+    if not shared:
+        yield Text(TextRole.BODY, tr("Nothing is known that is the same for all runs."))
+    for topic in dict.fromkeys((*_TOPICS, *(item.topic for item in shared))):
+        pairs = tuple(_pair(item) for item in shared if item.topic == topic)
+        if pairs:
+            yield Text(TextRole.SUBHEADING, _HEADINGS.get(topic, topic))
+            yield Facts(pairs)
+    if differences and len(runs) > 1:
+        yield Text(TextRole.NOTE, tr("What is not the same for all runs stands under “What differs”."))
+    if any(run.facts.environment for run in runs):
+        told = tr("Everything else that was read of the machine is in the file {name} in this PDF.")
+        yield Text(TextRole.NOTE, told.format(name=FACTS_NAME))
+    yield from _unavailable(runs)
+
+
+def shared_properties(runs: Sequence[ReportedRun]) -> tuple[Property, ...]:
+    """Return the properties that all runs have with the same value."""
+    tables = [{item.key: item.value for item in run.facts.properties} for run in runs]
+    return tuple(
+        item
+        for item in runs[0].facts.properties
+        if all(table.get(item.key) == item.value for table in tables)
+    )
+
+
+def own_properties(configuration: ReportedConfiguration, runs: Sequence[ReportedRun]) -> Facts:
+    """Return what the shown run of a configuration has and not all runs of the report."""
+    shared = {item.key for item in shared_properties(runs)}
+    return Facts(
+        tuple(
+            (f"{item.topic}: {one_line(item.name)}", clip(one_line(item.value), MOST_OF_A_VALUE))
+            for item in configuration.shown.facts.properties
+            if item.key not in shared
+        )
+    )
+
+
+def _pair(item: Property) -> tuple[str, str]:
+    return one_line(item.name), clip(one_line(item.value), MOST_OF_A_VALUE)
+
+
+def _unavailable(runs: Sequence[ReportedRun]) -> Iterator[Block]:
+    """Yield the series that do not exist, those with the same reason together."""
+    reasons: dict[str, list[str]] = {}
+    for source, reason in dict.fromkeys(pair for run in runs for pair in run.facts.unavailable):
+        reasons.setdefault(one_line(reason), []).append(one_line(source))
+    if reasons:
+        yield Text(TextRole.SUBHEADING, tr("Not measured"))
+    for reason, names in reasons.items():
+        yield Text(TextRole.NOTE, f"{', '.join(names)}: {reason}.")
+
 
 _TITLE: Final = tr("Each configuration")
 _LINES: Final = tr(
@@ -108,3 +187,64 @@ def _sentences(configuration: ReportedConfiguration) -> Iterator[Block]:
         ]
         if told:
             yield Text(TextRole.NOTE, f"{run.tag}: {' '.join(told)}")
+
+
+_NUMBERS: Final = re.compile(r"[0-9a-f]{8,}|\d+")
+
+
+def run_list(found: Findings) -> Iterator[Block]:
+    """Yield the list of runs, by whose tags every figure names its source."""
+    yield Text(TextRole.HEADING, tr("Runs"), bookmark=tr("Runs"), new_page=True)
+    yield _runs_table(found.runs)
+
+
+def command_pages(found: Findings) -> Iterator[Block]:
+    """Yield the commands of all runs; those that differ in numbers only are not repeated."""
+    yield Text(TextRole.HEADING, tr("Exact commands"), bookmark=tr("Exact commands"), new_page=True)
+    if not any(run.facts.commands for run in found.runs):
+        yield Text(TextRole.BODY, tr("None is known: the run files hold none, as where others measured."))
+        return
+    told: dict[tuple[str, ...], list[ReportedRun]] = {}
+    for run in found.runs:
+        told.setdefault(tuple(_NUMBERS.sub("#", line) for line in command_lines(run)), []).append(run)
+    for runs in told.values():
+        yield from _commands(runs)
+
+
+def _commands(runs: Sequence[ReportedRun]) -> Iterator[Block]:
+    """Yield the commands of the first of these runs, and whose they are too."""
+    first, lines = runs[0], command_lines(runs[0])
+    tags = ", ".join(run.tag for run in runs)
+    if not lines:
+        yield Text(TextRole.NOTE, tr("{tags}: the files hold no commands.").format(tags=tags))
+        return
+    yield Text(TextRole.SUBHEADING, f"{first.tag}  {one_line(first.facts.name)}")
+    if len(runs) > 1:
+        sentence = tr("The same, with other numbers (seeds, folders, names): {tags}.")
+        others = ", ".join(run.tag for run in runs[1:])
+        yield Text(TextRole.NOTE, sentence.format(tags=others))
+    for line in lines:
+        yield Text(TextRole.CODE, line)
+
+
+_CAMPAIGN: Final = "campaign"
+_MANY: Final = 40
+"""Runs from which their list is set small."""
+
+_RUN_COLUMNS: Final[tuple[Column[ReportedRun], ...]] = (
+    Column("run", tr("Run"), lambda run: run.tag, CellKind.LABEL),
+    Column("name", tr("Name"), lambda run: one_line(run.facts.name), CellKind.WORDS),
+    Column(_CAMPAIGN, tr("Campaign"), lambda run: one_line(run.facts.campaign), CellKind.WORDS),
+    Column("file", tr("File"), lambda run: one_line(run.facts.path.rpartition("/")[-1]), CellKind.WORDS),
+    Column("identity", tr("Identity"), lambda run: one_line(run.facts.id[:16]), CellKind.LABEL),
+    Column("started", tr("Started"), lambda run: moment(run.facts.started_epoch_s), CellKind.LABEL),
+    Column("marks", tr("Marks"), state_cell, CellKind.WORDS),
+)
+
+
+def _runs_table(runs: Sequence[ReportedRun]) -> ReportTable:
+    columns: tuple[Column[ReportedRun], ...] = _RUN_COLUMNS
+    if len({run.facts.campaign for run in runs}) < 2:
+        columns = without(columns, [_CAMPAIGN])
+    size = TableSize.SMALL if len(runs) <= _MANY else TableSize.DENSE
+    return plain_table(columns, runs, size=size)

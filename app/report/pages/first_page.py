@@ -9,7 +9,7 @@ from app.analysis.labels import format_tps, mark_words, one_line
 from app.comparison.disturbed_runs import is_disturbed
 from app.comparison.limits import describe_limits
 from app.comparison.overall.answer import MOST_CONDITIONS
-from app.comparison.overall.factor_wording import EXPLANATION, describe_factor
+from app.comparison.overall.factor_verdicts import EXPLANATION, describe_factor
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, ComparisonRow, columns_for
 from app.comparison.warmup_truncation import of_part
 from app.domain.columns import column_of, texts, with_cells

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from app.analysis.bottleneck import describe_causes
-from app.analysis.cold_caches import MOST_CACHED
+from app.analysis.data_set import MOST_CACHED
 from app.analysis.glossary import GlossaryTerm, terms_of_report
 from app.analysis.properties import LABELS, WORKLOAD
 from app.comparison.comparison import RunComparison
 from app.comparison.run_order import describe_order
 from app.domain.campaign.configuration import Caches
-from app.domain.campaign.design import DEFAULT_CAP
+from app.domain.campaign.order import DEFAULT_CAP
 from app.domain.columns import CellKind, Column
 from app.domain.text import tr
 from app.domain.units import format_duration

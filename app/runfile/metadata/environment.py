@@ -26,7 +26,7 @@ MOST_CHARACTERS_OF_NAME: Final = 40
 _LONGEST_S: Final = 1e10
 
 TOLD: Final = ("made_with", "format_version", "compression", "check")
-"""What tools of other systems tell of a filesystem; see `app.probes.remote.filesystems`."""
+"""What tools of other systems tell of a filesystem; see `app.probes.remote.facts`."""
 
 _OWNERS_SOURCES: Final = frozenset({"configuration file", "command line", "environment variable", "global"})
 """Of pg_settings.source: where the owner of a server sets something (guc.h)."""

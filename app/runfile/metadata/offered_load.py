@@ -14,9 +14,8 @@ from enum import StrEnum
 from typing import Final
 
 from app.domain.campaign.configuration import RateShare
-from app.runfile.metadata.run_metadata import RunMetadata
+from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
-from app.runfile.metadata.workload_metadata import PhaseMetadata
 
 KEPT_SHARE: Final = 0.99
 """A rate is kept where at least this share of what was offered was done.

@@ -3,6 +3,12 @@
 The keys of table `run` are the fields of `RunMetadata`, those of the objects in it the fields of the other
 classes. A field that a file lacks is not known (`typed_json`): files of earlier versions,
 imported ones and those of others are read as far as they go.
+
+What a run file says of a server that already ran when its campaign began, and was not started here.
+
+What a run file says of the workload of its run, and of its phases where it has several.
+
+As all metadata: a field that a file lacks is not known (`typed_json`).
 """
 
 from __future__ import annotations
@@ -13,11 +19,201 @@ from typing import Final
 
 from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget, ServerTarget
 from app.domain.io_baseline import IoBaseline
+from app.domain.maintenance import WorkEnd
 from app.domain.storage_plan.plan import StoragePlan
+from app.domain.text import tr
 from app.probes.base.fact_tree import Fact
-from app.runfile.metadata.server_metadata import ServerMetadata
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
-from app.runfile.metadata.workload_metadata import PhaseMetadata, WorkloadMetadata
+
+KIND: Final = "existing-server"
+"""Of the mark that says what is not known of such a run's machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerMetadata:
+    """The server, as it told itself before the first run; nothing of its machine.
+
+    Attributes:
+        host_name: host, or folder of the socket, and port: what a person typed to agree.
+        user_name: the role.
+        version: such as ``15.14``.
+        cluster_name: the setting; empty for none.
+        system_identifier: of the cluster; empty where the role may not ask.
+        tls: protocol and cipher; empty for none.
+        has_monitor: the role sees what other sessions do.
+        may_checkpoint: the role may write a checkpoint.
+        sessions: of others before the campaign.
+        others_tps: transactions a second of others, likewise.
+        round_trip_ms: median of the time that an empty statement takes, there and back.
+        round_trip_least_ms: the shortest.
+        round_trip_most_ms: the longest.
+        managed_service: that runs it, see `app.postgres.existing.look`; empty for none that is known.
+        room_bytes: what pgFooting's database could take; None where nobody said.
+    """
+
+    host_name: str = ""
+    user_name: str = ""
+    version: str = ""
+    cluster_name: str = ""
+    system_identifier: str = ""
+    tls: str = ""
+    has_monitor: bool | None = None
+    may_checkpoint: bool | None = None
+    sessions: int | None = None
+    others_tps: float | None = None
+    round_trip_ms: float | None = None
+    round_trip_least_ms: float | None = None
+    round_trip_most_ms: float | None = None
+    managed_service: str = ""
+    room_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptMetadata:
+    """A script of pgbench: name, relative frequency, the user's own file and its text."""
+
+    label: str = ""
+    weight: int = 1
+    path: str | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadMetadata:
+    """What pgbench did; fields as in `app.domain.campaign.configuration.Workload`.
+
+    Attributes:
+        label: labels of the scripts, joined.
+        scripts: each with its text.
+        clients: concurrent connections.
+        threads: of pgbench, as resolved on that machine.
+        duration_s: of the measured phase; None where transactions decide.
+        transactions: per client; None where the duration decides.
+        warmup_s: 0 for none.
+        caches: a `Caches`.
+        protocol: a `Protocol`.
+        rate_tps: None for a closed loop.
+        latency_limit_ms: None for no limit.
+        size: class or bytes as the campaign states it; None where it states the scale.
+        compressibility: that the loaded rows were to have; None for pgbench's own rows.
+        data_set: a `DataSet`, as it was stated; `DataSetMetadata` has what became of it.
+        phases: in words, everything that they say, where it has several; not told of one phase.
+    """
+
+    label: Known[str] = NOT_KNOWN
+    scripts: Known[tuple[ScriptMetadata, ...]] = NOT_KNOWN
+    clients: Known[int] = NOT_KNOWN
+    threads: Known[int] = NOT_KNOWN
+    duration_s: Known[float | None] = NOT_KNOWN
+    transactions: Known[int | None] = NOT_KNOWN
+    warmup_s: Known[float] = NOT_KNOWN
+    caches: Known[str] = NOT_KNOWN
+    protocol: Known[str] = NOT_KNOWN
+    rate_tps: Known[float | None] = NOT_KNOWN
+    latency_limit_ms: Known[float | None] = NOT_KNOWN
+    size: Known[str | None] = NOT_KNOWN
+    compressibility: Known[float | None] = NOT_KNOWN
+    data_set: Known[str] = NOT_KNOWN
+    phases: Known[str] = NOT_KNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceMetadata:
+    """What was done before a phase.
+
+    Attributes:
+        name: in campaign files.
+        duration_s: how long it took.
+        how: a `app.domain.maintenance.WorkEnd`; files of before have only what was done to its end.
+        reason: why it failed; else empty.
+    """
+
+    name: str = ""
+    duration_s: float = 0.0
+    how: str = WorkEnd.DONE.value
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundTurn:
+    """One time of what was done beside a phase.
+
+    Attributes:
+        started_ms: on the clock of the run.
+        ended_ms: likewise.
+        how: a `app.domain.maintenance.WorkEnd`; the last one is mostly ended with the phase.
+        reason: why it failed; else empty.
+    """
+
+    started_ms: int = 0
+    ended_ms: int = 0
+    how: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundMetadata:
+    """What was done beside a phase.
+
+    Attributes:
+        name: in campaign files; empty for nothing.
+        every_s: from one begin to the next; None for again as soon as it had ended.
+        max_rate_bytes: a second, that a base backup read at most; None for no limit.
+        turns: every time of it, in order.
+    """
+
+    name: str = ""
+    every_s: int | None = None
+    max_rate_bytes: int | None = None
+    turns: tuple[BackgroundTurn, ...] = ()
+
+    @property
+    def done(self) -> int:
+        """How often it was done to its end."""
+        return sum(turn.how == WorkEnd.DONE for turn in self.turns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseMetadata:
+    """One time of one phase of a workload that has several.
+
+    Attributes:
+        number: its place among all of them, from 1.
+        name: of the phase.
+        time: which time of this phase it is, from 1.
+        times: of the phase.
+        counts: its figures are compared.
+        is_own: the figures of the run as a whole are those of this one: it is the phase `measure`.
+        workload: what pgbench did; a rate as the number that it became.
+        rate_percent: of what another phase reached, where the rate was stated so; None where it was not.
+        rate_of: name of that phase; None likewise.
+        transaction_log_one_in: as in `RunMetadata`.
+        maintenance: what was done before it.
+        background: what was done beside it.
+        pgbench: figures as pgbench printed them.
+    """
+
+    number: int = 0
+    name: str = ""
+    time: int = 1
+    times: int = 1
+    counts: bool = True
+    is_own: bool = False
+    workload: WorkloadMetadata = WorkloadMetadata()
+    rate_percent: Known[float | None] = NOT_KNOWN
+    rate_of: Known[str | None] = NOT_KNOWN
+    transaction_log_one_in: Known[float] = NOT_KNOWN
+    maintenance: tuple[MaintenanceMetadata, ...] = ()
+    background: BackgroundMetadata = BackgroundMetadata()
+    pgbench: Known[Mapping[str, Fact]] = NOT_KNOWN
+
+    @property
+    def label(self) -> str:
+        """What people call it: the name of the phase, and which time of several it is."""
+        if self.times == 1:
+            return self.name
+        return tr("{name} ({time} of {times})").format(name=self.name, time=self.time, times=self.times)
+
 
 IMPORTED: Final = "imported"
 """Of a run of others: kind of its mark and target, origin of installation and settings, preset."""
@@ -113,7 +309,7 @@ class PostgresqlMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMetadata:
-    """What pgbench's tables take after loading, as `app.probes.facts.stored.StoredBytes` has it.
+    """What pgbench's tables take after loading, as `app.probes.facts.files.StoredBytes` has it.
 
     Attributes:
         logical_bytes: as they are read.
@@ -182,7 +378,7 @@ class CachedMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompressionSample:
-    """What became of pieces of the loaded tables; `app.probes.facts.compressibility.SampledCompression`.
+    """What became of pieces of the loaded tables; `app.probes.facts.files.SampledCompression`.
 
     Attributes:
         sampled_bytes: of all pieces.
@@ -278,7 +474,7 @@ class RunMetadata:
         order: how the runs of the campaign follow each other, a `app.domain.campaign.order.RunOrder`.
         order_seed: that a random order was drawn with; None for another.
         remarks: of the campaign: sentences that belong to the result.
-        design: how it was settled how often each configuration ran, a `app.domain.campaign.design.Design`.
+        design: how it was settled how often each configuration ran, a `app.domain.campaign.order.Design`.
         rivals: names of the configurations that compete in a sequential campaign, its own among them; empty
             where it competes with none.
         attempt: 1, or more where it was measured again because others disturbed it.

@@ -1,4 +1,10 @@
-"""Settings of the kernel for the disks of a session: looked at, set, put back, and read back."""
+"""Settings of the kernel for the disks of a session: looked at, set, put back, and read back.
+
+Scheduler and read-ahead as the kernel has them now, and how they are set: files of sysfs.
+
+Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/block/switching-sched.rst; btrfs,
+fs/btrfs/sysfs.c: a mounted btrfs has a read-ahead of its own, which `bdi` of its folder leads to.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import resource
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
@@ -26,7 +33,50 @@ from app.storage.layout.steps import (
     Step,
     mark_of,
 )
-from app.storage.system import queue
+from app.storage.system import state
+
+_READ_AHEAD: Final = "read_ahead_kb"
+
+
+def queue_file(node: str, name: str) -> Path:
+    """Return the file of a setting of a disk or array.
+
+    Raises:
+        OSError: there is no such device.
+        RefusedError: the node is no block device.
+    """
+    return state.sysfs_folder(node) / "queue" / name
+
+
+def btrfs_read_ahead_file(filesystem_uuid: str) -> Path:
+    """Return the file of the read-ahead of a mounted btrfs."""
+    return state.SYSFS / "fs/btrfs" / filesystem_uuid / "bdi" / _READ_AHEAD
+
+
+def read_choice(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return what a setting is, and all values that the kernel offers where it lists them.
+
+    Of a list the chosen one stands in brackets: ``[none] mq-deadline``. A single word is chosen.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    words = path.read_text(encoding="ascii", errors="replace").split()
+    offered = tuple(word.strip("[]") for word in words)
+    chosen = [word[1:-1] for word in words if word.startswith("[") and word.endswith("]")]
+    if len(chosen) == 1:
+        return chosen[0], offered
+    return (offered[0] if len(words) == 1 and not chosen else ""), offered
+
+
+def write_setting(path: Path, value: str) -> None:
+    """Set it: one write, of a file that is there.
+
+    Raises:
+        OSError: the kernel does not take the value.
+    """
+    with path.open("r+", encoding="ascii") as file:
+        file.write(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +105,7 @@ class QueueSettings:
             OSError: it cannot be asked.
         """
         for disk in step.disks:
-            _, offered = queue.read_choice(queue.queue_file(disk, QueueSetting.SCHEDULER))
+            _, offered = read_choice(queue_file(disk, QueueSetting.SCHEDULER))
             _check_offered(disk, step.scheduler, offered)
 
     def set(self, step: SetQueue) -> str:
@@ -67,8 +117,8 @@ class QueueSettings:
             OSError: it cannot be set.
         """
         check_identity(step.disk, self.disks[step.disk], self.hooks)
-        path = queue.queue_file(step.disk, step.setting)
-        before, offered = queue.read_choice(path)
+        path = queue_file(step.disk, step.setting)
+        before, offered = read_choice(path)
         if step.setting is QueueSetting.SCHEDULER:
             _check_offered(step.disk, step.value, offered)
         if not fits(step.setting, before):  # what cannot be put back is not changed
@@ -82,9 +132,9 @@ class QueueSettings:
         self.begin(step)
         record = QueueRecord(before, step.value, self.disks[step.disk].diskseq or 0)
         self.know({queue_fact(step.setting, step.place): record.text()})
-        queue.write_setting(path, step.value)
+        write_setting(path, step.value)
         if differences := tuple(_differences(path, step.disk, step.setting, step.value)):
-            queue.write_setting(path, before)
+            write_setting(path, before)
             raise ReadBackError(differences)
         return ""
 
@@ -123,8 +173,8 @@ class QueueSettings:
         if (now.diskseq or 0) != record.diskseq or self.disks[step.disk].differs_from(now):
             # SECURITY: another disk's settings are not ours to touch, whatever it is called.
             return say("skipped-queue-anew", disk=step.disk), ""
-        path = queue.queue_file(step.disk, step.setting)
-        found, _ = queue.read_choice(path)
+        path = queue_file(step.disk, step.setting)
+        found, _ = read_choice(path)
         disk, setting, before = step.disk, step.setting, record.before
         if found == before:
             return say("skipped-queue-before"), ""
@@ -133,8 +183,8 @@ class QueueSettings:
             return "", say(
                 "queue-left-alone", disk=disk, setting=setting, found=found, chosen=chosen, before=before
             )
-        queue.write_setting(path, before)
-        if (found := queue.read_choice(path)[0]) != before:
+        write_setting(path, before)
+        if (found := read_choice(path)[0]) != before:
             raise StorageError(say("queue-not-back", disk=disk, setting=setting, found=found, before=before))
         return "", ""
 
@@ -150,7 +200,7 @@ def set_read_ahead(step: SetReadAhead) -> None:
         OSError: it cannot be set.
     """
     for path, _ in _above(step.array, step.filesystem_uuid):
-        queue.write_setting(path, step.kib)
+        write_setting(path, step.kib)
 
 
 def read_back_queue(step: ReadBackQueue) -> None:
@@ -163,7 +213,7 @@ def read_back_queue(step: ReadBackQueue) -> None:
     differences: list[ReadbackDifference] = []
     for setting, value in step.chosen:
         for disk in step.disks:
-            differences += _differences(queue.queue_file(disk, setting), disk, setting, value)
+            differences += _differences(queue_file(disk, setting), disk, setting, value)
         if setting is QueueSetting.READ_AHEAD:
             for path, name in _above(step.array, step.filesystem_uuid):
                 differences += _differences(path, name, setting, value)
@@ -174,9 +224,9 @@ def read_back_queue(step: ReadBackQueue) -> None:
 def _above(array: str, filesystem_uuid: str) -> Iterator[tuple[Path, str]]:
     """Yield the file of the read-ahead of what lies on disks, and what people call that."""
     if array:
-        yield queue.queue_file(array, QueueSetting.READ_AHEAD), array
+        yield queue_file(array, QueueSetting.READ_AHEAD), array
     if filesystem_uuid:
-        yield queue.btrfs_read_ahead_file(filesystem_uuid), f"btrfs {filesystem_uuid}"
+        yield btrfs_read_ahead_file(filesystem_uuid), f"btrfs {filesystem_uuid}"
 
 
 def _check_offered(disk: str, scheduler: str, offered: tuple[str, ...]) -> None:
@@ -188,6 +238,6 @@ def _check_offered(disk: str, scheduler: str, offered: tuple[str, ...]) -> None:
 
 
 def _differences(path: Path, name: str, setting: QueueSetting, value: str) -> Iterator[ReadbackDifference]:
-    found, _ = queue.read_choice(path)
+    found, _ = read_choice(path)
     if found != value:
         yield ReadbackDifference(f"{name} {setting.value}", value, found or say("none"))

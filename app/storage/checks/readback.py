@@ -3,20 +3,33 @@
 Kernels drop mount options silently and tools round sizes: what is measured afterwards would be something
 else than its label says. Which programs show it, and their parsers, stand in the filesystem's own file
 (`FilesystemSpec.readers`).
+
+What the kernel says of an md array, compared with what was asked, before anything is made on it.
+
+mdadm rounds, and versions of it have other defaults: another chunk or bitmap would be measured under a wrong
+name. Source: Linux, Documentation/admin-guide/md.rst.
+
+Of what a ZFS pool consists, compared with what was asked, before anything is written to it.
+
+Source: zpool-list(8) (-v, -H, -P), zpoolconcepts(7): data comes first, other classes of devices begin with a
+line of their own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
 from app.domain.messages.message import joined, say
 from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import ExpectedToken, ReadbackToken, ReadFrom, ShownBy
 from app.domain.options.option import Stage
-from app.domain.options.tokens import ExpectedToken, ReadbackToken, ReadFrom, ShownBy
-from app.storage.layout.steps import ReadBack
+from app.storage.layout.steps import ReadBack, ReadBackArray, ReadBackPool
 from app.storage.system import state
 from app.storage.system.programs import CompletedProgram
 
@@ -153,3 +166,88 @@ def _output(run: Run, *argv: str) -> str:
             say("command-failed", command=" ".join(argv), code=ended.exit_code, said=ended.complaint())
         )
     return ended.stdout
+
+
+_ATTRIBUTES: Final = ("level", "raid_disks", "chunk_size", "layout")
+_NO_BITMAP: Final = "none"
+
+
+def read_back_array(step: ReadBackArray) -> None:
+    """Compare an array that runs with what was asked.
+
+    Raises:
+        ReadBackError: something differs; names everything with both values.
+        StorageError: the node is no array.
+        OSError: the kernel does not tell.
+    """
+    folder = state.sysfs_folder(step.node) / "md"
+    if not folder.is_dir():
+        raise StorageError(say("readback-no-array", node=step.node))
+    compare(step.expected, {ShownBy.ARRAY: frozenset(_array_tokens(folder))})
+
+
+def _array_tokens(folder: Path) -> Iterator[str]:
+    """Yield ``name=value`` of every attribute that says how an array was made."""
+    for name in _ATTRIBUTES:
+        words = (folder / name).read_text(encoding="ascii", errors="replace").split()
+        yield f"{name}={words[0] if words else ''}"  # of a change that is under way the old value follows
+    yield f"bitmap={_bitmap(folder)}"
+
+
+def _bitmap(folder: Path) -> str:
+    """Return ``internal``, ``none``, or what else the kernel says of where the bitmap is."""
+    try:
+        location = (folder / "bitmap/location").read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:  # newer kernels show nothing of a bitmap that there is not
+        return _NO_BITMAP
+    return "internal" if location[:1] in {"+", "-"} and location[1:].isdecimal() else location
+
+
+_LIST: Final = ("zpool", "list", "-v", "-H", "-P")
+_GROUP: Final = re.compile(r"(mirror|raidz[123])-\d+", re.ASCII)
+_DISK: Final = "disk"
+
+
+def read_back_pool(step: ReadBackPool, run: Run) -> None:
+    """Compare an imported pool with what was asked.
+
+    Raises:
+        ReadBackError: something differs; names everything with both values.
+        StorageError: the program failed, or showed nothing that is understood.
+    """
+    argv = (*_LIST, step.pool)
+    ended = run(argv)
+    if ended.exit_code != 0:
+        said = ended.complaint()
+        raise StorageError(say("command-failed", command=" ".join(argv), code=ended.exit_code, said=said))
+    tokens = frozenset(parse_vdevs(ended.stdout))
+    if not tokens:
+        raise StorageError(say("readback-shows-nothing", command=" ".join(argv)))
+    compare(step.expected, {ShownBy.VDEVS: tokens})
+
+
+def parse_vdevs(text: str) -> Iterator[str]:
+    """Yield ``class=vdevs`` of every class of devices, such as ``data=raidz1*3`` and ``logs=disk``.
+
+    A disk that stands alone is ``disk``; one vdev follows the other after a comma.
+    """
+    lines = [line.split("\t") for line in text.splitlines() if line.strip()]
+    classes: dict[str, list[list[str]]] = {}
+    at = ""
+    for number, fields in enumerate(lines):
+        name = next((field for field in fields if field), "")
+        if number == 0:
+            at = "data"  # the line of the pool itself
+        elif group := _GROUP.fullmatch(name):
+            classes.setdefault(at, []).append([group[1]])
+        elif name.startswith("/"):
+            found = classes.setdefault(at, [])
+            if found and found[-1][0] != _DISK:
+                found[-1].append(name)
+            else:
+                found.append([_DISK, name])
+        else:
+            at = name.split(" ")[0]  # of 2.1 in columns, whatever -H says
+    for name, vdevs in classes.items():
+        words = (word if word == _DISK else f"{word}*{len(members)}" for word, *members in vdevs)
+        yield f"{name}={','.join(words)}"

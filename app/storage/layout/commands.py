@@ -2,6 +2,13 @@
 
 Every tool's own safety check stays in place: nothing is forced, no question is answered but with no.
 Source: storage reference, sections 2 and 3.3; design.md, sections 4 and 6.
+
+Scheduler and read-ahead of the disks of a group: set when everything is made, put back before all else.
+
+They are set last, because every change of a disk (its table, its first filesystem) lets udevd apply the
+rules of the machine to it once more, and these may set both. Files are read ahead as the device says on
+which a filesystem lies: the disk, or the md array of several; btrfs has a read-ahead of its own. The disks
+have it as well, so that everything of the session says the same.
 """
 
 from __future__ import annotations
@@ -11,14 +18,12 @@ from typing import Final
 
 from app.domain.filesystems import filesystem
 from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.kinds import ExpectedToken, ReadbackToken, ShownBy
 from app.domain.options.option import Stage
 from app.domain.options.raid import Assembler, Level, layout
-from app.domain.options.tokens import ExpectedToken, ReadbackToken, ShownBy
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Role, StoragePlan
 from app.domain.units import KIB
-from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps
-from app.storage.layout.commands_partition import partition_steps, wipe_member
-from app.storage.layout.commands_queue import queue_steps, scheduler_checks
+from app.storage.layout.commands_filesystem import filesystem_steps, mount_steps, partition_steps, wipe_member
 from app.storage.layout.conditions import (
     ArrayRuns,
     DeviceFree,
@@ -31,22 +36,95 @@ from app.storage.layout.conditions import (
     PoolNotMounted,
 )
 from app.storage.layout.names import HOST, Names, PlannedDevice
-from app.storage.layout.partitions import PlanMember, members_of
+from app.storage.layout.partitions import STRIPED, PlanMember, chunk_bytes, members_of
+from app.storage.layout.queue_record import QueueSetting
 from app.storage.layout.steps import (
     LONG_S,
     AwaitNode,
     AwaitSync,
+    CheckScheduler,
     ClaimDisks,
     Command,
     MakeFolder,
     ReadBackArray,
     ReadBackPool,
+    ReadBackQueue,
     RecordPool,
     RemoveFolder,
+    RestoreQueue,
+    SetQueue,
+    SetReadAhead,
     Settle,
     Step,
 )
-from app.storage.layout.stripe_geometry import STRIPED, chunk_bytes
+
+
+def scheduler_checks(group: Group, members: Sequence[PlanMember]) -> Iterator[Step]:
+    """Yield the step that looks, before anything is written, whether the kernel has what is chosen."""
+    if group.scheduler is not None:
+        disks = tuple(member.disk for member in members)
+        why = f"the kernel has the I/O scheduler {group.scheduler.value} for these disks"
+        yield CheckScheduler(disks, group.scheduler.value, why)
+
+
+def queue_steps(parts: Sequence[tuple[Group, Sequence[PlanMember]]], names: Names) -> Iterator[Step]:
+    """Yield the steps that set what groups say, and read it back.
+
+    Args:
+        parts: each group with everything that lies on its disks, log devices too.
+        names: of the session.
+    """
+    if not any(_chosen(group) for group, _ in parts):
+        return
+    disks = tuple(member.disk for _, members in parts for member in members)
+    yield Settle(disks, "udevd has done what it does with disks that changed")
+    for group, members in parts:
+        yield from _queue_steps(group, members, names)
+
+
+def _chosen(group: Group) -> dict[QueueSetting, str]:
+    found = {}
+    if group.scheduler is not None:
+        found[QueueSetting.SCHEDULER] = group.scheduler.value
+    if group.read_ahead_bytes is not None:
+        found[QueueSetting.READ_AHEAD] = str(group.read_ahead_bytes // KIB)
+    return found
+
+
+_WORDS = {
+    QueueSetting.SCHEDULER: ("the I/O scheduler becomes {value}", "the I/O scheduler is put back"),
+    QueueSetting.READ_AHEAD: ("the read-ahead becomes {value} KiB", "the read-ahead is put back"),
+}
+
+
+def _queue_steps(group: Group, members: Sequence[PlanMember], names: Names) -> Iterator[Step]:
+    chosen = _chosen(group)
+    for member in members:
+        for setting, value in chosen.items():
+            becomes, back = _WORDS[setting]
+            yield SetQueue(
+                member.disk,
+                member.table_uuid,
+                setting,
+                value,
+                becomes.format(value=value),
+                undo=(RestoreQueue(member.disk, member.table_uuid, setting, back),),
+            )
+    array, btrfs = "", ""
+    if (kib := chosen.get(QueueSetting.READ_AHEAD)) is not None:
+        assembler = filesystem(group.filesystem).assembler(group.level)
+        if assembler is Assembler.MD:
+            array = names.array_node(members[0].role)
+        elif assembler is Assembler.BTRFS:
+            btrfs = names.filesystem(members[0].role)
+        if array or btrfs:
+            yield SetReadAhead(array, btrfs, kib, f"the read-ahead of what lies on them becomes {kib} KiB")
+    if chosen:
+        disks = tuple(member.disk for member in members)
+        yield ReadBackQueue(
+            disks, array, btrfs, tuple(chosen.items()), "the disks are set as it was asked for"
+        )
+
 
 _LAYOUT_NUMBERS: Final = {"n2": 0x102}
 """How the kernel counts the layouts of raid10: near copies, and far copies times 256 (md.rst, raid10.c)."""

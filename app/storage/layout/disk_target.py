@@ -20,7 +20,7 @@ from app.domain.storage_plan.reader import PlanError
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.storage.layout.availability import Support, level_availability
-from app.storage.layout.partition_size import default_partition_bytes, planned_bytes
+from app.storage.layout.partitions import default_partition_bytes, planned_bytes
 
 PLACE = "target.disks"
 

@@ -1,15 +1,33 @@
-"""The partitions that a plan's disks get."""
+"""The partitions that a plan's disks get.
+
+How large the one partition on each disk is.
+
+Source: design.md, section 4: by default as large as the run needs, so that runs can be interleaved
+without hours of formatting and synchronising; the whole disk as a choice.
+
+Stripes of an md array, as a filesystem on it has to know them.
+
+Source: storage reference, section 2.1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from app.domain.filesystems import filesystem
-from app.domain.options.raid import Assembler
-from app.domain.storage_plan.plan import PARTITION_TYPE, Role, StoragePlan
-from app.domain.units import MIB
+from app.domain.options.filesystem_spec import STRIPE_OPTIONS, StripeGeometry
+from app.domain.options.raid import Assembler, Level, layout
+from app.domain.storage_plan.plan import (
+    DEFAULT_CHUNK_BYTES,
+    PARTITION_TYPE,
+    TABLE_MARGIN_BYTES,
+    Group,
+    Role,
+    StoragePlan,
+)
+from app.domain.units import GIB, MIB
 from app.storage.layout.conditions import (
     POOL_GUID,
     OwnMember,
@@ -19,7 +37,39 @@ from app.storage.layout.conditions import (
     SignedPlace,
 )
 from app.storage.layout.names import Names, PlannedDevice
-from app.storage.layout.partition_size import planned_bytes, whole_disk_bytes
+
+SMALLEST_DEFAULT_BYTES: Final = 16 * GIB
+DATA_SET_FACTOR: Final = 4
+"""Room for the data set, its WAL, what vacuum leaves, and a filesystem that is not nearly full."""
+
+
+def whole_disk_bytes(disk_sizes: Iterable[int]) -> int:
+    """Return the largest partition, in whole MiB, that fits each of the disks beside both copies of a GPT."""
+    return max(0, (min(disk_sizes) - 2 * TABLE_MARGIN_BYTES) // MIB * MIB)
+
+
+def planned_bytes(group: Group) -> int:
+    """Return the size of the one partition on each disk of a group."""
+    return group.partition_bytes or whole_disk_bytes(disk.size_bytes for disk in group.disks)
+
+
+def default_partition_bytes(data_set_bytes: int, data_disks: int, disk_sizes: Iterable[int]) -> int:
+    """Return the size of each partition for a data set.
+
+    Args:
+        data_set_bytes: of the largest configuration.
+        data_disks: disks that hold data, not parity or copies
+            (`app.domain.options.raid.ArrayLayout.data_disks`).
+        disk_sizes: of the disks of the group.
+
+    Returns:
+        The greater of 16 GiB and four times the data set per data disk, in whole MiB, but no more than
+        there is.
+    """
+    needed = -(-DATA_SET_FACTOR * data_set_bytes // max(1, data_disks))
+    wanted = max(SMALLEST_DEFAULT_BYTES, needed)
+    return min(-(-wanted // MIB) * MIB, whole_disk_bytes(disk_sizes))
+
 
 START_BYTES: Final = MIB
 """Where our partition begins on every disk."""
@@ -123,3 +173,27 @@ def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> Signat
             return SignatureIs(node, "linux_raid_member", names.array_uuid(role))
         case _:
             return SignatureIs(node, spec.id, names.filesystem(role))
+
+
+STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID6})
+"""Levels of md whose arrays have a chunk."""
+
+
+def chunk_bytes(group: Group) -> int:
+    """Return the chunk of an md array with stripes."""
+    return group.chunk_bytes or DEFAULT_CHUNK_BYTES
+
+
+def alignment_of(group: Group, assembler: Assembler) -> StripeGeometry | None:
+    """Return what a filesystem of this group has to know about stripes; None where there is nothing to know.
+
+    Stripes of a RAID controller, which nobody can see, may be chosen as options and come first; the read
+    back compares them like all options.
+    """
+    chosen = group.chosen
+    if "su" in chosen and "sw" in chosen:
+        return StripeGeometry(int(chosen["su"]), int(chosen["sw"]))
+    if assembler is not Assembler.MD or chosen.keys() & set(STRIPE_OPTIONS):
+        return None
+    disks = layout(group.level, assembler).data_disks(len(group.disks))
+    return StripeGeometry(chunk_bytes(group), disks) if disks else None

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.domain.options.kinds import OptionValue
-from app.domain.options.tokens import ExpectedToken
+from app.domain.options.kinds import ExpectedToken, OptionValue
 from app.domain.step_progress import Operation
 from app.storage.layout.conditions import (
     ArrayRuns,

@@ -9,8 +9,7 @@ from typing import Final
 from app.domain.disk import Disk, DiskIdentity
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.inspect.disk import bus_of
-from app.storage.inspect.snapshot import DiskFacts, Geometry, Policy, Snapshot
-from app.storage.inspect.sources import SourceFolders
+from app.storage.inspect.snapshot import DiskFacts, Geometry, Policy, Snapshot, SourceFolders
 from app.storage.inspect.udisks_objects import Drive, Objects, drive_of, with_udisks
 from app.storage.spare.inspect import TellDisk, inspect_machine, tell_nobody
 from app.storage.spare.rules import SpareDecision, decide
@@ -20,7 +19,7 @@ _NO_MEDIUM = Geometry(0, False, False, "", 512, 512, rotational=None)  # noqa: F
 
 
 MOUNTS: Final = "/run/pgfooting/"
-"""Below this folder the helper mounts (`app.helper.base.folders.RUN`)."""
+"""Below this folder the helper mounts (`app.helper.base.audit.RUN`)."""
 
 
 @dataclass(frozen=True, slots=True)

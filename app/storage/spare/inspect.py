@@ -17,8 +17,8 @@ from typing import Final
 from app.domain.messages.message import say
 from app.storage.inspect import processes, references, uses
 from app.storage.inspect.disk import read_disk
-from app.storage.inspect.full_read import read_whole
 from app.storage.inspect.pieces import Tell
+from app.storage.inspect.records import read_whole
 from app.storage.inspect.snapshot import (
     DiskFacts,
     KnownDisk,
@@ -26,11 +26,11 @@ from app.storage.inspect.snapshot import (
     Policy,
     Reading,
     Snapshot,
+    SourceFolders,
     SourceKnowledge,
     read,
     unreadable,
 )
-from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.content import PreviousContent, read_content, read_exclusive
 from app.storage.spare.health import read_health
 from app.storage.spare.release_ledger import read_released, record_of

@@ -20,7 +20,7 @@ from typing import Final
 from app.domain.errors import RefusedError, StorageError
 from app.domain.filesystems import filesystem
 from app.domain.messages.message import joined, say
-from app.domain.options.on_disk import Area, SuperblockPlace
+from app.domain.options.filesystem_spec import Area, SuperblockPlace
 from app.domain.units import KIB, MIB
 from app.storage.inspect.signatures import recognise
 from app.storage.layout.conditions import POOL_GUID, SignatureIs

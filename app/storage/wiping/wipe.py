@@ -3,6 +3,12 @@
 Before every write root looks at what lies there now. The look and the wipe happen through one descriptor that
 the kernel gives to nobody else meanwhile; every signature that was not made by this session, everybody who
 uses the disk and every other partition leaves it as it is, with what was found and what a person can do.
+
+Whether what lies somewhere may be wiped: pure, from the journal's mark and what was found.
+
+The journal proves what is ours: a signature of the type and with the identifier that it holds, which this
+session began, or made, to make or to wipe. Everything else was put there by somebody, and is kept. Whether
+the bytes are those that the session saw last is asked besides (`app.storage.system.digests`).
 """
 
 from __future__ import annotations
@@ -10,17 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final, NoReturn
 
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError, StorageError
 from app.domain.messages.message import joined, say, unstopped
-from app.domain.options.on_disk import Area
+from app.domain.options.filesystem_spec import Area
 from app.storage.checks.conditions import ConditionResult
 from app.storage.checks.disk_checks import locked
 from app.storage.checks.hooks import Hooks, User
-from app.storage.layout.conditions import Condition, OwnTable, SessionPartition, array_place
+from app.storage.layout.conditions import Condition, OwnTable, SessionPartition, SignatureIs, array_place
 from app.storage.layout.steps import (
     Mark,
     Step,
@@ -38,10 +45,65 @@ from app.storage.system import state
 from app.storage.system.device import OpenDevice, exclusive
 from app.storage.system.digests import content_digest, ends_digest, table_areas, table_digest
 from app.storage.system.programs import CompletedProgram
-from app.storage.wiping import decision
-from app.storage.wiping.decision import WipeVerdict
-from app.storage.wiping.found import areas, is_whole, look, resolved
+from app.storage.wiping.found import FoundSignature, areas, is_ours, is_whole, look, resolved
 from app.storage.wiping.offered import OfferedDisk, look_at, look_through
+
+
+class WipeVerdict(Enum):
+    """What is to be done: wipe what is ours, nothing (there is nothing), or keep all of it."""
+
+    WIPE = auto()
+    NOTHING = auto()
+    KEEP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class WipeDecision:
+    """What is to be done, and why.
+
+    Attributes:
+        verdict: what.
+        reason: what was found, a clause that follows the name of the device; empty unless it is kept.
+    """
+
+    verdict: WipeVerdict
+    reason: str = ""
+
+
+def _keep(reason: str) -> WipeDecision:
+    return WipeDecision(WipeVerdict.KEEP, reason)
+
+
+def judge_content(
+    mark: Mark | None, ours: SignatureIs | None, found: Sequence[FoundSignature], *, is_whole: bool
+) -> WipeDecision:
+    """Decide about what lies in our partition or array.
+
+    Args:
+        mark: of its signature; None where making it was never begun.
+        ours: the signature that it is to have, its identifier resolved.
+        found: every signature that lies there.
+        is_whole: whether no part of ours was overwritten.
+    """
+    own = [each for each in found if mark is not None and is_ours(each, ours)]
+    others = [each for each in found if each not in own]
+    what = _wanted(ours)
+    reason = ""
+    if others:
+        listed = joined("; ", [each.words() for each in others])
+        reason = say("holds-foreign", what=listed)
+    elif mark is Mark.MADE and not own:
+        reason = say("holds-none", what=what)
+    elif mark is Mark.MADE and not is_whole:
+        reason = say("holds-part", what=what)
+    elif mark in {Mark.WIPED, Mark.RELEASED} and own:
+        reason = say("holds-again", what=what)
+    return _keep(reason) if reason else WipeDecision(WipeVerdict.WIPE if own else WipeVerdict.NOTHING)
+
+
+def _wanted(ours: SignatureIs | None) -> str:
+    return FoundSignature(ours.type, 0, ours.uuid, ours.label).words() if ours else say("own-signature")
+
 
 READERS_S: Final = 10.0
 """How long it is waited for those who only read a disk before they are named, and for an array to run."""
@@ -212,7 +274,7 @@ class Wiper:
         partition = step.partitions[0]
         found = look(device, ours, self.run, may_be_partial=mark in {Mark.BEGUN, Mark.WIPING})
         whole = mark is not Mark.MADE or is_whole(ours, device)
-        decided = decision.judge_content(mark, ours, found, is_whole=whole)
+        decided = judge_content(mark, ours, found, is_whole=whole)
         if decided.verdict is WipeVerdict.KEEP:
             self._keep(partition, device.node, decided.reason)
         if decided.verdict is WipeVerdict.NOTHING:

@@ -23,7 +23,7 @@ from app.domain.disk import UnreleasedItem
 from app.domain.errors import FootingError
 from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import StoragePlan
-from app.helper.base.folders import JOURNAL
+from app.helper.base.audit import JOURNAL
 from app.helper.session.session import Session
 from app.helper.storage import leftovers
 from app.helper.storage import ownership as handover

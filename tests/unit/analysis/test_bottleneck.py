@@ -20,6 +20,7 @@ from app.analysis.bottleneck import (
     FEWEST_SAMPLES,
     FEWEST_SECONDS,
     MEMORY,
+    METRICS_READ,
     PGBENCH_SHARE,
     PRESSURE,
     QUEUEING,
@@ -29,9 +30,11 @@ from app.analysis.bottleneck import (
     DeviceEvidence,
     Evidence,
     describe_causes,
+    evidence_of,
     find_bottleneck,
+    limit_elsewhere,
+    read_bottleneck,
 )
-from app.analysis.bottleneck_evidence import METRICS_READ, evidence_of, limit_elsewhere, read_bottleneck
 from app.analysis.io_baseline import UsedShare
 from app.domain.metrics import METRICS, SESSION_GROUPS
 from app.runfile.metadata.environment import read_environment_facts

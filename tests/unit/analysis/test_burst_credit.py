@@ -7,18 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.analysis.burst_credit import BURST_CREDIT, burst_sentence, bursting
-from app.analysis.cannot_show import Limit, find_unshown
+from app.analysis.cannot_show import BURST_CREDIT, Limit, burst_sentence, bursting, find_unshown
 from app.analysis.labels import mark_words
 from app.analysis.properties import properties_of
 from app.analysis.stability import RunStability
 from app.domain.virtual_disks import cloud_of, may_have_burst_credit
 from app.execution.servers import OpenServer, marks_of_server
-from app.postgres.existing.managed import SERVICES, managed_service
-from app.postgres.existing.words import look_rows, not_known
+from app.postgres.existing.look import SERVICES, look_rows, managed_service, not_known
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, ServerMetadata, TargetMetadata
 from app.runfile.writer import Json
 from tests.unit.postgres.test_existing import ADDRESS, LOOK
 

@@ -11,8 +11,7 @@ from app.analysis.cannot_show import Limit, Unshown, describe_unshown, find_unsh
 from app.analysis.stability import RunStability
 from app.domain.units import GIB
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
-from app.runfile.metadata.workload_metadata import WorkloadMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata, WorkloadMetadata
 from app.runfile.writer import Json
 from tests.known_runs import DATA, DISKS, PLAN
 

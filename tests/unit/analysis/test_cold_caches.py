@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.analysis.cold_caches import MOST_CACHED, STILL_CACHED, still_cached
+from app.analysis.data_set import MOST_CACHED, STILL_CACHED, still_cached
 from app.analysis.labels import mark_words
 from app.domain.units import GIB
 from app.runfile.metadata.run_metadata import CachedMetadata

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.analysis.compression import (
+from app.analysis.data_set import (
     OTHER_COMPRESSIBILITY,
     compressed_share,
     compression_in_effect,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.analysis.checkpoint_cycles import since_checkpoint
 from app.analysis.latency_distribution import Distribution, merge_distributions, read_distribution
+from app.analysis.stability import since_checkpoint
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
 from app.postgres.pgbench.histogram import Histogram

@@ -17,8 +17,12 @@ from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import ServerTarget
 from app.probes.base.fact_tree import Fact, Facts
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import InstallationMetadata, RunMetadata, TargetMetadata
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import (
+    InstallationMetadata,
+    RunMetadata,
+    ServerMetadata,
+    TargetMetadata,
+)
 
 SETTINGS: dict[str, tuple[str, str]] = {
     "shared_buffers": ("128MB", "configuration file"),

@@ -10,8 +10,7 @@ import pytest
 from app.analysis.properties import MACHINE, PGBENCH_MACHINE, properties_of
 from app.probes.base.fact_tree import Fact
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import RunMetadata, ServerMetadata
 from tests.known_runs import FACTS, WHOLE
 
 ELSEWHERE = replace(WHOLE, target=replace(WHOLE.target, server=ServerMetadata(host_name="db:5432")))

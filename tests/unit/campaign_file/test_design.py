@@ -7,7 +7,7 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign
-from app.domain.campaign.design import DEFAULT_CAP, Design
+from app.domain.campaign.order import DEFAULT_CAP, Design
 from app.domain.errors import CampaignError
 
 TOP = 'name = "x"\norder = "AB BA"\n{keys}\n[target.memory]\n'

@@ -15,19 +15,22 @@ from app.campaign_file.recipes.adapt import (
     left_out_sentences,
     placeholders,
     quick_variant,
+    too_old,
+    unsupported,
     with_remarks,
 )
-from app.campaign_file.recipes.find import Recipe, find_recipe, list_recipes
 from app.campaign_file.recipes.head import (
     MOST_QUICK_CONFIGURATIONS,
     MOST_QUICK_SCALE,
     MOST_QUICK_SECONDS,
     RECIPE_FIELDS,
     QuickVariant,
+    Recipe,
     RecipeHead,
+    find_recipe,
+    list_recipes,
     parse_head,
 )
-from app.campaign_file.recipes.left_out import too_old, unsupported
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Caches, Campaign, DiskTarget
 from app.domain.errors import CampaignError, UsageError

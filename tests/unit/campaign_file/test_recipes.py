@@ -12,8 +12,14 @@ from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.reader import load_campaign, parse_campaign
-from app.campaign_file.recipes.find import DEFAULT_RECIPE, RECIPES, list_recipes
-from app.campaign_file.recipes.head import QUICK_FIELDS, RECIPE_FIELDS, SERVER_FIELDS
+from app.campaign_file.recipes.head import (
+    DEFAULT_RECIPE,
+    QUICK_FIELDS,
+    RECIPE_FIELDS,
+    RECIPES,
+    SERVER_FIELDS,
+    list_recipes,
+)
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     FolderTarget,

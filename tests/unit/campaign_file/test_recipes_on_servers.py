@@ -6,8 +6,14 @@ import pytest
 
 from app.campaign_file.reader import parse_campaign, read_campaign_file
 from app.campaign_file.recipes.adapt import quick_variant
-from app.campaign_file.recipes.find import EXAMPLE, Recipe, find_recipe, list_recipes
-from app.campaign_file.recipes.head import RecipeHead, ServerVariant
+from app.campaign_file.recipes.head import (
+    EXAMPLE,
+    Recipe,
+    RecipeHead,
+    ServerVariant,
+    find_recipe,
+    list_recipes,
+)
 from app.campaign_file.recipes.on_servers import MOST_SERVERS, named_servers, on_servers, server_steps
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, DataSet, PostgresChoice, ServerTarget

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.reader import CampaignFile, parse_campaign, read_campaign_file
-from app.campaign_file.recipes.find import RECIPES
+from app.campaign_file.recipes.head import RECIPES
 from app.campaign_file.trust import (
     Concern,
     campaign_digest,

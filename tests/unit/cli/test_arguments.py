@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.cli.arguments.declared import build_parser
-from app.cli.arguments.implied import with_command
-from app.cli.arguments.meant import MEANT
+from app.cli.arguments.parser import MEANT
+from app.cli.main import with_command
 from app.domain.errors import UsageError
 
 COMMANDS = list(build_parser().commands)

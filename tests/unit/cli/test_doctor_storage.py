@@ -8,9 +8,17 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from app.cli.doctor import doctor, option_table
-from app.cli.doctor.doctor import Check, _install_lines, storage_as_json, storage_checks, versions_as_json
-from app.cli.doctor.option_table import ALL, filesystem_as_json, show_options
+from app.cli.doctor import doctor
+from app.cli.doctor.doctor import (
+    ALL,
+    Check,
+    _install_lines,
+    filesystem_as_json,
+    show_options,
+    storage_as_json,
+    storage_checks,
+    versions_as_json,
+)
 from app.cli.main import main
 from app.dbus.helper_client import HelperClient
 from app.dbus.service_status import Presence
@@ -163,7 +171,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     def console() -> Console:
         return Console(file=stream, force_terminal=True, width=80, color_system=None)
 
-    monkeypatch.setattr(option_table, "Console", console)
+    monkeypatch.setattr(doctor, "Console", console)
     return stream
 
 

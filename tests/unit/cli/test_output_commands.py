@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 
-from app.cli.commands.runs import exec_painter as painter
+from app.cli.commands.runs import report as painter
 from app.domain.errors import UsageError
 from tests.fix_forked import Command
 from tests.fix_report import Case, write_cases

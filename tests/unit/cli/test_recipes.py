@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.campaign_file.recipes.find import list_recipes
+from app.campaign_file.recipes.head import list_recipes
 from app.cli.commands.recipes import campaign_to_run
 from app.cli.main import main
 from app.domain.campaign.configuration import FolderTarget

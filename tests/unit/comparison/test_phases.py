@@ -29,8 +29,8 @@ from app.report.blocks import BarFigure, Report, ReportTable, Text, TextRole
 from app.report.report import read_report
 from app.report.report_data import MOST_NAME, MOST_PHASES, bounded
 from app.runfile.disturbance import DISTURBED
+from app.runfile.metadata.run_metadata import BackgroundMetadata, BackgroundTurn
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.metadata.workload_metadata import BackgroundMetadata, BackgroundTurn
 from app.runfile.writer import RunState
 from app.statistics.verdict import Verdict
 from tests.fix_phases import (

@@ -11,7 +11,7 @@ from app.analysis.properties import IDENTIFIER, ROUND_TRIP, TARGET, Property
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import what_differs
 from app.comparison.warnings import comparison_warnings
-from app.runfile.metadata.server_metadata import KIND
+from app.runfile.metadata.run_metadata import KIND
 from app.statistics.verdict import Verdict
 from tests.unit.comparison.test_anchor import campaign, put, recorded, slower, verdict_of  # noqa: F401
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.cli.commands.import_results import IMPORTED_COLUMNS
 from app.cli.commands.runs.show import LIST_COLUMNS
-from app.cli.doctor.option_table import OPTION_COLUMNS
+from app.cli.doctor.doctor import OPTION_COLUMNS
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn
 from app.domain.columns import Alignment, CellKind, Column, choose, column_of, texts, with_cells, without
 from app.export.runs import CSV_COLUMNS

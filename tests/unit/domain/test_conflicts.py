@@ -8,8 +8,7 @@ import pytest
 from typing_extensions import Unpack
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.options.checks import check, implied, preset_problems
-from app.domain.options.conflict_rules import RULES
+from app.domain.options.checks import RULES, check, implied, preset_problems
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding, ConflictRule, DiskSetFacts
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import OptionValue

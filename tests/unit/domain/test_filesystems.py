@@ -7,12 +7,10 @@ import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.filesystems.btrfs import profiles
-from app.domain.options.creation import Creation, StripeGeometry
-from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
-from app.domain.options.kinds import Choice, Integer, OptionValue, Toggle
+from app.domain.options.filesystem_spec import Creation, FilesystemPreset, FilesystemSpec, StripeGeometry
+from app.domain.options.kinds import Choice, Integer, OptionValue, ShownBy, Toggle
 from app.domain.options.option import OptionSpec, Safety, Stage
 from app.domain.options.raid import Assembler, Level, layout
-from app.domain.options.tokens import ShownBy
 
 FILESYSTEM = pytest.mark.parametrize("spec", FILESYSTEMS, ids=lambda spec: spec.id)
 OPTIONS = [(spec, option) for spec in FILESYSTEMS for option in spec.options]

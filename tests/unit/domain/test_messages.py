@@ -28,6 +28,8 @@ from app.domain.messages import message
 from app.domain.messages.message import (
     MESSAGE,
     SENTENCES,
+    SPARE,
+    STORAGE,
     Message,
     error_text,
     joined,
@@ -38,8 +40,6 @@ from app.domain.messages.message import (
     say,
     unstopped,
 )
-from app.domain.messages.spare import SPARE
-from app.domain.messages.storage import STORAGE
 from app.domain.number_format import NUMBER_FORMATS
 from app.domain.step_progress import Operation, StepProgress, progress_from_wire, progress_to_wire
 from app.domain.units import GIB, format_size

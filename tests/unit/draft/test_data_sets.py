@@ -17,7 +17,7 @@ from app.domain.campaign.configuration import (
     Target,
     Workload,
 )
-from app.domain.campaign.design import Design
+from app.domain.campaign.order import Design
 from app.domain.units import GIB, TIB
 from app.draft.commands import PlannedFolders, run_commands
 from app.draft.data_sets import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.campaign_file.fields import ALIKE, PHASE_FIELDS
 from app.campaign_file.reader import load_campaign, parse_campaign
-from app.campaign_file.recipes.find import Recipe, list_recipes
+from app.campaign_file.recipes.head import Recipe, list_recipes
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     BuiltinScript,

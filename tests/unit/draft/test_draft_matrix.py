@@ -9,7 +9,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from app.campaign_file.reader import parse_campaign
-from app.campaign_file.recipes.find import Recipe, list_recipes
+from app.campaign_file.recipes.head import Recipe, list_recipes
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import BuiltinScript, Campaign
 from app.domain.campaign.matrix import Matrix

@@ -8,7 +8,7 @@ import pytest
 
 from app.campaign_file.fields import PHASE_FIELDS
 from app.campaign_file.reader import load_campaign, parse_campaign
-from app.campaign_file.recipes.find import RECIPES
+from app.campaign_file.recipes.head import RECIPES
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     BuiltinScript,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.campaign_file.reader import load_campaign
-from app.campaign_file.recipes.find import list_recipes
+from app.campaign_file.recipes.head import list_recipes
 from app.domain.options.raid import Level
 from app.draft.draft import CampaignDraft
 from app.draft.fields.state import ChangeDraft, DraftParts, Length, PhaseDraft, Place, ScriptDraft, SizeChoice

@@ -34,7 +34,7 @@ from app.draft.review import (
     transaction_bytes,
     written_sentences,
 )
-from app.execution.baseline.storages import storages_to_ask
+from app.execution.baseline.measurement import storages_to_ask
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.installations.installation import Installation

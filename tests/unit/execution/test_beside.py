@@ -12,8 +12,8 @@ import pytest
 from app.domain.campaign.configuration import WorkloadPhase
 from app.domain.errors import FootingError, ServerError, StorageError
 from app.domain.maintenance import PG_BASEBACKUP, SCRUB, SNAPSHOTS, Background, MaintenanceEnd, WorkEnd
-from app.execution.upkeep import beside as beside_module
-from app.execution.upkeep.beside import Beside
+from app.execution import measured_phases as beside_module
+from app.execution.measured_phases import Beside
 from app.hosts.server_under_test import ServerUnderTest
 
 LIMIT_S = 30.0

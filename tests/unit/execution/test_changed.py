@@ -17,13 +17,17 @@ from app.domain.storage_plan.plan import Group, StoragePlan
 from app.execution.resume.begun import BegunRuns
 from app.execution.resume.changed import Before, check_changes, machine_now, read_before, server_changes
 from app.postgres.existing.look import ServerLook
+from app.probes.base.backing_devices import mount_of
 from app.probes.base.fact_tree import Fact, Facts
-from app.probes.base.mounts import mount_of
 from app.probes.facts.machine import identity_facts
 from app.recording.events import RunResult
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import InstallationMetadata, RunMetadata, TargetMetadata
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import (
+    InstallationMetadata,
+    RunMetadata,
+    ServerMetadata,
+    TargetMetadata,
+)
 from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
 from tests.unit.postgres.test_existing import LOOK

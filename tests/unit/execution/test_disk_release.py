@@ -9,8 +9,8 @@ import pytest
 
 from app.domain.disk import UnreleasedItem
 from app.domain.errors import StorageError
-from app.execution.disks.release import DiskEnding, ending_of, read_disk_ending
-from app.hosts.disk_recovery import UnmakeOutcome
+from app.execution.disks.session import DiskEnding, ending_of, read_disk_ending
+from app.hosts.disk_session import UnmakeOutcome
 from app.library.entries import DISKS_NAME
 from tests.made_disks import SPARE
 

@@ -9,9 +9,8 @@ import pytest
 
 from app.campaign_file.reader import parse_campaign
 from app.domain.campaign.configuration import Campaign, interleaved_order
-from app.execution.resume import begun, known_runs
-from app.execution.resume.begun import begun_runs, remember_run
-from app.execution.resume.known_runs import DoneRun, KnownRuns
+from app.execution.resume import begun
+from app.execution.resume.begun import DoneRun, KnownRuns, begun_runs, remember_run
 from tests.campaign_bench import Bench
 from tests.fix_window import Trial, write_trial
 
@@ -67,7 +66,7 @@ def test_going_on_reads_each_run_file_once_also_where_nothing_can_be_kept(
 ) -> None:
     text = FILE.replace("= 2", "= 3") + '[[configuration]]\nname = "a"\n[[configuration]]\nname = "b"\n'
     campaign = parse_campaign(text, base_directory="/", source_name="x")
-    monkeypatch.setattr(known_runs, "index_path", lambda _folder: None)
+    monkeypatch.setattr(begun, "index_path", lambda _folder: None)
     stopped = Bench(tmp_path, campaign, lambda number, _attempt: "stopped" if number == 5 else "")
     assert not stopped.run(monkeypatch).is_complete
     there, read = sorted(tmp_path.glob("*.footing")), count_readings(monkeypatch)

@@ -11,8 +11,7 @@ from app.execution.recovery import LOST_NOTE, _on_abandoned, finish_abandoned
 from app.hosts.folders.own_folders import check_private
 from app.hosts.folders.socket_folders import own_name
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, sweep
-from app.hosts.recovery.resource_journal import ResourceJournal
-from app.hosts.recovery.resource_record import Owner, ResourceKind
+from app.hosts.recovery.resource_journal import Owner, ResourceJournal, ResourceKind
 from app.library.entries import CampaignLock
 from app.process.starter import current_account
 from app.recording.live_file import begin_live_file

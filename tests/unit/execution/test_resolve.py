@@ -20,7 +20,7 @@ from app.execution.resolve import planned_seconds, resolve_campaign
 from app.hosts.folders.targets import CheckedTarget
 from app.postgres.machine import read_machine
 from app.postgres.presets import PRESETS
-from app.probes.base.mounts import Mount
+from app.probes.base.backing_devices import Mount
 from app.process.starter import Account, CommandOutcome, current_account
 
 SMALL = Workload(scale=1, size=None, clients=2, duration_s=60, warmup_s=10)

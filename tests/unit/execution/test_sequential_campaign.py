@@ -17,7 +17,7 @@ from app.comparison.overall.fastest import find_fastest
 from app.comparison.run_order import describe_order
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
-from app.domain.campaign.design import LEFT_OUT, Design
+from app.domain.campaign.order import LEFT_OUT, Design
 from app.draft.planning import effect_sentences
 from app.execution.campaign import CampaignResult
 from app.execution.design import follow, rivals_of, to_measure

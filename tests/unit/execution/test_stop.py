@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.execution.control import ControlServer, Request, send_request
-from app.execution.stop import Cancellable, StopRequestedError
+from app.execution.control import Cancellable, ControlServer, Request, StopRequestedError, send_request
 
 
 @pytest.fixture

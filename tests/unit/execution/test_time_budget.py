@@ -13,8 +13,7 @@ from app.campaign_file.writer import changed_scripts, format_campaign, state_cam
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
 from app.domain.errors import CampaignError
 from app.execution.campaign import CampaignResult
-from app.execution.resume.lengths import RunLengths
-from app.execution.resume.time_budget import TimeBudget
+from app.execution.resume.begun import RunLengths, TimeBudget
 from app.library.campaign_end import CampaignEnd
 from app.recording.events import RunResult
 from app.runfile.writer import RunState

@@ -10,7 +10,7 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import state_campaign
 from app.domain.errors import FootingError
-from app.execution.resume.unfinished import OFFERED_S, disks_of, interrupted_campaigns, look_at_campaign
+from app.execution.resume.begun import OFFERED_S, disks_of, interrupted_campaigns, look_at_campaign
 from app.library.campaign_end import CampaignEnd, write_end
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
 from app.runfile.writer import RunState

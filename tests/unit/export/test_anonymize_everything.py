@@ -22,7 +22,7 @@ from app.export.anonymize import KEPT, Anonymizer, is_known, known_words
 from app.export.runs import export_runs
 from app.report.report import read_picture, read_report
 from app.report.wishes import ReportWishes, Section
-from app.runfile.metadata.server_metadata import ServerMetadata
+from app.runfile.metadata.run_metadata import ServerMetadata
 from app.runfile.writer import FORMAT, Json, schema_script
 
 EXAMPLES: Final = Path(__file__).resolve().parents[3] / "resources" / "examples"

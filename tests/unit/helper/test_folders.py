@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.helper.base.folders import make_private_folder
+from app.helper.base.audit import make_private_folder
 from app.helper.storage.journal import Journal
 
 NOBODY = 65534

@@ -11,9 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from app.dbus import gate
-from app.dbus.gate import Gate, Queue, Reader
+from app.dbus.gate import Gate, Queue, Reader, beginning_of
 from app.dbus.introspection import load_gio
-from app.dbus.wire import beginning_of
 from tests.unit.helper.test_wire import message
 
 gi = pytest.importorskip("gi")

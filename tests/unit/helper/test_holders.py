@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.helper.storage import holders
-from app.helper.storage.holders import WatchedFilesystems, may_hide
+from app.helper.storage import ownership
+from app.helper.storage.ownership import WatchedFilesystems, may_hide
 
 MOUNTS = (
     "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
@@ -57,8 +57,8 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    monkeypatch.setattr(holders, "_PROC", tmp_path)
-    monkeypatch.setattr(holders, "share_files", lambda _one, _other: False)
+    monkeypatch.setattr(ownership, "_PROC", tmp_path)
+    monkeypatch.setattr(ownership, "share_files", lambda _one, _other: False)
     return Machine(tmp_path)
 
 
@@ -114,7 +114,7 @@ def test_descriptors_that_threads_share_are_read_once(
         asked.append((one, other))
         return other != 13
 
-    monkeypatch.setattr(holders, "share_files", share)
+    monkeypatch.setattr(ownership, "share_files", share)
     for thread in (10, 11, 12, 13, 14):
         machine.add(10, thread, open_on=40 if thread in {11, 14} else 22)
     assert machine.used(10) == [], "11 and 14 have what 10 and 13 have, says the kernel"

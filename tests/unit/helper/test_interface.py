@@ -12,7 +12,7 @@ import pytest
 
 from app.domain.storage_plan.kept_disk import KEPT
 from app.domain.storage_plan.wire import GROUP, IDENTITY, PLAN, PLANS
-from app.helper.base.folders import INTERFACE
+from app.helper.base.audit import INTERFACE
 from app.helper.methods import METHODS, Access, method
 from app.helper.service import INTERFACE_NUMBER, NAME, Helper
 from app.helper.session.requests import REQUESTS

@@ -18,7 +18,7 @@ from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.helper.base.configuration import read_policy
+from app.helper.base.audit import read_policy
 from app.helper.storage import devices, leftovers
 from app.helper.storage.devices import find_again, find_device, node_of
 from app.helper.storage.journal import JournalEntry

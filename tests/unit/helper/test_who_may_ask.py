@@ -13,8 +13,7 @@ import pytest
 from app.dbus import callers as callers_module
 from app.dbus.callers import MOST_WAITING, Caller, Callers
 from app.dbus.introspection import load_gio
-from app.dbus.polkit import Authorization, AuthorizationRequest, parse_answer
-from app.dbus.questions import OpenQuestions, QuestionLimit
+from app.dbus.polkit import Authorization, AuthorizationRequest, OpenQuestions, QuestionLimit, parse_answer
 from app.dbus.service import Call, MethodError, Reply
 from app.dbus.worker import MOST, MOST_OF_ONE_USER, Worker
 

@@ -7,9 +7,18 @@ import struct
 
 import pytest
 
-from app.dbus.gate import MOST_BYTES, Queue, Reader
+from app.dbus.gate import (
+    MOST_BYTES,
+    MessageHeader,
+    MessageType,
+    Queue,
+    Reader,
+    WireError,
+    beginning_of,
+    error_reply,
+    sender_and_member,
+)
 from app.dbus.introspection import load_gio
-from app.dbus.wire import MessageHeader, MessageType, WireError, beginning_of, error_reply, sender_and_member
 
 gi = pytest.importorskip("gi")
 SENDER = ":1.4711"

@@ -15,10 +15,10 @@ from app.hosts.folders import as_owner as errands
 from app.hosts.folders.delete_tree import Removal
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear, sweep
-from app.hosts.recovery.resource_journal import ResourceJournal
-from app.hosts.recovery.resource_record import (
+from app.hosts.recovery.resource_journal import (
     Owner,
     ResourceEntry,
+    ResourceJournal,
     ResourceKind,
     ResourceRecord,
     entry_line,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.hosts.folders.memory import filesystem_type, lies_in_memory, read_memory
+from app.hosts.folders.targets import filesystem_type, lies_in_memory, read_memory
 
 GIB = 1024**3
 

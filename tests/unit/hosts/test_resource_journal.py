@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from app.domain.errors import FootingError, RefusedError
 from app.hosts.folders.descriptors import FileIdentity
-from app.hosts.recovery import resource_record as leaving_record
-from app.hosts.recovery.resource_journal import ResourceJournal, list_live
-from app.hosts.recovery.resource_record import (
+from app.hosts.recovery import resource_journal as leaving_record
+from app.hosts.recovery.resource_journal import (
     Owner,
     ResourceEntry,
+    ResourceJournal,
     ResourceKind,
     ResourceRecord,
     UnreadableRecordError,
@@ -26,6 +26,7 @@ from app.hosts.recovery.resource_record import (
     finished_line,
     gone_line,
     header_line,
+    list_live,
     parse_record,
 )
 from app.process.starter import Account, current_account
@@ -218,7 +219,7 @@ FULL_DISK = """
 import json, resource, signal, sys
 from pathlib import Path
 from app.domain.errors import FootingError
-from app.hosts.recovery.resource_record import ResourceKind
+from app.hosts.recovery.resource_journal import ResourceKind
 from app.hosts.recovery.resource_journal import ResourceJournal
 from app.process.starter import current_account
 state, bench = sys.argv[1:]

@@ -12,9 +12,9 @@ from app.domain.campaign.configuration import GroupChoice
 from app.domain.errors import TargetError
 from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
-from app.hosts import target_read_back
-from app.hosts.target_read_back import check_file_attributes, check_memory_limit, check_wal_directory
-from app.probes.facts.file_attributes import attributes_of
+from app.hosts import own_server
+from app.hosts.own_server import check_file_attributes, check_memory_limit, check_wal_directory
+from app.probes.facts.files import attributes_of
 
 SCOPE = "pgfooting.slice/pgfooting-1.slice/pgfooting-1-server.scope"
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -106,7 +106,7 @@ def btrfs(**options: bool | str) -> GroupChoice:
 def letters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What files have, by name; the test says it."""
     found: dict[str, str] = {}
-    monkeypatch.setattr(target_read_back, "attributes_of", lambda path: frozenset(found[path.name]))
+    monkeypatch.setattr(own_server, "attributes_of", lambda path: frozenset(found[path.name]))
     return found
 
 
@@ -154,7 +154,7 @@ def test_attributes_that_nothing_tells_are_said_not_to_be_read_back(monkeypatch:
     def refuse(path: Path) -> frozenset[str]:
         raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY), str(path))
 
-    monkeypatch.setattr(target_read_back, "attributes_of", refuse)
+    monkeypatch.setattr(own_server, "attributes_of", refuse)
     (told,) = check_file_attributes(btrfs(datacow=False), FILES)
     assert told.startswith("The attributes of the files on btrfs cannot be read back (Inappropriate ioctl")
 

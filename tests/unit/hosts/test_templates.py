@@ -17,17 +17,20 @@ from app.domain.errors import RefusedError, TargetError
 from app.hosts.folders import own_folders
 from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.targets import CheckedTarget
-from app.hosts.templates.copying import DamagedTemplateError, copy_template
-from app.hosts.templates.key import TemplateKey, key_as_mapping, read_key
-from app.hosts.templates.making import DataSetOrder
-from app.hosts.templates.place import WORKING_BYTES, why_no_room, why_not_beside
+from app.hosts.templates.making import DamagedTemplateError, DataSetOrder, copy_template
 from app.hosts.templates.store import (
     MANIFEST,
+    WORKING_BYTES,
     Template,
+    TemplateKey,
     TemplateStore,
     format_manifest,
+    key_as_mapping,
     parse_manifest,
+    read_key,
     template_name,
+    why_no_room,
+    why_not_beside,
 )
 from app.hosts.templates.tree import (
     UnreadableTemplateError,
@@ -268,7 +271,7 @@ def test_a_target_that_is_full_is_told_as_the_target(tmp_path: Path, monkeypatch
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("app.hosts.templates.copying.errand", full)
+    monkeypatch.setattr("app.hosts.templates.making.errand", full)
     with pytest.raises(TargetError, match=r"could not be copied to .*: No space left on device"):
         copied(template_of(tmp_path), tmp_path)
 

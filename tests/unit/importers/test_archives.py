@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ForeignDataError
-from app.importers.files import archives
-from app.importers.files.archives import is_packed, list_members, read_members, unread_kind
+from app.importers.files import members
+from app.importers.files.members import is_packed, list_members, read_members, unread_kind
 from tests.unit.importers.made_logs import tar_of
 
 LINE = b"0 1 900 0 1700000000 250000\n"
@@ -94,7 +94,7 @@ def test_a_huge_extended_header_is_not_taken_into_memory(tmp_path: Path) -> None
 
 
 def test_too_many_members_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(members, "MOST_MEMBERS", 3)
     path = tar_of(tmp_path / "many.tgz", {f"log.{number}": b"" for number in range(4)})
     with pytest.raises(ForeignDataError, match="more than 3 members"):
         list_members(path)

@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ForeignDataError
-from app.importers.files.archives import list_members
-from app.importers.files.members import file_member
-from app.importers.files.open_members import opened, text_of
+from app.importers.files.members import file_member, list_members, opened, text_of
 from app.importers.runs.discovery import look_at
 from tests.unit.importers.imports import bring_in
 from tests.unit.importers.made_logs import tar_of

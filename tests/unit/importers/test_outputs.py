@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
+from app.importers.files.lines import BadLines
 from app.importers.files.members import file_member
-from app.importers.files.parse_errors import BadLines
 from app.importers.formats import outputs
 from app.importers.formats.file_types import FileType, kind_of
-from app.importers.formats.line_prefixes import find_prefixes
-from app.importers.formats.outputs import PgbenchOutput, is_output, split_output
+from app.importers.formats.outputs import PgbenchOutput, find_prefixes, is_output, split_output
 from tests.unit.importers.imports import DATA, RECORDED, bring_in, only
 from tests.unit.importers.made_logs import summary_text
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.importers.formats.sampling_rates import LogSampling, find_sampling
+from app.importers.formats.transaction_logs import LogSampling, find_sampling
 
 
 @pytest.mark.parametrize(("transactions", "lines"), [(27_539_822, 275_580), (12_628_005, 126_091)])

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from app.domain.errors import ForeignDataError
 from app.importers.files import lines as lines_module
-from app.importers.files.lines import read_lines, read_text
+from app.importers.files.lines import MOST_BAD_LINES, BadLines, read_lines, read_text
 from app.importers.files.members import ForeignFile, file_member
-from app.importers.files.parse_errors import MOST_BAD_LINES, BadLines
 from app.importers.formats.transaction_logs import (
     is_transaction_line,
     log_format,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.library import trash
+from app.library import files
 from app.library.entries import CampaignLock, read_entry
-from app.library.trash import TrashError, move_to_trash, restore
+from app.library.files import TrashError, move_to_trash, restore
 from app.runfile.writer import RunState
 from tests.fix_window import Trial, begin_trial, write_trial
 
@@ -134,7 +134,7 @@ def test_without_a_trash_the_file_stays_and_the_reason_is_told(
     def refuse(_path: Path) -> tuple[Path, str]:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(trash, "_trash_for", refuse)
+    monkeypatch.setattr(files, "_trash_for", refuse)
     with pytest.raises(TrashError, match="Permission denied"):
         move_to_trash(path)
     assert path.exists()

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.live.replay import ReplaySource, load_replay
-from app.live.replay_clock import LEAD_S
+from app.live.replay import LEAD_S, ReplaySource, load_replay
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import CommandRecord

@@ -7,19 +7,28 @@ from typing import Final
 
 from app.domain.filesystems.common import ATIME, NODEV, NOSUID, defaults
 from app.domain.options.conflicts import Action, ConflictRule
-from app.domain.options.creation import Arguments, Creation
-from app.domain.options.filesystem_spec import FilesystemSpec, KernelRemedy, KernelThreads, Program
-from app.domain.options.kinds import Choice, ChoiceValue, Integer
-from app.domain.options.on_disk import Area, SuperblockPlace
-from app.domain.options.option import OptionSpec, Stage
-from app.domain.options.raid import Assembler, Level
-from app.domain.options.tokens import (
+from app.domain.options.filesystem_spec import (
+    Area,
+    Arguments,
+    Creation,
+    FilesystemSpec,
+    KernelRemedy,
+    KernelThreads,
+    Program,
+    SuperblockPlace,
+)
+from app.domain.options.kinds import (
+    Choice,
+    ChoiceValue,
     ExpectedToken,
+    Integer,
     ReadbackProgram,
     ReadbackToken,
     ShownBy,
     Spelling,
 )
+from app.domain.options.option import OptionSpec, Stage
+from app.domain.options.raid import Assembler, Level
 from app.domain.units import KIB, MIB
 from app.domain.versions import Component
 

@@ -11,11 +11,11 @@ import pytest
 
 from app import TOP
 from app.analysis.bottleneck import CAUSES
-from app.analysis.cold_caches import MOST_CACHED
+from app.analysis.data_set import MOST_CACHED
 from app.analysis.glossary import GLOSSARY
 from app.analysis.labels import MARK_WORDS, mark_words
 from app.campaign_file.dimensions import DIMENSION_KEYS
-from app.campaign_file.recipes.find import list_recipes
+from app.campaign_file.recipes.head import list_recipes
 from app.cli.arguments.chapters import filled_blocks, filled_text
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
@@ -31,12 +31,12 @@ from app.hosts.machine_lock import SHARED_LOCK
 from app.hosts.preferences import preferences_path
 from app.library.entries import standard_library
 from app.library.trusted_campaigns import trusted_folder
-from app.manual.campaign_keys import TABLES
 from app.manual.chapters import (
     CHAPTERS,
     COMMANDS,
     FILLED,
     MANUAL,
+    TABLES,
     Chapter,
     chapter_title,
     find_chapter,

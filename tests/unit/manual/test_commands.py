@@ -7,8 +7,8 @@ import argparse
 import pytest
 
 from app.cli.arguments.chapters import filled_blocks
+from app.cli.arguments.completion import told_commands
 from app.cli.arguments.declared import build_parser
-from app.cli.arguments.told import told_commands
 from app.manual.chapters import find_chapter
 from app.manual.markdown import Heading, ListItem, ManualBlock, Paragraph, words_of
 

@@ -18,9 +18,18 @@ from app.postgres.existing.address import (
     named_server,
     open_address,
 )
-from app.postgres.existing.look import OtherDatabase, OthersLoad, RoundTrip, ServerLook, ServerRole
-from app.postgres.existing.refusals import ServerNeeds, check_server
-from app.postgres.existing.words import look_rows, made_sentence, not_known
+from app.postgres.existing.look import (
+    OtherDatabase,
+    OthersLoad,
+    RoundTrip,
+    ServerLook,
+    ServerNeeds,
+    ServerRole,
+    check_server,
+    look_rows,
+    made_sentence,
+    not_known,
+)
 from app.postgres.pgbench.argv import Connection, PgbenchProgram, initialise_argv
 from tests.false_server import false_server, message
 

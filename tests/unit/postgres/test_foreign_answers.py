@@ -8,8 +8,7 @@ from app.domain.errors import RefusedError, TargetError
 from app.domain.quoting.shown import FEW, shown
 from app.domain.units import GIB
 from app.postgres.existing.address import open_address, said
-from app.postgres.existing.look import ServerLook, look_at_server
-from app.postgres.existing.refusals import ServerNeeds, check_server
+from app.postgres.existing.look import ServerLook, ServerNeeds, check_server, look_at_server
 from tests.false_server import Column, answering, false_server, welcome
 
 TEXT, BOOL, INT, NUMERIC, FLOAT, TEXTS = 25, 16, 20, 1700, 701, 1009

@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import InstallationError
-from app.postgres.installations import distributions
+from app.postgres.installations import find
 from app.postgres.installations import find as examination
 from app.postgres.installations import find as installations
-from app.postgres.installations.distributions import Family, family_of, install_hint, package_of
 from app.postgres.installations.find import (
+    Family,
     Installation,
     choose_installation,
     describe_installation,
+    family_of,
     find_installations,
     fingerprint,
+    install_hint,
+    package_of,
 )
 from app.postgres.installations.installation import PROGRAMS, parse_version
 from app.process.starter import Account, CommandOutcome, current_account, named_account
@@ -371,7 +374,7 @@ def test_every_family_and_program_has_a_package_or_none_on_purpose() -> None:
         for program in PROGRAMS:
             package = package_of(program, 15, family, "/usr/bin")
             assert bool(package) == (family is not Family.OTHER)
-    assert distributions.PLACES
+    assert find.PLACES
 
 
 def test_a_description_holds_the_reasons() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.errors import PgbenchError
-from app.postgres.pgbench.aggregate_log import AggregateInterval, parse_aggregate_line
 from app.postgres.pgbench.summary import parse_summary
+from app.postgres.pgbench.transaction_log import AggregateInterval, parse_aggregate_line
 from tests.unit.postgres.recordings import Recording, recordings
 
 AGGREGATES = recordings("aggregate", "aggregate_rate", "aggregate_rate_limit", "aggregate_everything")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.postgres.pgbench.loading import LoadTimes, load_steps, load_times
+from app.postgres.pgbench.summary import LoadTimes, load_steps, load_times
 from tests.unit.postgres.recordings import Recording, recordings
 
 STEPS = ("drop tables", "create tables", "client-side generate", "vacuum", "primary keys")

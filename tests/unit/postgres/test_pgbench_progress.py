@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.postgres.pgbench.progress import ProgressLine, parse_progress
+from app.postgres.pgbench.summary import ProgressLine, parse_progress
 from tests.unit.postgres.recordings import MAJORS, Recording, recording, recordings
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from app.postgres.postmaster import parse_shared_memory, read_tail, says_ready, size_of
+from app.postgres.server import parse_shared_memory, read_tail, says_ready, size_of
 
 DATA = Path(__file__).parents[2] / "data/postgres"
 MAPS = (DATA / "maps-15.18.txt").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.domain.campaign.configuration import BuiltinScript, Script, Workload
-from app.postgres.pgbench.log_sampling import sampling_rate
+from app.postgres.pgbench.transaction_log import sampling_rate
 
 READS = Workload(scripts=(Script(builtin=BuiltinScript.SELECT_ONLY),))
 

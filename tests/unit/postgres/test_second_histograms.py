@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.postgres.pgbench.histogram import Histogram
-from app.postgres.pgbench.second_histograms import SecondHistograms, SecondLatencies
+from app.postgres.pgbench.histogram import Histogram, SecondHistograms, SecondLatencies
 from app.postgres.pgbench.transaction_log import LogFormat, Outcome, TransactionBatch, parse_transactions
 from tests.unit.postgres.exact import exact_percentile
 

@@ -10,12 +10,12 @@ from app.domain.errors import ProgramError
 from app.probes.base.backing_devices import (
     Backing,
     BackingDevice,
+    Mount,
     Resolver,
     device_number,
     merged,
     parse_zpool_status,
 )
-from app.probes.base.mounts import Mount
 from app.probes.base.probe import ProbeUnavailable
 from tests.unit.probes.fakes import write
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.base.backing_devices import Backing, BackingDevice
-from app.probes.base.mounts import Mount
+from app.probes.base.backing_devices import Backing, BackingDevice, Mount
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.sources.block_devices import BlockDevicesProbe, parse_device_stat
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write

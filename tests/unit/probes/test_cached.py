@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import KIB, MIB
-from app.probes.base.mounts import Mount
+from app.probes.base.backing_devices import Mount
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.facts import cached
-from app.probes.facts.cached import CachedBytes, cached_bytes
+from app.probes.facts import files
+from app.probes.facts.files import CachedBytes, cached_bytes
 
 ARC = Path(__file__).parents[2] / "data/probes/zfs-2.1.11/first/arcstats"
 ARC_BYTES = 3_683_328
@@ -48,7 +48,7 @@ def test_a_part_that_nobody_ever_touched_is_not_cached(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_looked_at_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cached, "_AT_ONCE", mmap.ALLOCATIONGRANULARITY)
+    monkeypatch.setattr(files, "_AT_ONCE", mmap.ALLOCATIONGRANULARITY)
     path = file_of(tmp_path, 5 * mmap.ALLOCATIONGRANULARITY + 7)
     size = path.stat().st_size
     assert cached_bytes(str(tmp_path), [path], ext4) == CachedBytes(size, size)
@@ -79,7 +79,7 @@ def test_a_folder_without_a_mount_is_a_reason(tmp_path: Path) -> None:
 
 def test_a_kernel_that_does_not_tell_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = file_of(tmp_path, 1)
-    monkeypatch.setattr(cached, "_AT_ONCE", 0x7FFFFFFF)
+    monkeypatch.setattr(files, "_AT_ONCE", 0x7FFFFFFF)
     monkeypatch.setattr(ctypes, "addressof", lambda _first: 1)  # no address of a page: EINVAL
     with pytest.raises(ProbeUnavailable, match="mincore failed: Invalid argument"):
         cached_bytes(str(tmp_path), [path], ext4)

@@ -12,15 +12,15 @@ import pytest
 
 from app.domain.units import KIB, MIB
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.facts import compressibility
-from app.probes.facts.compressibility import PIECE_BYTES, sample_compression
+from app.probes.facts import files
+from app.probes.facts.files import PIECE_BYTES, sample_compression
 
 
 @pytest.fixture(autouse=True)
 def _anew() -> Iterator[None]:
-    compressibility._load.cache_clear()
+    files._load.cache_clear()
     yield
-    compressibility._load.cache_clear()
+    files._load.cache_clear()
 
 
 def mixed(pieces: int, random_bytes: int) -> bytes:
@@ -54,7 +54,7 @@ def test_pieces_are_taken_of_all_files_evenly_however_large_they_are(
         taken.append(piece[0])
         return 1
 
-    monkeypatch.setattr(compressibility, "_compressed_size", take)
+    monkeypatch.setattr(files, "_compressed_size", take)
     sizes = {1: 3, 2: 100, 3: 0, 4: 297}
     for name, pieces in sizes.items():
         (tmp_path / str(name)).write_bytes(bytes([name]) * (pieces * PIECE_BYTES + 5))
@@ -81,17 +81,17 @@ def test_less_than_a_piece_tells_nothing(tmp_path: Path) -> None:
 
 def test_a_machine_without_the_library_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(bytes(MIB))
-    monkeypatch.setattr(compressibility, "_LIBRARY", "libno-such-library.so.1")
+    monkeypatch.setattr(files, "_LIBRARY", "libno-such-library.so.1")
     with pytest.raises(ProbeUnavailable, match="libno-such-library.so.1 is not installed"):
         sample_compression([tmp_path / "a"])
-    monkeypatch.setattr(compressibility, "_LIBRARY", "libc.so.6")  # a library that is another one
+    monkeypatch.setattr(files, "_LIBRARY", "libc.so.6")  # a library that is another one
     with pytest.raises(ProbeUnavailable, match="libc.so.6 is not installed"):
         sample_compression([tmp_path / "a"])
 
 
 def test_what_the_library_refuses_is_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(bytes(MIB))
-    zstd = compressibility._load()
+    zstd = files._load()
     monkeypatch.setattr(zstd, "ZSTD_compressBound", lambda _: 1)
     with pytest.raises(ProbeUnavailable, match="cannot compress"):
         sample_compression([tmp_path / "a"])

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.base.backing_devices import BackingDevice, Resolver
+from app.probes.base.backing_devices import BackingDevice, Mount, Resolver
 from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, parse_value, selected
-from app.probes.base.mounts import Mount
 from app.probes.base.probe import ServerSources
 from app.probes.facts.environment import FactSources, read_changing_facts, read_facts
 from app.probes.facts.machine import on_battery, processor_facts, thermal_facts

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.probes.base.mounts import mount_of, parse_mountinfo
+from app.probes.base.backing_devices import mount_of, parse_mountinfo
 
 # recorded on Linux 6.18; the third line from proc(5), with optional fields and an escaped blank
 RECORDED = """22 27 0:21 / /proc rw,relatime - proc proc rw

@@ -9,16 +9,13 @@ from typing import Final
 import pytest
 
 from app.domain.errors import ProgramError
-from app.probes.base.backing_devices import Backing, BackingDevice, Resolver, merged
-from app.probes.base.mounts import Mount
+from app.probes.base.backing_devices import Backing, BackingDevice, Mount, Resolver, merged
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
-from app.probes.sampling.probe_slot import ProbeSlot
+from app.probes.sampling.sampler import ProbeSlot
 from app.probes.sources.others.foreign_io import ForeignIoProbe, other_groups, parse_io_stat
-from app.probes.sources.others.frequency import FrequencyProbe
-from app.probes.sources.others.maintenance import MaintenanceProbe, maintenance_of
-from app.probes.sources.others.pool_scan import PoolScanProbe, parse_scan
+from app.probes.sources.others.maintenance import MaintenanceProbe, PoolScanProbe, maintenance_of, parse_scan
+from app.probes.sources.others.processors import FrequencyProbe, ThrottlingProbe
 from app.probes.sources.others.swap_in import PAGE_BYTES, SwapInProbe, parse_swapped_in
-from app.probes.sources.others.throttling import ThrottlingProbe
 from tests.unit.probes.fakes import CONTEXT, HandClock, values, write
 
 DATA: Final = Path(__file__).parents[2] / "data"

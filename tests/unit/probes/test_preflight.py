@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import GIB
-from app.probes.base.backing_devices import Backing, BackingDevice
-from app.probes.base.mounts import Mount
+from app.probes.base.backing_devices import Backing, BackingDevice, Mount
 from app.probes.preflight.checks import WRITTEN_EPOCH_S, findings_of, run_preflight
 from app.probes.preflight.context import (
     BusyProcess,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
-from app.probes.sources.children import Children
 from app.probes.sources.processes import (
+    Children,
     ProcessesProbe,
     ProcessTimes,
     ServerTree,

@@ -9,8 +9,15 @@ from typing_extensions import override
 
 from app.domain.metrics import Sample
 from app.probes.base.probe import MissingMetric, Probe, ProbeContext, ProbeUnavailable, ReadMissed
-from app.probes.sampling.probe_slot import LONGEST_PAUSE, ProbeSlot, SourceChange, SourceState
-from app.probes.sampling.sampler import MissedReading, Sampler, Tick
+from app.probes.sampling.sampler import (
+    LONGEST_PAUSE,
+    MissedReading,
+    ProbeSlot,
+    Sampler,
+    SourceChange,
+    SourceState,
+    Tick,
+)
 from tests.unit.probes.fakes import CONTEXT, HandClock
 
 LONG_S = 30.0

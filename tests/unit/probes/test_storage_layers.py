@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.probes.base.backing_devices import Backing, BackingDevice
-from app.probes.base.mounts import Mount
+from app.probes.base.backing_devices import Backing, BackingDevice, Mount
 from app.probes.base.probe import ProbeUnavailable
 from app.probes.sources.arrays import ArraysProbe, parse_sync_remaining
 from app.probes.sources.btrfs import BtrfsProbe, parse_numbers

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.units import KIB, MIB
-from app.probes.facts import stored
-from app.probes.facts.stored import StoredBytes, stored_bytes
+from app.probes.facts import files
+from app.probes.facts.files import StoredBytes, stored_bytes
 
 EXTENT = 128 * KIB
 ENCODED, LAST = 0x8, 0x1
@@ -30,13 +30,13 @@ def told(monkeypatch: pytest.MonkeyPatch, extents: list[tuple[int, int, int]], a
     asked: list[int] = []
 
     def ioctl(_file: int, _request: int, room: array.array[int], _change: bool) -> int:  # noqa: FBT001
-        start, length, *_ = stored._HEADER.unpack_from(room, 0)
+        start, length, *_ = files._HEADER.unpack_from(room, 0)
         asked.append(start)
         found = [each for each in extents if each[0] + each[1] > start and each[0] < start + length][:at_once]
-        stored._HEADER.pack_into(room, 0, start, length, 0, len(found), 0, 0)
+        files._HEADER.pack_into(room, 0, start, length, 0, len(found), 0, 0)
         for number, (begin, long, flags) in enumerate(found):
-            place = stored._HEADER.size + number * stored._EXTENT.size
-            stored._EXTENT.pack_into(room, place, begin, 0, long, 0, 0, flags, 0, 0, 0)
+            place = files._HEADER.size + number * files._EXTENT.size
+            files._EXTENT.pack_into(room, place, begin, 0, long, 0, 0, flags, 0, 0, 0)
         return 0
 
     monkeypatch.setattr(fcntl, "ioctl", ioctl)
@@ -120,12 +120,12 @@ def test_extents_are_counted_once_however_often_the_kernel_is_asked(
     asked = iter([[(0, EXTENT, 0), (EXTENT, MIB, 0)], [(EXTENT, 2 * MIB, LAST)]])
 
     def ioctl(_file: int, _request: int, room: array.array[int], _change: bool) -> int:  # noqa: FBT001
-        start, length, *_ = stored._HEADER.unpack_from(room, 0)
+        start, length, *_ = files._HEADER.unpack_from(room, 0)
         found = next(asked)
-        stored._HEADER.pack_into(room, 0, start, length, 0, len(found), 0, 0)
+        files._HEADER.pack_into(room, 0, start, length, 0, len(found), 0, 0)
         for number, (begin, long, flags) in enumerate(found):
-            place = stored._HEADER.size + number * stored._EXTENT.size
-            stored._EXTENT.pack_into(room, place, begin, 0, long, 0, 0, flags, 0, 0, 0)
+            place = files._HEADER.size + number * files._EXTENT.size
+            files._EXTENT.pack_into(room, place, begin, 0, long, 0, 0, flags, 0, 0, 0)
         return 0
 
     monkeypatch.setattr(fcntl, "ioctl", ioctl)

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.metrics import METRICS, SESSION_GROUPS
 from app.probes.base.probe import ProbeContext, ServerSources
-from app.probes.sources.wait_events import ActivityRow, WaitEventsProbe, group_of, samples_of
+from app.probes.sources.postgres_statistics import ActivityRow, WaitEventsProbe, group_of, samples_of
 from tests.unit.probes.fakes import values
 
 

@@ -13,8 +13,7 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.postgres.settings import quote_value
 from app.report.report import read_findings, read_report
-from app.report.storage_commands import storage_commands
-from app.report.take_with_you import taken_text
+from app.report.take_with_you import storage_commands, taken_text
 from app.runfile.writer import Json
 from tests import fix_report
 from tests.fix_report import Case, write_cases

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.analysis.cold_caches import MOST_CACHED
+from app.analysis.data_set import MOST_CACHED
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
-from app.domain.campaign.design import DEFAULT_CAP, Design
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.order import DEFAULT_CAP, Design, RunOrder
 from app.report.blocks import Text, TextRole
 from app.report.report import read_report
 from app.runfile.metadata.offered_load import KEPT_SHARE

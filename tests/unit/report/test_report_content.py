@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.comparison.overall.factor_wording import EXPLANATION
+from app.comparison.overall.factor_verdicts import EXPLANATION
 from app.domain.errors import FootingError
 from app.export.anonymize import Anonymizer
 from app.library.entries import CampaignLock

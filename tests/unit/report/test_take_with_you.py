@@ -13,8 +13,7 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, Scheduler, StoragePlan
 from app.report.findings import Findings
 from app.report.report import read_findings, read_report
-from app.report.storage_commands import storage_commands
-from app.report.take_with_you import TakenConfiguration, take_with_you, taken_text, winners
+from app.report.take_with_you import TakenConfiguration, storage_commands, take_with_you, taken_text, winners
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.writer import Json, RunState
 from tests.fix_report import UNSAFE, Case, write_cases

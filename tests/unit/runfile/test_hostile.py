@@ -22,7 +22,7 @@ from app.export.comparison import comparison_as_json
 from app.export.runs import describe_run, export_runs, finite
 from app.library.annotations import Annotations, annotate
 from app.library.entries import UNREADABLE, list_runs, read_entry
-from app.library.import_files import copy_into_library
+from app.library.files import copy_into_library
 from app.library.index import LibraryIndex
 from app.library.scan import LibraryScan, read_listed
 from app.live.campaign_follower import GrowingRun

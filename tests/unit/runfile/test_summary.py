@@ -15,7 +15,7 @@ from app.domain.metrics import Sample
 from app.runfile.figures import FIGURES
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise, without_sampling_noise
-from app.statistics.steadiness import steady_state
+from app.statistics.series import steady_state
 from tests.fix_runs import Shape
 from tests.fix_runs import write_run as write_shape
 from tests.made_runs import finished_run, write_run

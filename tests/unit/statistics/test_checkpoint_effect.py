@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.statistics.checkpoint_effect import checkpoint_effect
+from app.statistics.series import checkpoint_effect
 
 
 def run_of(

@@ -18,9 +18,9 @@ from app.statistics.series import (
     drift,
     jitter,
     mser5,
+    steady_state,
     within_run_error,
 )
-from app.statistics.steadiness import steady_state
 
 DATA = Path(__file__).parents[2] / "data" / "statistics" / "i5-raid0-scale1000-rw-tps.csv"
 

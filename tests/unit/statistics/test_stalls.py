@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from app.statistics.stalls import stalled_seconds
+from app.statistics.series import stalled_seconds
 
 HOUR = 3600
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from app.statistics.steadiness import FEWEST_PIECES, steady_state
+from app.statistics.series import FEWEST_PIECES, steady_state
 from tests.simulated_runs import autocorrelated_noise
 
 Array = NDArray[np.float64]

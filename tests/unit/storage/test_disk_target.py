@@ -21,7 +21,7 @@ from app.storage.layout.disk_target import (
     storage_plan,
     usable_bytes,
 )
-from app.storage.layout.partition_size import whole_disk_bytes
+from app.storage.layout.partitions import whole_disk_bytes
 from tests.unit.storage.plans import disk
 
 

@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.domain.filesystems import filesystem
-from app.domain.options.creation import Creation, StripeGeometry
+from app.domain.options.filesystem_spec import Creation, StripeGeometry
 from app.domain.options.raid import Assembler, Level, layout
 from app.domain.storage_plan.plan import Group
 from app.domain.units import GIB, KIB, MIB, TIB
-from app.storage.layout.partition_size import default_partition_bytes, planned_bytes, whole_disk_bytes
-from app.storage.layout.stripe_geometry import alignment_of
+from app.storage.layout.partitions import (
+    alignment_of,
+    default_partition_bytes,
+    planned_bytes,
+    whole_disk_bytes,
+)
 from tests.unit.storage.plans import disk, disks
 
 

@@ -13,6 +13,7 @@ from app.domain.errors import RefusedError, StorageError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, Scheduler, StoragePlan
 from app.domain.units import KIB, MIB
+from app.storage.checks import queue_settings
 from app.storage.checks.readback import ReadBackError
 from app.storage.execution import Execution, Hooks, StepResult
 from app.storage.layout.commands import build_steps
@@ -39,7 +40,7 @@ from app.storage.layout.steps import (
     mark_fact,
     undo_of,
 )
-from app.storage.system import queue, state
+from app.storage.system import state
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, disks
 
 NODE = "/dev/sda"
@@ -89,7 +90,7 @@ class Kernel:
 
     def read(self, name: str = "sda") -> tuple[str, str]:
         found = tuple(
-            queue.read_choice(self.folder / name / "queue" / each)[0]
+            queue_settings.read_choice(self.folder / name / "queue" / each)[0]
             for each in ("scheduler", "read_ahead_kb")
         )
         return found[0], found[1]
@@ -124,7 +125,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kernel:
     found = Kernel(tmp_path)
     monkeypatch.setattr(state, "sysfs_folder", found.sysfs_folder)
     monkeypatch.setattr(state, "SYSFS", tmp_path)
-    monkeypatch.setattr(queue, "write_setting", found.write)
+    monkeypatch.setattr(queue_settings, "write_setting", found.write)
     return found
 
 
@@ -449,12 +450,12 @@ def test_what_stands_in_brackets_is_chosen(
 ) -> None:
     path = tmp_path / "scheduler"
     path.write_text(text)
-    assert queue.read_choice(path) == (chosen, offered)
+    assert queue_settings.read_choice(path) == (chosen, offered)
 
 
 def test_a_setting_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        queue.write_setting(tmp_path / "read_ahead_kb", "128")
+        queue_settings.write_setting(tmp_path / "read_ahead_kb", "128")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,8 +12,7 @@ from app.domain.filesystems import FILESYSTEMS, filesystem
 from app.domain.options.raid import Assembler, Level
 from app.domain.storage_plan.plan import Bitmap, Group, StoragePlan
 from app.domain.units import KIB
-from app.storage.checks.readback import ReadBackError
-from app.storage.checks.readback_array import read_back_array
+from app.storage.checks.readback import ReadBackError, read_back_array
 from app.storage.layout.commands import build_steps
 from app.storage.layout.steps import AwaitSync, Command, ReadBack, ReadBackArray
 from app.storage.system import state

@@ -11,8 +11,7 @@ import pytest
 from app.domain.errors import StorageError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
-from app.storage.checks.readback import ReadBackError
-from app.storage.checks.readback_pool import parse_vdevs, read_back_pool
+from app.storage.checks.readback import ReadBackError, parse_vdevs, read_back_pool
 from app.storage.layout.commands import build_steps
 from app.storage.layout.steps import Command, ReadBack, ReadBackPool
 from app.storage.system.programs import CompletedProgram

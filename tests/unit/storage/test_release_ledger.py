@@ -15,17 +15,16 @@ import pytest
 
 from app.domain.disk import DiskIdentity
 from app.domain.units import KIB, MIB
-from app.storage.inspect.full_read import read_whole, record_full_read
-from app.storage.inspect.records import set_aside_broken
+from app.storage.inspect.records import read_whole, record_full_read, set_aside_broken
 from app.storage.inspect.sampling import SAMPLE_BYTES, strata_of
 from app.storage.inspect.snapshot import (
     ChangesSinceRelease,
     DuplicateMarks,
     ReleaseRecord,
     SampledPlace,
+    SourceFolders,
     SourceKnowledge,
 )
-from app.storage.inspect.sources import SourceFolders
 from app.storage.spare import release_ledger as released
 from app.storage.spare.release_ledger import compare, parse_release, with_places
 from tests.unit.storage.fake_machine import RECORD

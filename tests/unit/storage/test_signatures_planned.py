@@ -12,9 +12,8 @@ from app.domain.units import KIB
 from app.storage.layout.commands import build_steps
 from app.storage.layout.commands_filesystem import filesystem_steps
 from app.storage.layout.conditions import POOL_GUID, NoBtrfs
-from app.storage.layout.partitions import members_of
+from app.storage.layout.partitions import alignment_of, members_of
 from app.storage.layout.steps import Command, ReadBack, describe
-from app.storage.layout.stripe_geometry import alignment_of
 from tests.unit.storage.plans import FOLDER, NAMES, devices, disk, disks, plan_of, walk
 
 SINGLE = Level.SINGLE

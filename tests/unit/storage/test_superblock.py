@@ -11,8 +11,7 @@ from uuid import UUID
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS, filesystem
-from app.domain.options.creation import Creation, joined
-from app.domain.options.filesystem_spec import FilesystemSpec
+from app.domain.options.filesystem_spec import Creation, FilesystemSpec, joined
 from app.domain.options.option import Stage
 from app.domain.options.raid import Level, layout
 from app.domain.units import MIB

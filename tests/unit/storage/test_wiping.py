@@ -26,7 +26,6 @@ from app.storage.layout.steps import Mark
 from app.storage.system.device import OpenDevice, exclusive
 from app.storage.system.time_limits import Patience
 from app.storage.wiping import saved
-from app.storage.wiping.decision import WipeVerdict, judge_content
 from app.storage.wiping.found import (
     HEAD_BYTES,
     TAIL_BYTES,
@@ -39,6 +38,7 @@ from app.storage.wiping.found import (
     parse_listing,
 )
 from app.storage.wiping.saved import SavedSignatures
+from app.storage.wiping.wipe import WipeVerdict, judge_content
 
 NODE = "/dev/sdb1"
 OURS = SignatureIs(NODE, "ext4", "6f1d5a52-0a0c-4c1c-9b1e-000000000001")

@@ -9,7 +9,7 @@ from typing import Final
 
 from app.domain.text import tr
 from ui.charts.data.plotted_run import STORAGE
-from ui.charts.data.x_axis import XQuantity
+from ui.charts.data.scale import XQuantity
 
 PERCENTILE: Final = "latency.p"
 """A curve's metric that begins like this is a percentile of the histograms: latency.p99 ..."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QGraphicsGridLayout, QGraphicsWidget, QScrollArea
 from typing_extensions import override
 
 from ui.charts.data.registry import charts_along
-from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.charts.data.scale import TIME, XAxisKind
 from ui.charts.painting.axes import Caption, TimeAxis
 from ui.charts.stack.chart import Chart
 from ui.theme import Theme

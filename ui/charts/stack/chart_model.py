@@ -21,8 +21,7 @@ from ui.charts.data.limits import limit_lines
 from ui.charts.data.lines import BandKind, Line, LineStyler
 from ui.charts.data.plotted_run import PlotDataset, RunTrace, devices_words, load_words, phases_of
 from ui.charts.data.registry import ChartSpec, CurveSpec
-from ui.charts.data.scale import Range
-from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.charts.data.scale import TIME, Range, XAxisKind
 from ui.charts.painting.painting import ChartBackground
 from ui.theme import Theme
 

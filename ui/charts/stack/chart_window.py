@@ -1,9 +1,12 @@
-"""A small window beside the charts: which charts in which order, and which lines in them."""
+"""A small window beside the charts: which charts in which order, and which lines in them.
+
+The check list of everything that charts show: runs, and the curves of each chart.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QIcon, QKeyEvent, QPixmap
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
@@ -13,6 +16,8 @@ from PySide6.QtWidgets import (
     QListWidgetItem,
     QPushButton,
     QTabWidget,
+    QTreeWidget,
+    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -20,11 +25,130 @@ from typing_extensions import override
 
 from app.domain.text import tr
 from ui.charts.data.registry import charts_along
-from ui.charts.stack.series_list import SeriesList
+from ui.charts.painting.painting import paint_sample
 from ui.charts.stack.stack import ChartStack
+from ui.painting import painting
 from ui.theme import SMALL
+from ui.widgets.formatting import tooltip
 from ui.widgets.screen_room import screen_room
 from ui.widgets.tab_order import go_as_read
+
+_SAMPLE = QSize(24, 12)
+_KEY = Qt.ItemDataRole.UserRole
+
+
+class SeriesList(QTreeWidget):
+    """Ticks for runs and curves, instead of a legend that covers data.
+
+    Signals are those of the stack: `lines_changed` after a tick.
+    """
+
+    def __init__(self, stack: ChartStack, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._stack = stack
+        self.setHeaderHidden(True)
+        self.setIconSize(_SAMPLE)
+        self.setRootIsDecorated(True)
+        self.setUniformRowHeights(True)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setAccessibleName(tr("Lines shown in the charts"))
+        self._rows: list[tuple[tuple[str, ...], QTreeWidgetItem]] = []
+        self._samples: dict[tuple[int, Qt.PenStyle, int, float], QIcon] = {}
+        stack.lines_changed.connect(self._update)
+        self.itemChanged.connect(self._on_item_changed)
+        self._update()
+
+    def _update(self) -> None:
+        """Show the ticks as the stack has them.
+
+        Rows are made anew only where others are wanted: a tick is told from inside its row, which must
+        live on.
+        """
+        wanted = self._wanted()
+        self.blockSignals(True)  # noqa: FBT003 - Qt's signature
+        if [key for key, _ in self._rows] != [key for keys in wanted.values() for key in keys]:
+            self._make(wanted)
+        for key, item in self._rows:
+            self._show(key, item)
+        self.blockSignals(False)  # noqa: FBT003 - Qt's signature
+
+    def _wanted(self) -> dict[str, list[tuple[str, ...]]]:
+        """Return the keys of the rows by the title of their group."""
+        groups: dict[str, list[tuple[str, ...]]] = {}
+        if self._stack.runs:
+            groups[tr("Runs")] = [("run", trace.run_id) for trace in self._stack.runs]
+        for chart in self._stack.charts:
+            keys = [("curve", chart.spec.id, curve.id) for curve in chart.spec.curves]
+            groups[chart.spec.title] = list(keys)
+        return groups
+
+    def _make(self, wanted: dict[str, list[tuple[str, ...]]]) -> None:
+        place = self.verticalScrollBar().value()
+        self.clear()
+        self._rows = []
+        for title, keys in wanted.items():
+            group = QTreeWidgetItem(self, [title])
+            group.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            font = group.font(0)
+            font.setBold(True)
+            group.setFont(0, font)
+            for key in keys:
+                item = QTreeWidgetItem(group)
+                item.setFlags(
+                    Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable
+                )
+                item.setData(0, _KEY, key)
+                self._rows.append((key, item))
+        self.expandAll()
+        self.verticalScrollBar().setValue(place)
+
+    def _show(self, key: tuple[str, ...], item: QTreeWidgetItem) -> None:
+        theme = self._stack.theme
+        if key[0] == "run":
+            trace = next(trace for trace in self._stack.runs if trace.run_id == key[1])
+            text, shown = trace.label, trace.visible
+            index = trace.colour_index
+            colour, mark = theme.series_colour(index), theme.series_mark(index)
+            item.setIcon(0, self._sample(colour, Qt.PenStyle.SolidLine, mark))
+        else:
+            chart = next(chart for chart in self._stack.charts if chart.spec.id == key[1])
+            text = next(curve.label for curve in chart.spec.curves if curve.id == key[2])
+            lines = [line for line in chart.lines if line.curve.id == key[2]]
+            shown = bool(lines)
+            full = [line for line in lines if line.rank]
+            styles = {line.style for line in full}
+            colour = full[0].colour if len(full) == 1 else theme.muted
+            item.setIcon(0, self._sample(colour, full[0].style) if len(styles) == 1 else QIcon())
+        if item.text(0) != text:
+            item.setText(0, text)
+            item.setToolTip(0, tooltip(text))  # a name is never markup
+        item.setCheckState(0, Qt.CheckState.Checked if shown else Qt.CheckState.Unchecked)
+
+    def _sample(self, colour: QColor, style: Qt.PenStyle, mark: int = 0) -> QIcon:
+        """Return a piece of a line; made once, because a tick shows all rows anew."""
+        ratio = self.devicePixelRatioF()
+        key = (colour.rgb(), style, mark, ratio)
+        if key not in self._samples:
+            self._samples[key] = self._make_sample(colour, style, mark, ratio)
+        return self._samples[key]
+
+    @staticmethod
+    def _make_sample(colour: QColor, style: Qt.PenStyle, mark: int, ratio: float) -> QIcon:
+        picture = QPixmap(_SAMPLE * ratio)
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        with painting(picture) as painter:
+            paint_sample(painter, QRectF(0, 0, _SAMPLE.width(), _SAMPLE.height()), colour, style, 3, mark)
+        return QIcon(picture)
+
+    def _on_item_changed(self, item: QTreeWidgetItem) -> None:
+        kind, *names = item.data(0, _KEY)
+        checked = item.checkState(0) is Qt.CheckState.Checked
+        if kind == "run":
+            self._stack.set_run_visible(names[0], visible=checked)
+        else:
+            self._stack.set_curve_visible(names[0], names[1], visible=checked)
+
 
 _ID = Qt.ItemDataRole.UserRole
 

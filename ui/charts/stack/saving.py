@@ -20,7 +20,7 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.export.csv_cells import write_rows
 from ui.charts.data.lines import Line
-from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.charts.data.scale import TIME, XAxisKind
 from ui.charts.painting.painting import paint_sample
 from ui.painting import painting
 from ui.theme import SMALL, TINY, Theme

@@ -1,34 +1,317 @@
-"""Charts below each other on one time axis, with a crosshair that reads every line."""
+"""Charts below each other on one time axis, with a crosshair that reads every line.
+
+The line below charts that says which part of the time they show, and leads back to the whole.
+
+The context menu of a chart: copy, save, which charts and curves are shown.
+
+Charts in words, for those who do not see them: quantity, unit, figures of each line, what happened.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
-from PySide6.QtCore import QPointF, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QCursor, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+import numpy as np
+from PySide6.QtCore import QPointF, QStandardPaths, Qt, QTimer, Signal
+from PySide6.QtGui import QContextMenuEvent, QCursor, QGuiApplication, QKeyEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QMenu,
+    QMessageBox,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
-from app.domain.text import tr
+from app.domain.errors import FootingError
+from app.domain.text import tr, trn
+from app.domain.units import format_duration
 from app.runfile.series import RunData, mean_width
 from ui.charts.data.curves import needed
-from ui.charts.data.lines import BandKind
+from ui.charts.data.lines import BandKind, Line
 from ui.charts.data.plotted_run import RunTrace
-from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, charts_along, expanded
-from ui.charts.data.scale import Range
-from ui.charts.data.x_axis import TIME, XAxisKind
+from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, ChartSpec, charts_along, expanded
+from ui.charts.data.scale import TIME, Range, XAxisKind, XQuantity, format_moment, format_value
+from ui.charts.painting.crosshair import Reading
 from ui.charts.painting.painting import ChartBackground
 from ui.charts.stack.canvas import Canvas
 from ui.charts.stack.chart import Chart
 from ui.charts.stack.chart_model import LIVE, ChartModel, describe_events, ground_of
-from ui.charts.stack.menu import ChartMenu
-from ui.charts.stack.told_lines import told_charts, told_reading
-from ui.charts.stack.zoom_bar import ZoomBar
-from ui.theme import Theme
-from ui.widgets.plain_label import plain_label
-from ui.widgets.told import announce
+from ui.charts.stack.saving import chart_image, save_csv, save_png, save_svg
+from ui.theme import SMALL, Theme
+from ui.widgets.texts import announce, plain_label
+
+
+class ChartMenu(QMenu):
+    """Actions on one chart; deletes itself when it has gone."""
+
+    def __init__(self, stack: ChartStack, chart: Chart) -> None:
+        super().__init__(stack)
+        self.aboutToHide.connect(self.deleteLater)
+        self._stack, self._chart = stack, chart
+        self.addAction(tr("&Copy as image"), self._copy)
+        self.addSeparator()
+        self.addAction(tr("Save as &PNG…"), lambda: self._save("png"))
+        self.addAction(tr("Save as &SVG…"), lambda: self._save("svg"))
+        over_time = stack.kind.along is XQuantity.TIME
+        words = tr("Save seconds as CS&V…") if over_time else tr("Save numbers as CS&V…")
+        self.addAction(words, lambda: self._save("csv"))
+        self.addSeparator()
+        self._add_curves()
+        self._add_charts()
+        self._add_moves()
+        self.addSeparator()
+        whole = tr("Show the &whole time") if over_time else tr("Show &everything")
+        self.addAction(whole, stack.show_everything)
+
+    def _add_curves(self) -> None:
+        spec = self._chart.spec
+        if len(spec.curves) < 2:
+            return
+        menu = self.addMenu(tr("&Lines"))
+        for curve in spec.curves:
+            action = menu.addAction(curve.label)
+            action.setCheckable(True)
+            action.setChecked(self._stack.is_curve_visible(spec.id, curve.id))
+            action.toggled.connect(self._curve_switch(spec.id, curve.id))
+
+    def _curve_switch(self, chart_id: str, curve_id: str) -> Callable[[bool], None]:
+        stack = self._stack
+        return lambda shown: stack.set_curve_visible(chart_id, curve_id, visible=shown)
+
+    def _add_charts(self) -> None:
+        offered = charts_along(self._stack.kind.along)
+        if len(offered) < 2:
+            return
+        menu = self.addMenu(tr("C&harts"))
+        for chart in offered.values():
+            action = menu.addAction(chart.title)
+            action.setCheckable(True)
+            action.setChecked(chart.id in self._stack.chart_ids)
+            action.toggled.connect(self._chart_switch(chart.id))
+
+    def _chart_switch(self, chart_id: str) -> Callable[[bool], None]:
+        stack = self._stack
+
+        def switch(shown: bool) -> None:  # noqa: FBT001 - the signal's signature
+            others = [each for each in stack.chart_ids if each != chart_id]
+            stack.set_charts([*others, chart_id] if shown else others)
+
+        return switch
+
+    def _add_moves(self) -> None:
+        ids = list(self._stack.chart_ids)
+        place = ids.index(self._chart.spec.id)
+        up = self.addAction(tr("Move chart &up"), lambda: self._move(place - 1))
+        up.setEnabled(place > 0)
+        down = self.addAction(tr("Move chart &down"), lambda: self._move(place + 1))
+        down.setEnabled(place < len(ids) - 1)
+
+    def _move(self, place: int) -> None:
+        ids = [each for each in self._stack.chart_ids if each != self._chart.spec.id]
+        ids.insert(place, self._chart.spec.id)
+        self._stack.set_charts(ids)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setImage(chart_image(self._chart, self._stack.theme))
+
+    def _save(self, kind: str) -> None:
+        stack, chart = self._stack, self._chart
+        folder = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+        dialog = QFileDialog(stack, tr("Save chart"), folder, f"{kind.upper()} (*.{kind})")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix(kind)
+        dialog.selectFile(f"{chart.spec.id}.{kind}")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda name: save_chart(stack, chart, Path(name)))
+        dialog.open()
+
+
+def save_chart(stack: ChartStack, chart: Chart, path: Path) -> None:
+    """Write a chart in the format that the name says; tell where it cannot be written."""
+    try:
+        if path.suffix.lower() == ".svg":
+            save_svg(chart, stack.theme, path)
+        elif path.suffix.lower() == ".csv":
+            save_csv(chart, path)
+        else:
+            save_png(chart, stack.theme, path)
+    except FootingError as error:
+        box = QMessageBox(QMessageBox.Icon.Warning, tr("Save chart"), error.message, parent=stack)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setInformativeText(error.hint or "")
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.open()
+
+
+MOST_LINES: Final = 24
+"""Of a chart that are told; beyond, the table of figures is what can be heard row by row."""
+_HIGH: Final = 95.0
+_PLACES: Final = 6
+"""Of a line that is no line over time."""
+
+
+def told_charts(charts: Sequence[Chart], model: ChartModel, kind: XAxisKind, times: Range) -> str:
+    """Return what charts show, in sentences: the part shown, each chart with its lines, and the marks."""
+    shown = [chart for chart in charts if chart.lines]
+    if not shown:
+        return model.words_for_nothing
+    begin, end = (kind.moment(each, times[1]) for each in times)
+    told = [tr("Shown from {begin} to {end}.").format(begin=begin, end=end)]
+    told += [_told_chart(chart, kind, times) for chart in shown]
+    if kind is TIME:
+        told += _told_marks(model, times)
+    return " ".join(told)
+
+
+def told_reading(charts: Sequence[Chart]) -> str:
+    """Return what the crosshair says in all charts; empty where it is nowhere."""
+    read = [(chart.spec, chart.crosshair.reading) for chart in charts if chart.lines]
+    known = [(spec, reading) for spec, reading in read if reading is not None]
+    if not known:
+        return ""
+    told = [f"{known[0][1].title}."]
+    told += [_told_reading(spec, reading) for spec, reading in known]
+    return " ".join(told)
+
+
+def _told_reading(spec: ChartSpec, reading: Reading) -> str:
+    """Return the values of one chart; where lines have several columns, only what the first one says."""
+    several = reading.columns if not reading.is_detailed else ()
+    rows = [f"{name} {_joined(several, values)}" for _, name, values in reading.rows]
+    return tr("{chart}, {unit}: {values}.").format(chart=spec.title, unit=spec.unit, values="; ".join(rows))
+
+
+def _joined(columns: Sequence[str], values: Sequence[str]) -> str:
+    if not columns:
+        return values[0]
+    return ", ".join(f"{column} {value}" for column, value in zip(columns, values, strict=True) if value)
+
+
+def _told_chart(chart: Chart, kind: XAxisKind, times: Range) -> str:
+    lines = sorted(chart.lines, key=lambda line: -line.rank)
+    parts = [
+        tr("{line}: {figures}").format(line=_name_of(line, lines), figures=figures)
+        for line in lines[:MOST_LINES]
+        if (figures := _over_time(line, times) if kind is TIME else _over_places(line, times, kind))
+    ]
+    parts += [
+        tr("{line}: {figures}").format(line=limit.label, figures=format_value(float(limit.main.values[-1])))
+        for limit in chart.limits
+    ]
+    left_out = len(lines) - MOST_LINES
+    if left_out > 0:
+        parts.append(trn("and {count} more line", "and {count} more lines", left_out).format(count=left_out))
+    values = "; ".join(parts) or tr("nothing in this part")
+    sentence = tr("{chart}, {unit}: {values}.")
+    return sentence.format(chart=chart.spec.title, unit=chart.spec.unit, values=values)
+
+
+def _name_of(line: Line, lines: Sequence[Line]) -> str:
+    """Return the name of a run, its curve, or both: what tells a line from the others."""
+    runs = {each.run_id for each in lines}
+    curves = {each.curve.id for each in lines}
+    if len(curves) < 2:
+        return line.label
+    return line.curve.label if len(runs) < 2 else f"{line.label}, {line.curve.label}"
+
+
+def _over_time(line: Line, times: Range) -> str:
+    """Return the newest value of a line, mean and 95th percentile; what is no measurement does not count."""
+    seconds, main = line.data.seconds, line.main
+    first, last = (
+        int(np.searchsorted(seconds.t_s, each, side="right")) for each in (max(times[0], 0.0), times[1])
+    )
+    values = seconds.values[first:last]
+    end = int(np.searchsorted(main.t_s, times[1], side="right"))
+    if end == 0 or float(main.t_s[end - 1]) < times[0]:
+        return ""
+    newest = tr("newest {value}").format(value=format_value(float(main.values[end - 1])))
+    if not len(values):
+        return newest
+    figures = tr("{newest}, mean {mean}, 95th percentile {high}")
+    return figures.format(
+        newest=newest,
+        mean=format_value(float(values.mean())),
+        high=format_value(float(np.percentile(values, _HIGH))),
+    )
+
+
+def _over_places(line: Line, times: Range, kind: XAxisKind) -> str:
+    """Return the values of a line at the labels of an axis that is no time."""
+    read = ((place, line.read(place)) for place in kind.ticks(*times, _PLACES))
+    return ", ".join(
+        tr("{place} {value}").format(place=kind.label(place, times[1]), value=format_value(value))
+        for place, value in read
+        if value is not None
+    )
+
+
+def _told_marks(model: ChartModel, times: Range) -> Iterator[str]:
+    """Yield a sentence about checkpoints and one about stalls of the run whose marks are drawn."""
+    if model.told is None:
+        return
+    name = model.name_of_told
+    begun = [
+        begin_s for begin_s, end_s, _ in model.told.checkpoints() if end_s >= times[0] and begin_s <= times[1]
+    ]
+    stalls = [
+        (max(a, times[0]), min(b, times[1])) for a, b in model.told.stalls() if b > times[0] and a < times[1]
+    ]
+    sentences = []
+    if begun:
+        told = trn("{count} checkpoint, at {time}.", "{count} checkpoints, the last at {time}.", len(begun))
+        sentences.append(told.format(count=len(begun), time=format_moment(max(begun), times[1])))
+    if stalls:
+        told = trn(
+            "{count} stall, {duration} in all, at {time}.",
+            "{count} stalls, {duration} in all, the last at {time}.",
+            len(stalls),
+        )
+        whole = format_duration(sum(b - a for a, b in stalls))
+        last = format_moment(stalls[-1][0], times[1])
+        sentences.append(told.format(count=len(stalls), duration=whole, time=last))
+    for sentence in sentences:
+        yield tr("{run}: {sentence}").format(run=name, sentence=sentence) if name else sentence
+
+
+class ZoomBar(QWidget):
+    """Hidden where everything is shown.
+
+    Attributes:
+        words: which part is shown.
+        whole: shows everything.
+    """
+
+    def __init__(self, kind: XAxisKind, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._kind = kind
+        self.words = plain_label(parent=self)
+        self.words.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        over_time = kind.along is XQuantity.TIME
+        self.whole = QPushButton(tr("Whole &run") if over_time else tr("Show &everything"), self)
+        self.whole.setToolTip(tr("Also: a double click into a chart, or the key Home"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SMALL, 0, SMALL, 0)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.whole)
+        self.hide()
+
+    def show_part(self, part: Range | None, whole: Range) -> None:
+        """Say which part of the whole is shown; None: all of it."""
+        if part is not None:
+            moments = [self._kind.moment(place, whole[1]) for place in part]
+            told = tr("Shown: {begin} to {end}. Shift and drag moves it, Ctrl and the wheel zoom.")
+            self.words.setText(told.format(begin=moments[0], end=moments[1]))
+        self.setVisible(part is not None)
+
 
 _SKETCH_ABOVE_S = 0.008
 """Where painting the charts takes longer, a gesture moves the old pictures."""

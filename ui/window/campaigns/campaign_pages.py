@@ -1,37 +1,165 @@
-"""From the wizard to the running campaign, and replay: pages that are made when they are first needed."""
+"""From the wizard to the running campaign, and replay: pages that are made when they are first needed.
+
+What becomes of a running campaign when the window closes, and asking its runner. Never blocks.
+
+Asking whether a campaign that was begun once loads servers of others: their names are typed each time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QSettings, QTimer, Signal, SignalInstance
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, QSettings, Qt, QTimer, Signal, SignalInstance
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QFrame,
+    QMessageBox,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from app.draft.servers import agreed_names, contact_words, server_confirmations
+from app.execution.control import Request, send_request
 from app.hosts.preferences import read_preferences
 from app.library.entries import why_not_writable
 from ui.background import BackgroundOp
-from ui.theme import Theme
+from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line
-from ui.window.campaigns.close_dialog import ask_runner
-from ui.window.campaigns.queue_runner import QueueRunner
-from ui.window.campaigns.starter import CampaignStarter
-from ui.window.commands.deferred import load_replay, planned_length, queued, queued_going_on, read_begun
+from ui.widgets.tab_order import go_as_read
+from ui.widgets.texts import Text
+from ui.window.campaigns.starter import CampaignStarter, QueueRunner
+from ui.window.commands.deferred import (
+    load_replay,
+    look_at_servers,
+    planned_length,
+    queued,
+    queued_going_on,
+    read_begun,
+    servers_of_begun,
+)
 from ui.window.commands.tools import ShownRuns
+from ui.wizard.editors.confirmations import ConfirmServers
 
-if TYPE_CHECKING:  # charts take a third of a second to import: see chart_area
+if TYPE_CHECKING:
     from app.domain.campaign.configuration import Campaign
     from app.draft.draft import CampaignDraft
     from app.draft.fields.state import DraftParts
+    from app.execution.servers import OpenServer
     from app.live.campaign_status import CampaignStatus
     from app.live.replay import ReplaySource
     from ui.compare.result import CampaignResult
     from ui.live.page import LivePage
-    from ui.window.campaigns.load_dialog import Agreed, LoadConsent
     from ui.wizard.wizard import Wizard
+
+
+Role = QMessageBox.ButtonRole
+
+_MOST_OF_BUTTONS: Final = 760
+"""Pixels beside each other; a message of Qt's is no wider than 800 on a screen of 1280."""
+
+
+def ask_runner(
+    folder: Path, request: Request, told: Callable[[str], None], done: Callable[[], None] = lambda: None
+) -> None:
+    """Ask a campaign's runner in the background; a refusal is told."""
+
+    def refused(error: FootingError) -> None:
+        told(error.message)
+
+    BackgroundOp(lambda: send_request(folder, request), lambda _none: done(), refused).start()
+
+
+def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
+    box = QMessageBox(QMessageBox.Icon.Question, title, text, QMessageBox.StandardButton.NoButton, parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setInformativeText(more)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    return box
+
+
+def _stack_where_large(box: QMessageBox) -> None:
+    """Put the buttons below each other where type is so large that Qt would cut their words."""
+    buttons = box.findChild(QDialogButtonBox)
+    if buttons is not None and buttons.sizeHint().width() > _MOST_OF_BUTTONS:
+        buttons.setOrientation(Qt.Orientation.Vertical)
+
+
+def ask_whether_it_goes_on(
+    parent: QWidget, name: str, go_on: Callable[[], None], stop: Callable[[], None], waiting: int = 0
+) -> QMessageBox:
+    """Ask what becomes of a running campaign when the window closes.
+
+    Args:
+        parent: the window.
+        name: of the campaign.
+        go_on: closes the window.
+        stop: stops the campaign and closes the window.
+        waiting: how many campaigns wait for their turn, which nobody begins without the window.
+    """
+    more = tr("It does not need this window: the next start shows it again.")
+    if waiting:
+        kept = tr("What waits for its turn ({count}) does not begin without it; the next start offers it.")
+        more = f"{more} {kept.format(count=waiting)}"
+    box = _box(
+        parent,
+        tr("Close the window"),
+        tr("“{name}” is still being measured.").format(name=one_line(name)),
+        more,
+    )
+    return _ask_whether_to_leave(box, tr("&Stop it, keep what was measured"), go_on, stop)
+
+
+def ask_whether_it_waits(
+    parent: QWidget, words: str, close: Callable[[], None], stop: Callable[[], None]
+) -> QMessageBox:
+    """Ask what becomes of a campaign that waits for one of another user when the window closes.
+
+    Args:
+        parent: the window.
+        words: which one waits, and for what.
+        close: closes the window.
+        stop: ends the waiting.
+    """
+    box = _box(
+        parent,
+        tr("Close the window"),
+        words,
+        tr("It does not need this window. Without it nothing shows that it waits."),
+    )
+
+    def stop_and_close() -> None:
+        stop()
+        close()
+
+    return _ask_whether_to_leave(box, tr("&Stop waiting"), close, stop_and_close)
+
+
+def _ask_whether_to_leave(
+    box: QMessageBox, ending: str, go_on: Callable[[], None], stop: Callable[[], None]
+) -> QMessageBox:
+    leave = box.addButton(tr("Close, let it &go on"), Role.AcceptRole)
+    end = box.addButton(ending, Role.DestructiveRole)
+    stay = box.addButton(tr("&Cancel"), Role.RejectRole)
+    box.setDefaultButton(leave)
+    box.setEscapeButton(stay)
+
+    def clicked(button: QPushButton) -> None:
+        if button is leave:
+            go_on()
+        elif button is end:
+            stop()
+
+    box.buttonClicked.connect(clicked)
+    _stack_where_large(box)
+    box.open()
+    return box
 
 
 _KEEP_MS: Final = 1_000
@@ -255,8 +383,6 @@ class CampaignPages(QObject):
 
     def _agree(self, folder: Path, begin: Agreed) -> None:
         """Begin what was begun once where nobody has to be asked, or once somebody has agreed."""
-        from ui.window.campaigns.load_dialog import LoadConsent  # noqa: PLC0415 - not needed to show the window
-
         if self.load_consent is None:
             self.load_consent = LoadConsent(self._window, self._theme)
             self.load_consent.failed.connect(self.told)
@@ -440,3 +566,158 @@ class CampaignPages(QObject):
         for page in (self.live_page, self.replay_page):
             if page is not None:
                 page.stop()
+
+
+_SIZE: Final = (720, 520)
+
+Agreed = Callable[[tuple[str, ...]], None]
+"""Takes the names that were typed; none where a campaign loads no servers of others."""
+
+
+class LoadDialog(QDialog):
+    """Tells where the campaign connects to, looks at the servers there and asks; gone when it is closed.
+
+    The folder of a campaign may be somebody else's, and libpq offers a server the password that it finds:
+    nothing is connected to before a person was told which.
+
+    Attributes:
+        servers: what was found there, and the fields for their names.
+        connect_: looks there.
+        load: begins; enabled once every name was typed.
+        told: what is being done, or why it cannot be asked.
+
+    Signals:
+        agreed: the names that were typed.
+    """
+
+    agreed = Signal(object)
+
+    def __init__(self, theme: Theme, servers: Mapping[str, str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        go_as_read(self)
+        self.setWindowTitle(tr("Load servers"))
+        self.setWindowModality(Qt.WindowModality.WindowModal)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._servers = servers
+        self.told = Text(theme, contact_words(servers))
+        self.told.setTextFormat(Qt.TextFormat.PlainText)
+        self.servers = ConfirmServers(theme)
+        self.servers.typed.connect(self._on_typed)
+        self.connect_ = QPushButton(tr("C&onnect"))
+        self.connect_.setDefault(True)
+        self.connect_.clicked.connect(self._look)
+        self.load = QPushButton(tr("&Load and measure"))
+        self.load.setEnabled(False)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        buttons.addButton(self.connect_, QDialogButtonBox.ButtonRole.ActionRole)
+        buttons.addButton(self.load, QDialogButtonBox.ButtonRole.AcceptRole)
+        buttons.accepted.connect(self._on_accepted)
+        buttons.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(MEDIUM)
+        layout.addWidget(self.told)
+        area = QScrollArea(widgetResizable=True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidget(self.servers)
+        layout.addWidget(area, 1)
+        layout.addWidget(buttons)
+        self.resize(*_SIZE)
+        self._typed: dict[str, str] = {}
+        self._found: tuple[tuple[str, OpenServer], ...] = ()
+        self._op: BackgroundOp[tuple[tuple[str, OpenServer], ...]] | None = None
+        self.finished.connect(self._stop)
+
+    def _stop(self) -> None:
+        if self._op is not None:
+            self._op.cancel()
+
+    def _look(self) -> None:
+        self.connect_.setEnabled(False)
+        self.told.setText(tr("Looking for some seconds at what the servers are, and what others do there …"))
+        servers = self._servers
+        self._op = BackgroundOp(lambda: look_at_servers(servers), self._take, self._fail).start()
+
+    def _take(self, found: tuple[tuple[str, OpenServer], ...]) -> None:
+        self._found = found
+        self.connect_.hide()
+        self.load.setDefault(True)
+        self.told.setText(tr("These servers will be loaded:"))
+        self._show()
+        next(iter(self.servers.fields.values())).setFocus()
+
+    def _fail(self, error: FootingError) -> None:
+        self.connect_.setEnabled(True)
+        self.told.setText(f"{error.message} {error.hint}".strip())
+
+    def _on_typed(self, connection: str, typed: str) -> None:
+        self._typed[connection] = typed
+        self._show()
+
+    def _show(self) -> None:
+        confirmations = server_confirmations(self._typed, self._found)
+        self.servers.show_servers(confirmations)
+        self.load.setEnabled(all(each.matches for each in confirmations))
+
+    def _on_accepted(self) -> None:
+        self.agreed.emit(agreed_names(server_confirmations(self._typed, self._found)))
+        self.accept()
+
+
+class LoadConsent(QObject):
+    """Asks for campaigns that were begun once: whether they load servers is in their folders.
+
+    Attributes:
+        dialog: while it is asked.
+
+    Signals:
+        failed: why a campaign cannot be read.
+    """
+
+    failed = Signal(str)
+
+    def __init__(self, window: QWidget, theme: Theme) -> None:
+        super().__init__(window)
+        self._window = window
+        self._theme = theme
+        self._reading: BackgroundOp[Mapping[str, str]] | None = None
+        self.dialog: LoadDialog | None = None
+
+    def ask(self, folder: Path, agreed: Agreed) -> None:
+        """Call `agreed` at once where the campaign of a folder loads no servers, else once they were typed.
+
+        While one campaign is asked about, others are not begun.
+        """
+        if self._reading is not None:
+            return
+        if self.dialog is not None:
+            self.dialog.activateWindow()
+            return
+
+        def take(servers: Mapping[str, str]) -> None:
+            self._reading = None
+            if servers:
+                self._ask(servers, agreed)
+            else:
+                agreed(())
+
+        def fail(error: FootingError) -> None:
+            self._reading = None
+            self.failed.emit(f"{error.message} {error.hint}".strip())
+
+        self._reading = BackgroundOp(lambda: servers_of_begun(folder), take, fail).start()
+
+    def _ask(self, servers: Mapping[str, str], agreed: Agreed) -> None:
+        self.dialog = LoadDialog(self._theme, servers, self._window)
+        self.dialog.agreed.connect(agreed)
+        self.dialog.finished.connect(self._forget)
+        self.dialog.open()
+
+    def _forget(self) -> None:
+        self.dialog = None
+
+    def stop(self) -> None:
+        """Ask nothing any more."""
+        if self._reading is not None:
+            self._reading.cancel()
+        if self.dialog is not None:
+            self.dialog.reject()

@@ -15,7 +15,7 @@ from app.domain.units import format_duration
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, SMALL
 from ui.widgets.formatting import one_line
-from ui.widgets.plain_label import plain_label
+from ui.widgets.texts import plain_label
 
 if TYPE_CHECKING:
     from app.live.campaign_status import CampaignStatus, CampaignWatch

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from app.draft.fields.state import DraftParts
     from app.execution.launch import LaunchedCampaign
     from app.execution.resolve import ResolvedCampaign
-    from app.execution.resume.unfinished import UnfinishedCampaign
+    from app.execution.resume.begun import UnfinishedCampaign
     from app.execution.servers import OpenServer
     from app.hosts.recovery.cleanup import SweepEvent
     from app.live.queue import QueuedCampaign
@@ -62,7 +62,7 @@ def launch(campaign: Campaign, library: Path, load: Sequence[str], *, wait: bool
         wait: root's runner waits for the campaign of another user.
     """
     from app.execution.launch import start_campaign
-    from app.execution.resume.unfinished import disks_of
+    from app.execution.resume.begun import disks_of
 
     return start_campaign(campaign, library, disks_of(campaign), load, wait=wait)
 
@@ -79,8 +79,7 @@ def launch_going_on(folder: Path, load: Sequence[str]) -> LaunchedCampaign:
     servers are loaded is agreed to each time.
     """
     from app.execution.launch import resume_campaign
-    from app.execution.resume.begun import begun_campaign
-    from app.execution.resume.unfinished import disks_of
+    from app.execution.resume.begun import begun_campaign, disks_of
 
     return resume_campaign(folder, disks_of(begun_campaign(folder)), load)
 
@@ -173,7 +172,7 @@ def read_begun(folder: Path) -> Campaign:
 
 def find_interrupted(library: Path) -> tuple[UnfinishedCampaign, ...]:
     """Return the campaigns of a library that wait to go on, the newest first."""
-    from app.execution.resume.unfinished import interrupted_campaigns
+    from app.execution.resume.begun import interrupted_campaigns
 
     return interrupted_campaigns(library)
 

@@ -1,25 +1,41 @@
-"""The panel at the right: what differs between the runs in the charts, and all about the one in focus."""
+"""The panel at the right: what differs between the runs in the charts, and all about the one in focus.
+
+The document of the facts panel: what differs between runs, and all about the one in focus.
+
+It is inserted as plain text through a cursor: nothing that a run file holds is read as markup. Its imports
+are those of comparisons: the panel asks for it when there are runs to tell about.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl
-from PySide6.QtGui import QAction, QResizeEvent, QTextDocument, QTextOption
+from PySide6.QtGui import QAction, QColor, QResizeEvent, QTextDocument, QTextOption
 from PySide6.QtWidgets import QHBoxLayout, QTextBrowser, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.analysis.cannot_show import describe_unshown
+from app.analysis.facts import RunFacts, command_line
+from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
+from app.comparison.comparison import compare_runs
+from app.comparison.differences import PropertyDifference, Variant, describe_sameness, what_differs
+from app.comparison.label_shortening import short_names
+from app.comparison.overall.fastest import under
+from app.domain.columns import Column
 from app.domain.text import tr
+from app.runfile.figures import FIGURES
+from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
+from app.runfile.summary import is_lower_bound
+from app.runfile.writer import RunState
 from ui.icons import SMALL_ICON
 from ui.theme import Theme
-from ui.widgets.formatting import one_line
-from ui.widgets.plain_label import mnemonic_label
+from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words
 from ui.widgets.plain_writer import DocumentColours, PlainWriter, written_at_once
-
-if TYPE_CHECKING:
-    from app.analysis.facts import RunFacts
-    from ui.window.facts.writer import Section
+from ui.widgets.texts import mnemonic_label
 
 _TABLE_EMS = 44
 """Below this width the table of runs would be clipped."""
@@ -99,7 +115,6 @@ class FactsPanel(QWidget):
             self._write()
 
     def _fold(self, link: QUrl) -> None:
-        from ui.window.facts.writer import folded_by  # noqa: PLC0415 - see its docstring
 
         self._unfolded ^= folded_by(link.toString())
         self._write()
@@ -119,7 +134,6 @@ class FactsPanel(QWidget):
         if not self._runs:
             _Nothing(document, ink).write(self._problem)
             return
-        from ui.window.facts.writer import FactsWriter, ShownRun  # noqa: PLC0415 - see its docstring
 
         runs = [ShownRun(facts, self._theme.series_colour(number)) for facts, number in self._runs]
         paths = [facts.path for facts, _ in self._runs]
@@ -140,3 +154,234 @@ class FactsPanel(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._write()
+
+
+SCHEME: Final = "section:"
+"""Scheme of the links that fold and unfold a section."""
+SWATCH: Final = "■"
+
+
+class Section(StrEnum):
+    """What can be unfolded."""
+
+    PROPERTIES = "properties"
+    COMMANDS = "commands"
+    ENVIRONMENT = "environment"
+    MISSING = "missing"
+
+
+def folded_by(link: str) -> set[Section]:
+    """Return what a link folds or unfolds; nothing for a link of another kind."""
+    return {Section(link.removeprefix(SCHEME))} if link.startswith(SCHEME) else set()
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """A run in the charts: its facts and the colour of its line."""
+
+    facts: RunFacts
+    colour: QColor
+
+
+class FactsWriter(PlainWriter):
+    """Writes one document. Used once."""
+
+    def __init__(
+        self, document: QTextDocument, ink: DocumentColours, unfolded: Iterable[Section], *, narrow: bool
+    ) -> None:
+        super().__init__(document, ink)
+        self._narrow = narrow
+        self._unfolded = frozenset(unfolded)
+
+    def write(self, runs: Sequence[ShownRun], focus: int) -> None:
+        """Write everything about at least one run; `focus` is the index of the one told in detail."""
+        self._write_differences(runs)
+        self._write_verdict(runs)
+        if len(runs) > 1:
+            self._write_runs(runs)
+        self._write_run(runs[focus])
+
+    # Several runs
+
+    def _write_verdict(self, runs: Sequence[ShownRun]) -> None:
+        comparison = compare_runs([run.facts for run in runs], shorten=True)
+        if len(comparison.groups) < 2 or not comparison.verdicts:
+            return
+        self._heading(tr("Verdict"))
+        for part in comparison.parts:
+            for verdict in part.verdicts:
+                self._line(one_line(under(part.condition, verdict)))
+
+    def _write_differences(self, runs: Sequence[ShownRun]) -> None:
+        if len(runs) < 2:
+            return
+        self._heading(tr("What differs"))
+        found = what_differs([run.facts for run in runs])
+        if not found.differences:
+            self._line(describe_sameness(found), colour=self._ink.quiet)
+        for difference in found.differences:
+            self._write_difference(runs, difference)
+
+    def _write_difference(self, runs: Sequence[ShownRun], difference: PropertyDifference) -> None:
+        name = tr("{topic}: {name}").format(topic=difference.topic, name=one_line(difference.name))
+        self._line(name, colour=self._ink.quiet)
+        for variant in difference.variants:
+            self._begin(indent=True)
+            # Repeats share the colour of their configuration.
+            for colour in {runs[index].colour.rgb(): runs[index].colour for index in variant.runs}.values():
+                self._put(SWATCH, colour=colour)
+            value, whose = one_line(variant.value), _whose(runs, variant)
+            self._put(f" {value}")
+            if whose != value:
+                self._put(f"  {whose}", colour=self._ink.quiet, small=True)
+
+    def _write_runs(self, runs: Sequence[ShownRun]) -> None:
+        self._heading(tr("Runs"))
+        names = _short([run.facts.name for run in runs])
+        if self._narrow:
+            for run in runs:
+                self._begin()
+                self._put(SWATCH + " ", colour=run.colour)
+                self._put(names[run.facts.name])
+                told = [f"{each.heading} {text}" for each in RUN_COLUMNS if (text := each.cell(run.facts))]
+                self._begin(indent=True)
+                self._put(", ".join(told), colour=self._ink.quiet)
+            return
+        table = self._table(len(runs) + 1, 1 + len(RUN_COLUMNS))
+        for place, column in enumerate(RUN_COLUMNS, 1):
+            self._put_cell(table, 0, place, column.heading, self._ink.quiet)
+        for number, run in enumerate(runs, 1):
+            cell = table.cellAt(number, 0).firstCursorPosition()
+            cell.insertText(SWATCH + " ", self._format(colour=run.colour))
+            cell.insertText(names[run.facts.name], self._format())
+            for place, column in enumerate(RUN_COLUMNS, 1):
+                self._put_cell(table, number, place, column.cell(run.facts), self._ink.text)
+        self._rule(table)
+        self._leave()
+
+    # One run
+
+    def _write_run(self, run: ShownRun) -> None:
+        facts = run.facts
+        self._begin(space=True)
+        self._put(SWATCH + " ", colour=run.colour)
+        self._put(one_line(facts.name), bold=True)
+        told = (one_line(facts.campaign), state_words(facts.state), moment(facts.started_epoch_s))
+        self._line(" · ".join(part for part in told if part), colour=self._ink.quiet)
+        if facts.tags:
+            self._line(" ".join(f"#{one_line(tag)}" for tag in facts.tags))
+        for line in facts.note.splitlines():
+            self._line(one_line(line))
+        if facts.error:
+            self._warn(one_line(facts.error))
+        if facts.state == RunState.INCOMPLETE:
+            self._warn(tr("Its runner ended before the run did; every complete second until then is here."))
+        for kind, reason in facts.marks:
+            self._begin()
+            colour = self._ink.warning if kind in {UNSAFE, NOT_DURABLE, *DISK_MARKS} else self._ink.text
+            self._put(mark_words(kind), colour=colour, bold=True)
+            self._put(f": {one_line(reason)}" if reason else "")
+        if facts.shape is not None:
+            for sentence in filter(None, (facts.bottleneck.sentence, describe_unshown([facts.unshown]))):
+                self._line(one_line(sentence))
+        self._write_figures(facts)
+        self._write_folded(
+            Section.PROPERTIES, tr("Configuration"), len(facts.properties), self._properties, facts
+        )
+        self._write_folded(Section.COMMANDS, tr("Commands"), len(facts.commands), self._commands, facts)
+        self._write_folded(
+            Section.ENVIRONMENT, tr("Environment"), len(facts.environment), self._environment, facts
+        )
+        self._write_folded(Section.MISSING, tr("Not measured"), len(facts.unavailable), self._missing, facts)
+        self._line(one_line(facts.path), colour=self._ink.quiet, small=True)
+
+    def _write_figures(self, facts: RunFacts) -> None:
+        known = [(item, value) for item in FIGURES if (value := facts.summary.get(item.name)) is not None]
+        if not known:
+            return
+        self._heading(tr("Figures"))
+        table = self._table(len(known), 2)
+        for number, (figure, value) in enumerate(known):
+            table.cellAt(number, 0).firstCursorPosition().insertText(
+                figure.label.partition(" (1 ")[0], self._format(colour=self._ink.quiet)
+            )
+            is_bound = is_lower_bound(facts.summary, figure.name)
+            told = at_least(format_figure(figure, value), is_bound=is_bound)
+            self._put_figure(table, number, 1, told)
+        self._rule(table)
+        self._leave()
+
+    def _write_folded(
+        self,
+        section: Section,
+        title: str,
+        count: int,
+        write: Callable[[RunFacts], None],
+        facts: RunFacts,
+    ) -> None:
+        if not count:
+            return
+        opened = section in self._unfolded
+        self._begin(space=True)
+        sign = "▾" if opened else "▸"
+        self._put(f"{sign} {title} ({count})", link=SCHEME + section.value, bold=True)
+        if opened:
+            write(facts)
+
+    def _properties(self, facts: RunFacts) -> None:
+        self._pairs(
+            [(f"{each.topic}: {one_line(each.name)}", one_line(each.value)) for each in facts.properties]
+        )
+
+    def _commands(self, facts: RunFacts) -> None:
+        for command in facts.commands:
+            self._begin(indent=True)
+            seconds = tr("{seconds:.2f} s  ").format(seconds=command.duration_ms / 1000)
+            seconds = "" if command.exit_code is None else seconds
+            self._put(f"{seconds}{one_line(command.account)}$ ", colour=self._ink.quiet)
+            self._put(one_line(command_line(command)), mono=True)
+            if command.exit_code:
+                failed = "  " + tr("exit status {status}").format(status=command.exit_code)
+                self._put(failed, colour=self._ink.warning)
+
+    def _environment(self, facts: RunFacts) -> None:
+        self._pairs([(one_line(name), one_line(value)) for name, value in facts.environment])
+
+    def _missing(self, facts: RunFacts) -> None:
+        self._pairs([(one_line(source), one_line(reason)) for source, reason in facts.unavailable])
+
+
+def _p99(facts: RunFacts) -> str:
+    value_ms = facts.summary.get("latency_p99_ms")
+    text = "" if value_ms is None else format_number(value_ms)
+    return at_least(text, is_bound=is_lower_bound(facts.summary, "latency_p99_ms"))
+
+
+def _jitter(facts: RunFacts) -> str:
+    share = facts.summary.get("jitter_cv")
+    return "" if share is None else tr("{percent:.1f} %").format(percent=100 * share)
+
+
+RUN_COLUMNS: Final[tuple[Column[RunFacts], ...]] = (
+    Column("tps", WHOLE_RUN_TPS, lambda facts: format_tps(facts.summary.get("tps"))),
+    Column("p99", tr("p99 ms"), _p99),
+    Column("jitter", tr("jitter"), _jitter),
+)
+"""What stands beside the name of each of several runs."""
+
+
+def _whose(runs: Sequence[ShownRun], variant: Variant) -> str:
+    """Return whose value this is: configurations where they own it as a whole, else runs."""
+    having = {runs[index].facts.configuration for index in variant.runs}
+    others = {run.facts.configuration for number, run in enumerate(runs) if number not in variant.runs}
+    if having & others or not all(having):
+        names = _short([run.facts.name for run in runs])
+        return ", ".join(names[runs[index].facts.name] for index in variant.runs)
+    names = _short([run.facts.configuration for run in runs])
+    return ", ".join(dict.fromkeys(names[runs[index].facts.configuration] for index in variant.runs))
+
+
+def _short(names: Sequence[str]) -> dict[str, str]:
+    """Return names without the words that all of them share."""
+    unique = list(dict.fromkeys(names))
+    return dict(zip(unique, map(one_line, short_names(unique)), strict=True))

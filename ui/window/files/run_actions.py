@@ -18,15 +18,13 @@ from PySide6.QtWidgets import (
 from app.domain.errors import FootingError
 from app.domain.text import tr, trn
 from app.library.annotations import Annotations, annotate, clean_name, clean_note, read_tags
-from app.library.import_files import CopiedFiles, copy_into_library
+from app.library.files import CopiedFiles, TrashedFile, TrashError, copy_into_library, move_to_trash, restore
 from app.library.scan import ListedRun
-from app.library.trash import TrashedFile, TrashError, move_to_trash, restore
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line, run_name
-from ui.widgets.plain_label import mnemonic_label
 from ui.widgets.tab_order import go_as_read
-from ui.widgets.texts import Text
+from ui.widgets.texts import Text, mnemonic_label
 from ui.window.library.model import LibraryModel
 from ui.window.library.reader import LibraryReader
 

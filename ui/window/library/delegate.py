@@ -21,11 +21,10 @@ from typing_extensions import override
 from app.analysis.labels import DISK_MARKS, format_tps
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.writer import RunState
-from ui.charts.painting.marks import paint_mark
+from ui.charts.painting.painting import paint_mark
 from ui.theme import Theme, mix
 from ui.widgets.formatting import SEPARATOR, mark_words, run_name, second_line, state_words
-from ui.window.library.model import COLOUR_ROLE, ROW_ROLE
-from ui.window.library.rows import Heading, RunRow
+from ui.window.library.model import COLOUR_ROLE, ROW_ROLE, Heading, RunRow
 
 Index = QModelIndex | QPersistentModelIndex
 

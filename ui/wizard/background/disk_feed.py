@@ -12,7 +12,7 @@ from app.domain.errors import FootingError
 from app.draft.disks.table import InspectionResult
 from app.draft.draft import CampaignDraft
 from app.draft.root_answers import inspect_disks
-from app.helper.base.configuration import read_policy
+from app.helper.base.audit import read_policy
 from app.hosts.disk_watch import DiskWatch, OnChange
 from app.storage.spare.disks import DiskChange, Listing
 from ui.background import BackgroundOp

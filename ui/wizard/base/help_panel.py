@@ -16,8 +16,7 @@ from app.draft.fields.fields import FIELDS, PHASES
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP
 from ui.widgets.texts import Heading, Text
-from ui.wizard.base.help_text import Help
-from ui.wizard.base.workload_help import WORKLOAD_TEXTS
+from ui.wizard.base.workload_help import WORKLOAD_TEXTS, Help
 
 HELP_TEXTS: Final = {
     **WORKLOAD_TEXTS,

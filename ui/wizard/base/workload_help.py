@@ -1,12 +1,29 @@
-"""Explanations of the page about the workload, by the key of campaign files."""
+"""Explanations of the page about the workload, by the key of campaign files.
+
+What an explanation of the quiet panel is.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from app.domain.text import tr
 from app.draft.fields.fields import PHASES
-from ui.wizard.base.help_text import Help
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """One explanation.
+
+    Attributes:
+        text: two sentences or three.
+        source: where that is from; empty for pgFooting's own ways.
+    """
+
+    text: str
+    source: str = ""
+
 
 WORKLOAD_TEXTS: Final = {
     "workload.script": Help(

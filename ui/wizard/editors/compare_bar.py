@@ -11,12 +11,11 @@ from PySide6.QtWidgets import QCheckBox, QMenu, QVBoxLayout, QWidget
 
 from app.domain.text import tr
 from app.draft.matrix.variants import OPTION, VariantGroup, VariantOffer
+from ui.widgets.columns import Flow
 from ui.widgets.elided import ElidedLabel
 from ui.widgets.fields import describe_button, push_button
-from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
-from ui.widgets.plain_label import plain_label
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import plain_label, show_tip
 
 
 class CompareBar(QWidget):

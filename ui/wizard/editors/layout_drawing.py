@@ -15,7 +15,7 @@ from app.draft.disks.layout import DrawnDisk, DrawnGroup
 from ui.painting import painting
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, mix
 from ui.widgets.fields import HELP
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import show_tip
 
 _BOX_EMS: Final = 24
 _GROUP_EMS: Final = 46

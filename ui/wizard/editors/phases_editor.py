@@ -36,8 +36,7 @@ from ui.theme import SMALL, Theme
 from ui.widgets.columns import Columns
 from ui.widgets.fields import HELP, Field, combo_box, line_edit, push_button
 from ui.widgets.formatting import one_line, tooltip
-from ui.widgets.texts import ErrorText, Text
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import ErrorText, Text, show_tip
 from ui.wizard.base.page import belongs
 
 _ROWS: Final = 8

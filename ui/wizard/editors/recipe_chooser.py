@@ -7,7 +7,7 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
-from app.campaign_file.recipes.find import Recipe
+from app.campaign_file.recipes.head import Recipe
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.draft.draft import CampaignDraft

@@ -12,8 +12,7 @@ from app.draft.fields.state import ScriptDraft
 from app.draft.fields.text import builtin_names
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP, combo_box, line_edit, push_button
-from ui.widgets.texts import Text
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import Text, show_tip
 
 _FILE = ""
 

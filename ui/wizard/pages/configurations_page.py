@@ -30,7 +30,7 @@ from app.draft.matrix.cells import cell_rows, tick_cell, total_sentences
 from app.draft.matrix.offers import DimensionRow, dimension_rows
 from app.draft.matrix.reading import FIELD
 from app.draft.matrix.ticking import CLIENTS, set_values, sweep_clients, tick, typed_values
-from app.draft.reference import add_reference, has_reference, reference_words
+from app.draft.planning import add_reference, has_reference, reference_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.fields import HELP, Field, line_edit, push_button
 from ui.widgets.formatting import tooltip

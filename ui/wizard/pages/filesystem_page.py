@@ -40,17 +40,14 @@ from app.draft.matrix.variants import (
     variant_groups,
 )
 from ui.theme import LARGE, Theme
-from ui.widgets.columns import Columns
+from ui.widgets.columns import Columns, Flow
 from ui.widgets.fields import Field, Section, combo_box, describe_button, set_row_enabled, text_box
-from ui.widgets.flow import Flow
 from ui.widgets.formatting import tooltip
-from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text, below_rule
-from ui.widgets.tips import show_tip
+from ui.widgets.texts import Heading, ReservedLines, ScrollingTexts, Text, below_rule, show_tip
 from ui.wizard.base.page import Page
 from ui.wizard.editors.array_fields import ArrayFields
 from ui.wizard.editors.compare_bar import CompareBar
-from ui.wizard.editors.option_editor import OptionEditor
-from ui.wizard.editors.options_form import OptionsForm
+from ui.wizard.editors.options_form import OptionEditor, OptionsForm
 
 _GROUPS: Final = {
     Role.DATA: tr("Of the &data"),

@@ -47,8 +47,7 @@ from ui.widgets.fields import HELP, Field, Section, combo_box, describe_button, 
 from ui.widgets.formatting import tooltip
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
-from ui.wizard.editors.confirm_disks import ConfirmDisks
-from ui.wizard.editors.confirm_servers import LoadedServers
+from ui.wizard.editors.confirmations import ConfirmDisks, LoadedServers
 
 
 def sentences(findings: tuple[PreflightFinding, ...], severity: Severity) -> str:

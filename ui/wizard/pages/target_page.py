@@ -15,8 +15,8 @@ from ui.theme import Theme
 from ui.widgets.fields import Choice, Field, line_edit, push_button
 from ui.widgets.texts import Text
 from ui.wizard.base.page import Page
+from ui.wizard.editors.configuration_editor import ServerFields
 from ui.wizard.editors.recipe_chooser import RecipeChooser
-from ui.wizard.editors.server_fields import ServerFields
 
 _PATH = "target.folder.path"
 _MEMORY = "target.memory.size"

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QLineEdit, QRadioButton, 
 from typing_extensions import override
 
 from app.domain.campaign.configuration import BuiltinScript, Caches, DataSet, Protocol, default_repeats
-from app.domain.campaign.design import Design
-from app.domain.campaign.order import RunOrder
+from app.domain.campaign.order import Design, RunOrder
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.draft.draft import CampaignDraft

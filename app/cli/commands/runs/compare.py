@@ -1,4 +1,7 @@
-"""`pgfooting compare`: what differs, the table of verdicts, costs per transaction, facts of each run."""
+"""`pgfooting compare`: what differs, the table of verdicts, costs per transaction, facts of each run.
+
+`pgfooting compare BASE NEW --worse-than PERCENT`: a gate for upgrades, told and as an exit status.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from rich.console import Console
 from app.analysis.facts import read_run_facts
 from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
-from app.cli.commands.runs.gate import check_gate, print_gate
 from app.cli.commands.runs.named_runs import library_of, runs_named, tell_left_over
 from app.cli.commands.runs.show import print_json
 from app.cli.terminal.plain_text import tell_left_out
@@ -21,35 +23,34 @@ from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.differences import describe_sameness, what_differs
-from app.comparison.figures import (
-    COSTS,
-    LATENCIES,
-    LOADING,
-    FigureComparison,
-    compare_figures,
-    format_mean,
+from app.comparison.figures import COSTS, LATENCIES, LOADING, FigureComparison, compare_figures, format_mean
+from app.comparison.limits import (
+    EXPLANATION,
+    STORAGE_COLUMNS,
+    describe_bottlenecks,
+    describe_what_is_unshown,
+    storage_rows,
+    storage_sentences,
 )
-from app.comparison.limits import describe_bottlenecks, describe_what_is_unshown
 from app.comparison.overall.conditions import ASKABLE, PropertyRole
-from app.comparison.overall.factor_verdicts import judge_factors
-from app.comparison.overall.factor_wording import (
-    EXPLANATION as FACTORS_EXPLANATION,
-)
-from app.comparison.overall.factor_wording import (
+from app.comparison.overall.factor_verdicts import EXPLANATION as FACTORS_EXPLANATION
+from app.comparison.overall.factor_verdicts import (
     FACTOR_COLUMNS,
     describe_factors,
     describe_not_counted,
+    judge_factors,
 )
 from app.comparison.overall.fastest import describe_fastest, find_fastest
-from app.comparison.overall.phases import (
-    EXPLANATION as PHASES_EXPLANATION,
+from app.comparison.overall.gate import (
+    GATE_COLUMNS,
+    GATE_EXPLANATION,
+    GATE_STATUS,
+    GATE_WORDS,
+    describe_gate,
+    judge_sides,
 )
-from app.comparison.overall.phases import (
-    compare_phases,
-    phase_columns,
-    phase_rows,
-)
-from app.comparison.storages import EXPLANATION, STORAGE_COLUMNS, storage_rows, storage_sentences
+from app.comparison.overall.phases import EXPLANATION as PHASES_EXPLANATION
+from app.comparison.overall.phases import compare_phases, phase_columns, phase_rows
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.comparison.wording import format_difference
@@ -57,10 +58,58 @@ from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, RunFileError, UsageError, did_you_mean
 from app.domain.text import CALLED, tr
 from app.execution.recovery import sweep_abandoned
-from app.export.comparison import comparison_as_json
+from app.export.comparison import comparison_as_json, gate_as_json
 from app.export.unreadable_files import with_readable
 from app.library.spreads import read_spreads
 from app.runfile.output_file import check_output, write_output
+
+
+def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -> None:
+    """Make sure that a gate is asked for as it can be.
+
+    Args:
+        arguments: of the command.
+        sides: run files of each argument.
+
+    Raises:
+        UsageError: there are not two sides, they share a run, or another option asks for something else.
+    """
+    for name, given in (("--again", arguments.again), ("--baseline", arguments.baseline)):
+        if given:
+            message = tr("{option} does not go with --worse-than.").format(option=name)
+            raise UsageError(message, hint=tr("What is compared with is the first folder."))
+    if len(sides) != 2:
+        message = tr("--worse-than takes two folders, the base and what may be worse; these are {count}.")
+        hint = tr("A folder stands for all runs in it and in the folders below.")
+        raise UsageError(message.format(count=len(sides)), hint=hint)
+    common = set(map(Path.resolve, sides[0])) & set(map(Path.resolve, sides[1]))
+    if common:
+        message = tr("The run {run} is on both sides.").format(run=min(common))
+        raise UsageError(message, hint=tr("Each run was made before what changed, or after it."))
+
+
+def print_gate(
+    comparison: RunComparison, base: Sequence[Path], worse_by: float, *, as_json: bool
+) -> ExitStatus:
+    """Judge the new side, print what was found, and return the exit status that says it.
+
+    Raises:
+        UsageError: the sides cannot be compared.
+    """
+    gate = judge_sides(comparison, {str(path) for path in base}, worse_by)
+    if as_json:
+        print_json(gate_as_json(gate))
+        return GATE_STATUS[gate.verdict]
+    console = Console()
+    for sentence in describe_gate(gate):
+        print_sentence(console, sentence)
+    console.print()
+    print_table(console, GATE_COLUMNS, gate.configurations)
+    console.print()
+    print_sentence(console, GATE_EXPLANATION)
+    print_sentence(console, tr("Altogether: {verdict}.").format(verdict=GATE_WORDS[gate.verdict]))
+    return GATE_STATUS[gate.verdict]
+
 
 _MOST_RUNS_TOLD: Final = 12
 """Facts of more runs than this are asked for with ``--runs``."""

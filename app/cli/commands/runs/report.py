@@ -1,18 +1,86 @@
-"""`pgfooting report`: the winner as a text, written here, or a PDF by the program that this becomes."""
+"""`pgfooting report`: the winner as a text, written here, or a PDF by the program that this becomes.
+
+`pgfooting report` as a text: what won, with its commands, printed or written.
+
+`pgfooting export`: runs as CSV or JSON, written here, or as a picture, which is painted by Qt.
+
+Goes on as the program that paints reports and pictures, which needs Qt but no display.
+
+Nothing of it is imported here: everything else works where no Qt is installed.
+"""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
-from app.cli.commands.runs.exec_painter import become_painter
 from app.cli.commands.runs.named_runs import named_paths
-from app.cli.terminal.report_wishes import wishes_of
-from app.domain.errors import UsageError
+from app.cli.commands.window import window_environment
+from app.cli.terminal.plain_text import tell_left_out
+from app.cli.terminal.report_wishes import wish_argv, wishes_of
+from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr
-from app.runfile.output_file import check_output
+from app.export.runs import FORMATS, export_runs, format_of
+from app.export.unreadable_files import with_readable
+from app.hosts.preferences import preferred_paper, read_preferences
+from app.report.report import read_findings
+from app.report.take_with_you import taken_text
+from app.runfile.output_file import check_output, write_output
+
+LIBRARIES: Final = ("PySide6", "pypdf")
+
+
+def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[str]:
+    """Return the argument list of the painter."""
+    paper = getattr(arguments, "paper", None) or preferred_paper(read_preferences()[0], os.environ)
+    options = ["--output", str(arguments.output), "--paper", paper]
+    options += wish_argv(wishes_of(arguments)) if hasattr(arguments, "sections") else []
+    options += ["--anonymous"] if arguments.anonymous else []
+    options += ["--force"] if arguments.force else []
+    return [sys.executable, "-P", "-m", "ui.report", *options, "--", *map(str, runs)]
+
+
+def check_painter_libraries() -> None:
+    """Say what reports and pictures need where that is not installed.
+
+    Raises:
+        UsageError: a package of Python is missing.
+    """
+    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+    if missing:
+        message = tr("Reports and pictures need {names}: not installed.")
+        raise UsageError(message.format(names=", ".join(missing)), hint=_hint())
+
+
+def _hint() -> str:
+    return tr("`packaging/run` installs what it needs; CSV and JSON need none of it.")
+
+
+def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoReturn:
+    """Go on as the painter, in this process.
+
+    Args:
+        runs: run files.
+        arguments: with output, anonymous, force and, of a report, paper and wishes.
+
+    Raises:
+        UsageError: its libraries are not installed, or Python cannot be started.
+    """
+    check_painter_libraries()
+    sys.stdout.flush()
+    environment = {**window_environment(os.environ), "QT_QPA_PLATFORM": "offscreen"}
+    try:
+        # The interpreter that runs this, and arguments that argparse has read.
+        os.execve(sys.executable, painter_argv(runs, arguments), environment)  # noqa: S606
+    except OSError as error:
+        message = tr("The painter could not be started ({path}: {reason}).")
+        raise UsageError(message.format(path=sys.executable, reason=error.strerror), hint=_hint()) from error
+
 
 TEXT: Final = ".txt"
 PAINTED: Final = (".pdf", ".html")
@@ -30,7 +98,6 @@ def report_command(arguments: argparse.Namespace) -> int:
     wishes = wishes_of(arguments)
     if output == _STDOUT or output.suffix.lower() == TEXT:
         # Loaded only here: the painter is a process of its own and loads for itself what runs are read with.
-        from app.cli.commands.runs.report_text import write_report_text  # noqa: PLC0415
 
         return write_report_text(arguments, None if output == _STDOUT else output, anonymous=wishes.anonymous)
     if output.suffix.lower() not in PAINTED:
@@ -41,3 +108,59 @@ def report_command(arguments: argparse.Namespace) -> int:
         raise UsageError(message.format(path=output), hint=hint)
     check_output(output, replace=arguments.force)
     return become_painter(named_paths(arguments), arguments)
+
+
+def write_report_text(arguments: argparse.Namespace, output: Path | None, *, anonymous: bool) -> int:
+    """Write the configuration that won, or print it; a run that cannot be read is told and left out.
+
+    Args:
+        arguments: with runs, library and force.
+        output: where to; None: it is printed.
+        anonymous: whether names of machine and user are left out.
+
+    Raises:
+        UsageError: there is no such run or folder.
+        RefusedError: the file is there already.
+    """
+    if output is not None:
+        check_output(output, replace=arguments.force)
+    left_out: list[str] = []
+    text = with_readable(
+        named_paths(arguments),
+        lambda paths: taken_text(read_findings(paths, anonymous=anonymous)),
+        left_out.append,
+    )
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_output(output, lambda stream: stream.write(text.encode()))
+    for sentence in left_out:
+        tell_left_out(sentence)
+    return ExitStatus.FAILED if left_out else ExitStatus.DONE
+
+
+PICTURES: Final = (".png", ".svg")
+
+
+def export_command(arguments: argparse.Namespace) -> int:
+    """Write runs in the format that the output's ending says; one that cannot be read is told and left out.
+
+    Raises:
+        UsageError: an unknown ending, no such run or folder, or no Qt for a picture.
+        RefusedError: the file is there already.
+    """
+    output: Path = arguments.output
+    ending = format_of(output, (*FORMATS, *PICTURES))
+    check_output(output, replace=arguments.force)
+    paths = named_paths(arguments)
+    if ending in PICTURES:
+        become_painter(paths, arguments)
+    left_out: list[str] = []
+
+    def write(readable: Sequence[Path]) -> None:
+        export_runs(readable, output, anonymous=arguments.anonymous, replace=arguments.force)
+
+    with_readable(paths, write, left_out.append)
+    for sentence in left_out:
+        tell_left_out(sentence)
+    return ExitStatus.FAILED if left_out else ExitStatus.DONE

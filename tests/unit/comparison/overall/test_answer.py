@@ -16,7 +16,7 @@ from app.runfile.metadata.safety import NOT_DURABLE
 from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
 from tests.made_matrix import made_run
-from ui.compare.headline import headline_words
+from ui.compare.result import headline_words
 
 
 def compared(folder: Path, *trials: Trial) -> RunComparison:

@@ -15,8 +15,14 @@ import pytest
 from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import MACHINE, TARGET
 from app.comparison.comparison import compare_runs
-from app.comparison.overall.factor_verdicts import FactorVerdict, FactorVerdicts, judge_factors
-from app.comparison.overall.factor_wording import describe_factor, describe_factors, describe_not_counted
+from app.comparison.overall.factor_verdicts import (
+    FactorVerdict,
+    FactorVerdicts,
+    describe_factor,
+    describe_factors,
+    describe_not_counted,
+    judge_factors,
+)
 from app.export.comparison import comparison_as_json
 from app.probes.base.disturbances import DisturbanceKind
 from app.runfile.disturbance import DISTURBED, Disturbances

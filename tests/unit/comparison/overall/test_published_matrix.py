@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from app.comparison.comparison import RunComparison, compare_runs
-from app.comparison.overall.factor_verdicts import FactorVerdict, FactorVerdicts, judge_factors
-from app.comparison.overall.factor_wording import describe_factor, describe_not_counted
+from app.comparison.overall.factor_verdicts import (
+    FactorVerdict,
+    FactorVerdicts,
+    describe_factor,
+    describe_not_counted,
+    judge_factors,
+)
 from app.comparison.overall.fastest import find_fastest
 from app.statistics.verdict import Verdict
 from tests.vondra_runs import published_facts

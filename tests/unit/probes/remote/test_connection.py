@@ -17,14 +17,11 @@ from app.domain.errors import ProgramError
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
 from app.probes.remote import connection as connection_module
-from app.probes.remote.connection import PROGRAM, Launch, RemoteConnection
-from app.probes.remote.environment import FactReading
+from app.probes.remote.connection import PROGRAM, Launch, LineKind, RemoteConnection
 from app.probes.remote.facts import remote_fact_tree
-from app.probes.remote.lines import LineKind
-from app.probes.remote.machine import ask_facts
-from app.probes.remote.probe import RemoteMachineProbe
-from app.probes.sampling.probe_slot import ProbeSlot, SourceState
+from app.probes.remote.machine import FactReading, RemoteMachineProbe, ask_facts
 from app.probes.sampling.registry import make_probes
+from app.probes.sampling.sampler import ProbeSlot, SourceState
 from app.process.account import current_account
 from app.process.starter import spawn
 from app.runfile.metadata.environment import ReachedFacts, read_environment_facts

@@ -7,9 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.probes.base.ssh import RemoteMachine, SshDestination, explain, harmless, is_destination
-from app.probes.remote import lines
-from app.probes.remote.clocks import ClockAnswer, compare_clocks
-from app.probes.remote.lines import LONGEST_LINE, LineKind, LineReader, RemoteLine, parse_line
+from app.probes.remote import connection
+from app.probes.remote.connection import (
+    LONGEST_LINE,
+    ClockAnswer,
+    LineKind,
+    LineReader,
+    RemoteLine,
+    compare_clocks,
+    parse_line,
+)
 
 TOKEN = "0011aabb"  # noqa: S105 - of a connection, no secret
 HELLO = b"pgfooting 0011aabb H\t1\tLinux\n"
@@ -171,7 +178,7 @@ def test_of_a_flood_that_is_not_ours_only_what_begins_as_ours_is_looked_at(
         looked_at.append(line)
         return parse_line(line, token)
 
-    monkeypatch.setattr(lines, "parse_line", look)
+    monkeypatch.setattr(connection, "parse_line", look)
     reader = LineReader("t")
     ours = b"pgfooting t E\tfacts"
     assert reader.feed(b"y\n" * 30_000 + ours + b"\n" + b"y\n" * 30_000) == [

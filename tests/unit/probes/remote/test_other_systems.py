@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.analysis.compression import compression_in_effect
+from app.analysis.data_set import compression_in_effect
 from app.analysis.properties import properties_of
 from app.domain.metrics import METRICS, Sample
 from app.probes.base.fact_tree import Facts
-from app.probes.remote.clocks import ClockOffset
+from app.probes.remote.connection import ClockOffset, LineKind, RemoteLine
+from app.probes.remote.counters import DEVICE_READERS, ColumnReader, TableSamples, disk_of
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
-from app.probes.remote.lines import LineKind, RemoteLine
-from app.probes.remote.tables import DEVICE_READERS, ColumnReader, TableSamples, disk_of
 from app.runfile.metadata.environment import EnvironmentFacts, machine_rows, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata
 

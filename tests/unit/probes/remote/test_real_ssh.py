@@ -16,11 +16,9 @@ import pytest
 
 from app.probes.base.probe import ProbeContext, ProbeUnavailable, ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
-from app.probes.remote.connection import RemoteConnection
-from app.probes.remote.environment import FactReading
-from app.probes.remote.lines import LineKind
-from app.probes.remote.probe import RemoteMachineProbe
-from app.probes.sampling.probe_slot import ProbeSlot, SourceState
+from app.probes.remote.connection import LineKind, RemoteConnection
+from app.probes.remote.machine import FactReading, RemoteMachineProbe
+from app.probes.sampling.sampler import ProbeSlot, SourceState
 from app.runfile.metadata.environment import read_environment_facts
 from tests.fix_sshd import PATIENCE_S, SshServer
 

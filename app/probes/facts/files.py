@@ -1,0 +1,385 @@
+"""How much of files is in the cache of the operating system: asked of the kernel, without root.
+
+mincore(2) on a mapping of each file, which tells of pages in the page cache, mapped or not; of files that
+the caller neither owns nor may write it says "all of it" (since Linux 5.2). ZFS keeps files in a cache of its
+own, the ARC, which tells how much it holds of all files together, as they are read (`uncompressed_size` of
+/proc/spl/kstat/zfs/arcstats; OpenZFS, module/zfs/arc.c): of ours that is the most it can be.
+
+How far files can be compressed: pieces of them through libzstd at level 3, as ``zstd -3 -B128K`` does it.
+
+libzstd is loaded where the system has it, which Debian's dpkg and systemd, btrfs and PostgreSQL from 15 on
+need anyway; Python has a module for it only from 3.14 on. Its functions and their meaning are stable since
+version 1.0 (zstd.h, "Simple API").
+
+Attributes of a file as lsattr(1) shows them: what the filesystem itself says of how it keeps the file.
+
+Source: ioctl_iflags(2), include/uapi/linux/fs.h.
+
+How much of a file really lies compressed on the disk: asked of the filesystem, without root.
+
+FIEMAP (Linux, Documentation/filesystems/fiemap.rst) marks the extents that are stored encoded, which on
+btrfs means compressed (fs/btrfs/extent_io.c); it says how long they are uncompressed, not what they take. ZFS
+has no FIEMAP, but the blocks of stat(2) are those that it takes, compressed; on btrfs they are those of the
+uncompressed data (fs/btrfs/inode.c). What shows the rest of btrfs, the ioctl that compsize uses, is root's.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import stat
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, Final
+
+from app.domain.text import tr
+from app.domain.units import KIB, MIB
+from app.probes.base.backing_devices import Mount, mount_of
+from app.probes.base.probe import ProbeUnavailable
+from app.probes.sources.zfs import parse_kstat
+
+_AT_ONCE: Final = 64 * MIB
+_RESIDENT: Final = bytes(value & 1 for value in range(256))
+"""Only the least bit of mincore's answers means anything."""
+_ARC: Final = Path("/proc/spl/kstat/zfs/arcstats")
+_ARC_BYTES: Final = "uncompressed_size"
+
+
+@dataclass(frozen=True, slots=True)
+class CachedBytes:
+    """What is cached of files.
+
+    Attributes:
+        data_bytes: of all.
+        cached_bytes: of those.
+        is_bound: what is cached is that or less.
+    """
+
+    data_bytes: int
+    cached_bytes: int
+    is_bound: bool = False
+
+
+def cached_bytes(
+    folder: str,
+    paths: Iterable[Path],
+    find_mount: Callable[[str], Mount] = mount_of,
+    arc: Path = _ARC,
+) -> CachedBytes:
+    """Return what is cached of files.
+
+    Args:
+        folder: in which they lie.
+        paths: of them.
+        find_mount: tells of which filesystem it is.
+        arc: statistics of the cache of ZFS.
+
+    Raises:
+        ProbeUnavailable: the kernel does not tell.
+        OSError: a file cannot be read, or is no regular file.
+    """
+    try:
+        is_zfs = find_mount(folder).filesystem == "zfs"
+    except LookupError as err:
+        raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
+    data = cached = 0
+    for path in paths:
+        # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+            data += found.st_size
+            cached += 0 if is_zfs else _cached_of(file, found.st_size)
+        finally:
+            os.close(file)
+    if is_zfs:
+        return CachedBytes(data, min(data, _in_arc(arc)), is_bound=True)
+    return CachedBytes(data, min(data, cached))
+
+
+def _cached_of(file: int, size: int) -> int:
+    """Return how many bytes of a file lie in pages that are cached; whole pages."""
+    total = 0
+    for start in range(0, size, _AT_ONCE):
+        length = min(_AT_ONCE, size - start)
+        # Private and writable, so that ctypes takes its address; nothing is ever written to it.
+        with mmap.mmap(
+            file, length, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE, offset=start
+        ) as pages:
+            total += _resident_pages(pages, length) * mmap.PAGESIZE
+    return total
+
+
+def _resident_pages(pages: mmap.mmap, length: int) -> int:
+    """Return how many pages of a mapping are cached.
+
+    Raises:
+        ProbeUnavailable: the kernel does not tell.
+    """
+    answer = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
+    first = ctypes.c_char.from_buffer(pages)
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        failed = libc.mincore(ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(length), answer)
+        reason = os.strerror(ctypes.get_errno())
+    finally:
+        del first  # a mapping that somebody points into cannot be closed
+    if failed:
+        raise ProbeUnavailable(tr("mincore failed: {reason}").format(reason=reason))
+    return bytes(answer).translate(_RESIDENT).count(1)
+
+
+def _in_arc(arc: Path) -> int:
+    try:
+        return int(parse_kstat(arc.read_bytes())[_ARC_BYTES])
+    except (OSError, KeyError, ValueError) as err:
+        reason = tr("ZFS does not tell how much its cache holds ({error})")
+        raise ProbeUnavailable(reason.format(error=err)) from err
+
+
+LEVEL: Final = 3
+"""The default of the program zstd, and of ``compress=zstd`` of btrfs and ``compression=zstd`` of ZFS."""
+PIECE_BYTES: Final = 128 * KIB
+"""The largest extent that btrfs compresses at once, and the default of ZFS for a record."""
+_MOST_PIECES: Final = 64
+_LIBRARY: Final = "libzstd.so.1"
+
+
+@dataclass(frozen=True, slots=True)
+class SampledCompression:
+    """What became of pieces of files.
+
+    Attributes:
+        sampled_bytes: of all pieces.
+        compressed_bytes: of the same.
+        zstd_version: of the library, such as ``1.5.4``.
+    """
+
+    sampled_bytes: int
+    compressed_bytes: int
+    zstd_version: str
+
+
+def sample_compression(paths: Iterable[Path]) -> SampledCompression:
+    """Compress pieces, spread evenly over files, each for itself.
+
+    Args:
+        paths: regular files; what is left of a file after its last whole piece takes no part.
+
+    Raises:
+        ProbeUnavailable: there is no libzstd, or not one whole piece.
+        OSError: a file cannot be read, or is no regular file.
+    """
+    zstd = _load()
+    sampled = compressed = 0
+    files = [(path, _whole_pieces(path)) for path in paths]
+    for path, offsets in _spread(files):
+        with _opened(path) as file:
+            for offset in offsets:
+                piece = os.pread(file.fileno(), PIECE_BYTES, offset)
+                sampled += len(piece)
+                compressed += _compressed_size(zstd, piece)
+    if not compressed:
+        raise ProbeUnavailable(tr("the tables are too small to be sampled"))
+    number = int(zstd.ZSTD_versionNumber())
+    version = f"{number // 10_000}.{number // 100 % 100}.{number % 100}"
+    return SampledCompression(sampled, compressed, version)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", 0)
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+    return file
+
+
+def _whole_pieces(path: Path) -> int:
+    with _opened(path) as file:
+        return os.fstat(file.fileno()).st_size // PIECE_BYTES
+
+
+def _spread(files: Sequence[tuple[Path, int]]) -> Iterator[tuple[Path, list[int]]]:
+    """Yield each file with the offsets of its pieces, at equal distances in all files together.
+
+    Args:
+        files: each with its number of whole pieces.
+    """
+    whole = sum(count for _, count in files)
+    taken = min(whole, _MOST_PIECES)
+    places = [number * whole // taken for number in range(taken)]
+    before = 0
+    for path, count in files:
+        yield path, [(place - before) * PIECE_BYTES for place in places if 0 <= place - before < count]
+        before += count
+
+
+@cache
+def _load() -> ctypes.CDLL:
+    try:
+        zstd = ctypes.CDLL(_LIBRARY)
+        zstd.ZSTD_compressBound.restype = zstd.ZSTD_compress.restype = ctypes.c_size_t
+        zstd.ZSTD_compressBound.argtypes = [ctypes.c_size_t]
+        zstd.ZSTD_compress.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_char_p,
+            ctypes.c_size_t,
+            ctypes.c_int,
+        ]
+        zstd.ZSTD_isError.argtypes = [ctypes.c_size_t]
+    except (OSError, AttributeError) as error:
+        raise ProbeUnavailable(tr("{library} is not installed").format(library=_LIBRARY)) from error
+    return zstd
+
+
+def _compressed_size(zstd: ctypes.CDLL, piece: bytes) -> int:
+    room = ctypes.create_string_buffer(zstd.ZSTD_compressBound(len(piece)))
+    size = int(zstd.ZSTD_compress(room, len(room), piece, len(piece), LEVEL))
+    if zstd.ZSTD_isError(size):
+        raise ProbeUnavailable(tr("{library} cannot compress").format(library=_LIBRARY))
+    return size
+
+
+_FS_IOC_GETFLAGS: Final = 0x8008_6601 if array.array("l").itemsize == 8 else 0x8004_6601
+"""_IOR('f', 1, long): the size is of a long, what is returned an int (ioctl_iflags(2), NOTES)."""
+
+LETTERS: Final = {"C": 0x0080_0000}
+"""Those that options can ask for: FS_NOCOW_FL."""
+
+
+def attributes_of(path: Path) -> frozenset[str]:
+    """Return the letters of `LETTERS` that a file or folder has.
+
+    Raises:
+        OSError: it cannot be opened, is neither, or its filesystem knows no attributes.
+    """
+    # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(file).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+        flags = array.array("i", [0, 0])
+        fcntl.ioctl(file, _FS_IOC_GETFLAGS, flags, True)  # noqa: FBT003 - the buffer is changed
+    finally:
+        os.close(file)
+    return frozenset(letter for letter, bit in LETTERS.items() if flags[0] & bit)
+
+
+_FS_IOC_FIEMAP: Final = 0xC020660B
+_HEADER: Final = struct.Struct("=QQIIII")
+_EXTENT: Final = struct.Struct("=QQQQQIIII")
+_SYNC: Final = 0x1
+_LAST: Final = 0x1
+_ENCODED: Final = 0x8
+_EXTENTS_AT_ONCE: Final = 512
+_STAT_BLOCK_BYTES: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBytes:
+    """What files take.
+
+    Attributes:
+        logical_bytes: as they are read.
+        disk_bytes: blocks of stat(2); on btrfs those of the uncompressed data.
+        encoded_bytes: of `logical_bytes`, in extents that are stored encoded; None where nothing tells.
+        extents: in which they lie; None likewise.
+    """
+
+    logical_bytes: int
+    disk_bytes: int
+    encoded_bytes: int | None
+    extents: int | None = None
+
+
+def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
+    """Return what files take together.
+
+    Raises:
+        OSError: one cannot be read, or is no regular file.
+    """
+    logical = disk = 0
+    mapped: Extents | None = Extents()
+    for path in paths:
+        # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+            part = extents_of(file, found.st_size)
+            os.fsync(file)
+            found = os.fstat(file)
+        finally:
+            os.close(file)
+        logical += found.st_size
+        disk += found.st_blocks * _STAT_BLOCK_BYTES
+        mapped = None if mapped is None or part is None else mapped.with_those_of(part)
+    if mapped is None:
+        return StoredBytes(logical, disk, None)
+    return StoredBytes(logical, disk, mapped.encoded_bytes, mapped.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Extents:
+    """What FIEMAP tells of a file.
+
+    Attributes:
+        encoded_bytes: of the file, in extents that are stored encoded.
+        count: of extents.
+    """
+
+    encoded_bytes: int = 0
+    count: int = 0
+
+    def with_those_of(self, other: Extents) -> Extents:
+        """Return the extents of two files together."""
+        return Extents(self.encoded_bytes + other.encoded_bytes, self.count + other.count)
+
+
+def extents_of(file: int, size: int) -> Extents | None:
+    """Return in which extents a file lies, and what of it is stored encoded; None where nothing tells.
+
+    Raises:
+        OSError: of another kind than a filesystem without FIEMAP.
+    """
+    start = total = count = 0
+    while start < size:
+        end = start
+        room = array.array("B", bytes(_HEADER.size + _EXTENTS_AT_ONCE * _EXTENT.size))
+        _HEADER.pack_into(room, 0, start, size - start, _SYNC, 0, _EXTENTS_AT_ONCE, 0)
+        try:
+            fcntl.ioctl(file, _FS_IOC_FIEMAP, room, True)  # noqa: FBT003 - the buffer is changed
+        except OSError as error:
+            if error.errno in {errno.EOPNOTSUPP, errno.ENOTTY}:
+                return None
+            raise
+        mapped = _HEADER.unpack_from(room, 0)[3]
+        if not mapped:
+            break
+        for number in range(mapped):
+            begin, _, length, _, _, flags, *_ = _EXTENT.unpack_from(
+                room, _HEADER.size + number * _EXTENT.size
+            )
+            end = min(begin + length, size)
+            count += begin >= start  # one that the last answer ended in is told again
+            if flags & _ENCODED:
+                total += max(0, end - max(begin, start))
+            if flags & _LAST:
+                return Extents(total, count)
+        if end <= start:
+            break
+        start = end
+    return Extents(total, count)
