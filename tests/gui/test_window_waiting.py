@@ -19,7 +19,11 @@ from ui.window.main_window import MainWindow
 from ui.wizard.pages import review_page
 from ui.wizard.pages.review_page import Disturbances
 
-pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
+pytestmark = [
+    pytest.mark.gui,
+    pytest.mark.postgres,  # which runs apart: the state of root is one for the machine
+    pytest.mark.qt_log_ignore("This plugin does not support"),
+]
 
 OpenWindow = Callable[..., MainWindow]
 PATIENCE_MS = 60_000
@@ -29,9 +33,8 @@ OTHER = "A campaign of user visitor is running on this machine (process 4711)."
 
 
 @pytest.fixture
-def other(own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MachineLock]:
+def other(own_state: Path, tmp_path: Path) -> Iterator[MachineLock]:
     """Another campaign, in folders of this test."""
-    monkeypatch.setenv("PGFOOTING_TEMP", str(tmp_path))  # root's state lies there, too
     with acquire_machine_lock("/runs/1", "first", shared=tmp_path / "lock") as lock:
         yield lock
 
