@@ -125,9 +125,9 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
         if told:
             sentence = tr("{name} did not keep its rate of {rate}: its capacity is {tps}")
         if found.is_limited:
-            sentence = tr("{name} did not keep its rate, which is not told: it did {tps} within its limit")
+            sentence = tr("{name} did not keep its rate, which is not told: it did {tps}")
             if told:
-                sentence = tr("{name} did not keep its rate of {rate}: it did {tps} within its limit")
+                sentence = tr("{name} did not keep its rate of {rate}: it did {tps}")
     return "; ".join((sentence.format(**names), *_shares(found, runs)))
 
 

@@ -90,8 +90,8 @@ def _of_played_devices(comparison: RunComparison) -> Iterator[str]:
     told = dict.fromkeys(run.facts.devices for run in comparison.runs if run.facts.has_played_devices)
     if told:
         sentence = tr(
-            "Operations, bytes and flushes are those of {devices}: what lies below merges, caches and drops"
-            " requests of its own, so that they are not those of the hardware."
+            "Operations, bytes and flushes are those of {devices}, other programs included: what lies below"
+            " merges, caches and drops requests of its own, so that they are not those of the hardware."
         )
         yield sentence.format(devices="; ".join(list(told)[:MOST_NAMED]))
 

@@ -94,7 +94,7 @@ def devices_sentence(runs: Sequence[ReportedRun]) -> str:
     if not told:
         return ""
     parts = [each if len(told) == 1 else f"{', '.join(tags)}: {each}" for each, tags in told.items()]
-    sentence = tr("Operations, bytes and flushes are those of {devices}.")
+    sentence = tr("Operations, bytes and flushes are those of {devices}, other programs included.")
     return sentence.format(devices="; ".join(parts))
 
 
