@@ -34,7 +34,6 @@ _READERS: Final = (
     "runfile/reader.py",
     "runfile/schema.py",
     "runfile/summary.py",
-    "runfile/values.py",
     "probes/base/disturbances.py",
 )
 _LISTS: Final = ("marks", "options", "keys", "tags")

@@ -324,7 +324,7 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
 
 def test_labels_are_made_where_their_format_is_chosen() -> None:
     found = {where.partition(":")[0] for where, _ in calls("QLabel")}
-    assert found == {"widgets/plain_label.py"}
+    assert found == {"widgets/texts.py"}
 
 
 def test_the_text_of_a_label_with_a_mnemonic_is_the_programs_own() -> None:

@@ -29,7 +29,7 @@ SPARE: Final[Mapping[str, str]] = {
     "process": tr("{program} (process {pid})"),
     # storage/inspect/records.py
     "records-not-understood": tr("These records cannot be understood and count for nothing: {files}."),
-    # storage/inspect/sources.py
+    # storage/inspect/snapshot.py
     "path-absent": tr("there is no {path}"),
     # storage/inspect/udisks_objects.py
     "of-udisks": tr("UDisks2: {what}"),
@@ -302,7 +302,7 @@ STORAGE: Final[Mapping[str, str]] = {
     "sync-goes-on": tr("{node}: {action}, {speed} KiB/s"),
     "member-lost": tr("{node} lost its member {member}."),
     "cancelled-waiting": tr("Cancelled while waiting for {node}."),
-    # storage/wiping/decision.py
+    # storage/wiping/wipe.py
     "holds-foreign": tr("holds {what}, not made by this session"),
     "holds-none": tr("holds no {what} any more: somebody changed it"),
     "holds-part": tr("holds only a part of {what}: somebody changed it"),

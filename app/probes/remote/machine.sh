@@ -1,4 +1,4 @@
-# What the machine of a server does, told in lines to who asks: see lines.py, which reads them.
+# What the machine of a server does, told in lines to who asks: see connection.py, which reads them.
 #
 # Sent to "sh" on that machine over its standard input, behind a line "token=...". Needs nothing there but sh, writes no
 # file, and ends with its input. Everything is read before the first answer, so that shells which read ahead take no

@@ -99,7 +99,7 @@ def test_a_key_of_the_workload_is_declared_written_and_kept_and_pgbench_is_told(
         "domain/campaign/configuration.py",
         "campaign_file/fields.py",
         "draft/fields/fields.py",  # which says what it is called where it is typed
-        "runfile/metadata/workload_metadata.py",
+        "runfile/metadata/run_metadata.py",
         "analysis/properties.py",  # which only calls it more nicely than its name
         # what is late depends on it: it is read of what pgbench printed, and figures are made with it
         "postgres/pgbench/summary.py",
