@@ -134,14 +134,16 @@ def test_charts_figures_comparison_report_and_json_say_of_which_devices_they_are
     runs = [read_run_facts(path) for path in paths]
     assert [run.devices for run in runs] == ["loop0 (loop device)", "sda"]
     [note] = [each for each in comparison_notes(compare_runs(runs)) if "flushes" in each]
-    assert "those of loop0 (loop device): what lies below" in note
+    assert "those of loop0 (loop device), other programs included: what lies below" in note
     assert not [each for each in comparison_notes(compare_runs(runs[1:])) if "flushes" in each]
     with RunFile(paths[0]) as run:
         assert describe_run(run)["devices"] == "loop0 (loop device)"
     told = [block.text for block in read_report(paths).blocks if isinstance(block, Text)]
-    assert any("are those of A: loop0 (loop device); B: sda." in text for text in told)
+    assert any(
+        "are those of A: loop0 (loop device); B: sda, other programs included." in text for text in told
+    )
     told = [block.text for block in read_report(paths[1:]).blocks if isinstance(block, Text)]
-    assert any("bytes and flushes are those of sda." in text for text in told)
+    assert any("bytes and flushes are those of sda, other programs included." in text for text in told)
 
 
 def test_a_run_without_such_facts_says_that_its_devices_are_not_known(tmp_path: Path) -> None:
