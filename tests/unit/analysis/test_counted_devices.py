@@ -139,9 +139,7 @@ def test_charts_figures_comparison_report_and_json_say_of_which_devices_they_are
     with RunFile(paths[0]) as run:
         assert describe_run(run)["devices"] == "loop0 (loop device)"
     told = [block.text for block in read_report(paths).blocks if isinstance(block, Text)]
-    assert any(
-        "are those of A: loop0 (loop device); B: sda, other programs" in text for text in told
-    )
+    assert any("are those of A: loop0 (loop device); B: sda, other programs" in text for text in told)
     told = [block.text for block in read_report(paths[1:]).blocks if isinstance(block, Text)]
     assert any("bytes and flushes are those of sda, other programs included." in text for text in told)
 
