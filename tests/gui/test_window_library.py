@@ -162,7 +162,7 @@ def test_a_row_tells_a_screen_reader_name_figure_marks_and_state(model: LibraryM
     path = write_trial(tmp_path / "x.footing", trial)
     model.set_runs(listed(tmp_path))
     told = str(model.index_of(str(path)).data(Qt.ItemDataRole.AccessibleTextRole))
-    assert told.startswith("x, 4,321 transactions per second, stopped early, unsafe, ext4")
+    assert told.startswith("x, 4,321 transactions per second, whole run, stopped early, unsafe, ext4")
 
 
 def test_foreign_names_are_shown_as_plain_text_in_one_line(model: LibraryModel, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_column_put_into_the_list_of_runs_moves_no_other_one(
 ) -> None:
     before = listed("id")
     assert sorted(before["marks"]) == ["", "unsafe"]
-    assert sorted(before["TPS"]) == ["1,000", "2,345"]
+    assert sorted(before["TPS, whole run"]) == ["1,000", "2,345"]
     new = Column[LibraryEntry]("new", "Inserted", lambda entry: f"new {entry.name}", CellKind.LABEL)
     put_in(monkeypatch, LIST_COLUMNS, new, place)
     after = listed("id" if place else "Inserted")
