@@ -289,7 +289,7 @@ def test_recovery_beside_one_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None
     def unmake(entry: JournalEntry, *rest: object) -> None:
         unmade.append(entry.session.int)
         if entry.session.int == 7:
-            cast("Any", rest[-1]).step = "umount /x"
+            cast("Any", rest[-2]).step = "umount /x"
             answers.wait()
 
     monkeypatch.setattr(leftovers, "_unmake", unmake)
