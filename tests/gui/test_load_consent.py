@@ -66,7 +66,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
         return tuple((each, found[each]) for each in servers)
 
     def launch(name: str) -> Callable[..., None]:
-        def note(*values: object) -> None:
+        def note(*values: object, **_: object) -> None:
             made.launched.append((name, tuple(values[-1])))  # type: ignore[arg-type]
             raise TargetError("nothing is started here")
 

@@ -145,8 +145,9 @@ def test_in_a_bundle_its_own_install_is_named(scripts: Scripts, tmp_path: Path) 
     code = f"bundle={str(bundle)!r}\n" + 'sudo() { return 1; }\nCHECKOUT="$bundle/pgfooting"\n'
     outcome = scripts.call(code + "network_advice >&2\n" + 'find_way_to_root "apt-get install"\n')
     assert outcome.returncode == 1
+    pasted = str(bundle / "install").replace(" ", r"\ ")
     told = (
-        f"{bundle}/install needs no network. Where packages are missing, an administrator first starts the "
+        f"{pasted} needs no network. Where packages are missing, an administrator first starts the "
         "install of a copy that nobody else can change."
     )
     assert outcome.stderr.count(told) == 2
