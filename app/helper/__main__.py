@@ -19,7 +19,7 @@ from app.helper.service import Helper
 from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.storage.inspect.records import parse_full_read, set_aside_broken
-from app.storage.inspect.snapshot import SourceFolders
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.release_ledger import parse_release
 from app.storage.spare.spare import SpareDisks
 

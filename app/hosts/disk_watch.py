@@ -18,7 +18,8 @@ from contextlib import ExitStack, suppress
 from typing import Final
 
 from app.dbus.udisks import UdisksFollower, UdisksUnavailable
-from app.storage.inspect.snapshot import Policy, Snapshot, SourceFolders
+from app.storage.inspect.snapshot import Policy, Snapshot
+from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.udisks_objects import Objects
 from app.storage.spare.disks import DiskChange, Listing, changes, listing_of
 from app.storage.spare.inspect import inspect_machine

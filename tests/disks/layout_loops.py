@@ -11,7 +11,8 @@ from pathlib import Path
 from typing_extensions import override
 
 from app.domain.disk import DiskIdentity, DiskRefusal
-from app.storage.inspect.snapshot import Policy, SourceFolders
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.spare import ALL_WRITTEN, SpareDisks
 from tests.disks.workshop import readable_proc
 

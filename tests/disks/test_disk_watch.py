@@ -15,7 +15,8 @@ import pytest
 from app.domain.disk import Disk, SpareAnswer
 from app.domain.units import MIB
 from app.hosts.disk_watch import DiskWatch
-from app.storage.inspect.snapshot import Policy, SourceFolders
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.disks import DiskChange, Listing
 from tests.disks.workshop import readable_proc
 

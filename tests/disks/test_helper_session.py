@@ -23,7 +23,8 @@ from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.pending_plans import describe_plans
 from app.storage.execution import StepResult
-from app.storage.inspect.snapshot import Policy, SourceFolders
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.layout.names import PlannedDevice
 from app.storage.spare.spare import SpareDisks
 from tests.disks.helper_here import view_of_proc

@@ -13,7 +13,8 @@ import pytest
 
 from app.domain.disk import SpareAnswer
 from app.domain.units import GIB, MIB
-from app.storage.inspect.snapshot import ChangesSinceRelease, Content, Policy, SourceFolders
+from app.storage.inspect.snapshot import ChangesSinceRelease, Content, Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.inspect import inspect_machine
 from app.storage.spare.rules import SpareDecision, decide
 from app.storage.spare.spare import SpareDisks

@@ -13,7 +13,8 @@ import pytest
 
 from app.domain.disk import DiskIdentity, SpareAnswer
 from app.domain.units import MIB
-from app.storage.inspect.snapshot import Policy, SourceFolders
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.inspect import inspect_machine
 from app.storage.spare.rules import SpareDecision
 from tests.disks.refused_kinds import KINDS, Kind

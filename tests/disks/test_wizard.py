@@ -25,7 +25,8 @@ from app.draft.fields.state import Place, Step
 from app.draft.root_answers import describe_plans, inspect_disks
 from app.hosts.disk_watch import DiskWatch, OnChange
 from app.runfile.reader import RunFile
-from app.storage.inspect.snapshot import Policy, SourceFolders
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.layout.disk_target import storage_plan
 from app.storage.spare.disks import list_disks
 from tests.disks.workshop import readable_proc

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.disk import DiskIdentity
-from app.storage.inspect.snapshot import Policy, SourceFolders
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.inspect import inspect_machine
 from app.storage.spare.rules import SpareDecision, decide
 

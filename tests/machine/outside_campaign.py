@@ -16,7 +16,8 @@ from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.runfile.reader import RunFile
 from app.runfile.writer import Phase
-from app.storage.inspect.snapshot import Policy, SourceFolders
+from app.storage.inspect.snapshot import Policy
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.spare import SpareDisks
 from tests.machine.rig_campaigns import (
     USER,

@@ -29,7 +29,7 @@ SPARE: Final[Mapping[str, str]] = {
     "process": tr("{program} (process {pid})"),
     # storage/inspect/records.py
     "records-not-understood": tr("These records cannot be understood and count for nothing: {files}."),
-    # storage/inspect/snapshot.py
+    # storage/inspect/sources.py
     "path-absent": tr("there is no {path}"),
     # storage/inspect/udisks_objects.py
     "of-udisks": tr("UDisks2: {what}"),

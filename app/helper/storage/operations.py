@@ -8,7 +8,7 @@ from typing import Final
 
 from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity
-from app.storage.inspect.snapshot import SourceFolders
+from app.storage.inspect.sources import SourceFolders
 from app.storage.layout.steps import QUICK_S
 from app.storage.spare.health import read_values
 from app.storage.system.programs import run_program

@@ -23,12 +23,11 @@ from app.storage.inspect.snapshot import (
     Hardware,
     PartitionFacts,
     Reading,
-    SourceFolders,
     SourceKnowledge,
     UdevProperties,
     absent,
-    text_of,
 )
+from app.storage.inspect.sources import SourceFolders, text_of
 
 _SECTOR_BYTES: Final = 512
 # How the kernel says that a SCSI disk has no such identifier (scsi_vpd_lun_id): ENXIO where there is no page

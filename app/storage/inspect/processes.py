@@ -13,15 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.messages.message import error_text, say
-from app.storage.inspect.snapshot import (
-    DeviceUse,
-    Reading,
-    SourceFolders,
-    number_of,
-    read,
-    text_of,
-    unreadable,
-)
+from app.storage.inspect.snapshot import DeviceUse, Reading, read, unreadable
+from app.storage.inspect.sources import SourceFolders, number_of, text_of
 from app.storage.inspect.uses import node_number, unescape
 from app.storage.system.threads import share_files
 

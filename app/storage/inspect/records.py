@@ -26,7 +26,8 @@ from typing import Any, Final, TypeVar
 from app.domain.disk import DiskIdentity
 from app.domain.messages.message import say
 from app.storage.inspect.pieces import PieceReader, Tell
-from app.storage.inspect.snapshot import DuplicateMarks, FullRead, Reading, SourceFolders, SourceKnowledge
+from app.storage.inspect.snapshot import DuplicateMarks, FullRead, Reading, SourceKnowledge
+from app.storage.inspect.sources import SourceFolders
 
 T = TypeVar("T")
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from app.storage.inspect.snapshot import Reading, Reference, SourceFolders, text_of
+from app.storage.inspect.snapshot import Reading, Reference
+from app.storage.inspect.sources import SourceFolders, text_of
 from app.storage.inspect.uses import node_number
 
 _DEVICE: Final = re.compile(

@@ -19,17 +19,8 @@ from typing import Final
 
 from app.domain.errors import FootingError
 from app.domain.messages.message import say
-from app.storage.inspect.snapshot import (
-    DeviceUse,
-    Reading,
-    SourceFolders,
-    SourceKnowledge,
-    absent,
-    number_of,
-    read,
-    text_of,
-    unreadable,
-)
+from app.storage.inspect.snapshot import DeviceUse, Reading, SourceKnowledge, absent, read, unreadable
+from app.storage.inspect.sources import SourceFolders, number_of, text_of
 from app.storage.system.programs import run_program
 
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")

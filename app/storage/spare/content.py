@@ -32,11 +32,10 @@ from app.storage.inspect.snapshot import (
     Reading,
     ReleaseComparison,
     ReleaseRecord,
-    SourceFolders,
-    number_of,
     read,
     unreadable,
 )
+from app.storage.inspect.sources import SourceFolders, number_of
 from app.storage.spare.release_ledger import compare
 
 

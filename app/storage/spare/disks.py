@@ -9,7 +9,8 @@ from typing import Final
 from app.domain.disk import Disk, DiskIdentity
 from app.domain.storage_plan.plan import PARTITION_TYPE
 from app.storage.inspect.disk import bus_of
-from app.storage.inspect.snapshot import DiskFacts, Geometry, Policy, Snapshot, SourceFolders
+from app.storage.inspect.snapshot import DiskFacts, Geometry, Policy, Snapshot
+from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.udisks_objects import Drive, Objects, drive_of, with_udisks
 from app.storage.spare.inspect import TellDisk, inspect_machine, tell_nobody
 from app.storage.spare.rules import SpareDecision, decide

@@ -13,15 +13,8 @@ import struct
 from typing import Final
 
 from app.domain.messages.message import error_text, say
-from app.storage.inspect.snapshot import (
-    Reading,
-    SourceFolders,
-    SourceKnowledge,
-    absent,
-    read,
-    text_of,
-    unreadable,
-)
+from app.storage.inspect.snapshot import Reading, SourceKnowledge, absent, read, unreadable
+from app.storage.inspect.sources import SourceFolders, text_of
 from app.storage.spare.content import opened_disk
 
 _NVME_ADMIN: Final = 0xC0484E41

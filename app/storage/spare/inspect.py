@@ -26,11 +26,11 @@ from app.storage.inspect.snapshot import (
     Policy,
     Reading,
     Snapshot,
-    SourceFolders,
     SourceKnowledge,
     read,
     unreadable,
 )
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.content import PreviousContent, read_content, read_exclusive
 from app.storage.spare.health import read_health
 from app.storage.spare.release_ledger import read_released, record_of

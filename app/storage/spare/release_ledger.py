@@ -19,7 +19,6 @@ from app.storage.inspect.pieces import PieceReader, Tell, at_each, digest_of, te
 from app.storage.inspect.records import marks_as_mapping, parse_marks, read_records, write_record
 from app.storage.inspect.sampling import SAMPLE_BYTES, Stratum, step_of, strata_of
 from app.storage.inspect.snapshot import (
-    RELEASED_FOLDER,
     ChangesSinceRelease,
     DuplicateMarks,
     FullRead,
@@ -28,8 +27,8 @@ from app.storage.inspect.snapshot import (
     ReleaseComparison,
     ReleaseRecord,
     SampledPlace,
-    SourceFolders,
 )
+from app.storage.inspect.sources import RELEASED_FOLDER, SourceFolders
 from app.storage.spare.rules_disk import same_disk
 
 R = TypeVar("R", ReleaseRecord, FullRead)

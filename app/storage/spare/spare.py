@@ -20,14 +20,8 @@ from app.domain.messages.message import say
 from app.storage.checks.hooks import User
 from app.storage.inspect.disk import read_disk
 from app.storage.inspect.processes import only_reads
-from app.storage.inspect.snapshot import (
-    DiskFacts,
-    Policy,
-    ReleaseRecord,
-    Snapshot,
-    SourceFolders,
-    SourceKnowledge,
-)
+from app.storage.inspect.snapshot import DiskFacts, Policy, ReleaseRecord, Snapshot, SourceKnowledge
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.content import ends_of, opened_disk, read_exclusive
 from app.storage.spare.inspect import TellDisk, inspect_machine, tell_nobody
 from app.storage.spare.release_ledger import read_released, record_of, record_release, with_places

@@ -16,7 +16,7 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import FURTHER_ROLES, Group, Role, StoragePlan
 from app.domain.units import MIB
 from app.helper.base.audit import JOURNAL
-from app.storage.inspect.snapshot import RELEASED_FOLDER
+from app.storage.inspect.sources import RELEASED_FOLDER
 from app.storage.layout.commands import MOUNT_NAMES
 from app.storage.layout.names import PlannedDevice
 from tests.disks.matrix import helper as helpers

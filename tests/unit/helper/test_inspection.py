@@ -24,7 +24,8 @@ from app.domain.units import MIB
 from app.helper.session import inspection
 from app.helper.session.inspection import inspected, read_whole
 from app.storage.inspect.records import read_whole as read_records
-from app.storage.inspect.snapshot import DeviceUse, DuplicateMarks, Policy, Snapshot, SourceFolders, read
+from app.storage.inspect.snapshot import DeviceUse, DuplicateMarks, Policy, Snapshot, read
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.content import PreviousContent, content_of
 from app.storage.spare.release_ledger import record_of
 from tests.unit.storage.blank_disk import DISK, IDENTITY, MACHINE, MEDIUM

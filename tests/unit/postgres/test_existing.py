@@ -228,7 +228,7 @@ def test_a_server_that_is_right_is_not_refused() -> None:
         (LOOK, replace(NEEDS, room_bytes=GIB // 2), "needs about 1 GiB there; the campaign allows it 512"),
         (LOOK, replace(NEEDS, clients=91), "need 96 connections; the server has 95 left"),
         (replace(LOOK, others=replace(LOOK.others, tps=10.1)), NEEDS, "10 transactions a second"),
-        (replace(LOOK, others=replace(LOOK.others, active=1)), NEEDS, "1 sessions at work"),
+        (replace(LOOK, others=replace(LOOK.others, active=1)), NEEDS, "1 session at work"),
     ],
 )
 def test_every_reason_against_a_server_is_told_and_that_nothing_was_done(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.storage.inspect.snapshot import SourceFolders
+from app.storage.inspect.sources import SourceFolders
 
 FSTAB = "# <file system> ...\nUUID=0a1b / ext4 errors=remount-ro 0 1\n/dev/sda2 none swap sw 0 0\n"
 MOUNTINFO = """\

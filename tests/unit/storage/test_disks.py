@@ -11,16 +11,8 @@ from typing import Any
 import pytest
 
 from app.domain.disk import SpareAnswer
-from app.storage.inspect.snapshot import (
-    DeviceUse,
-    DiskFacts,
-    Policy,
-    Snapshot,
-    SourceFolders,
-    needs_root,
-    read,
-    unreadable,
-)
+from app.storage.inspect.snapshot import DeviceUse, DiskFacts, Policy, Snapshot, needs_root, read, unreadable
+from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.udisks_objects import drive_of, properties, text_of_bytes, with_udisks
 from app.storage.spare.disks import DiskChange, changes, listing_of
 from app.storage.spare.rules import decide

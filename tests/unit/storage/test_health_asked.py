@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.storage.inspect.snapshot import Reading, SourceFolders, SourceKnowledge
+from app.storage.inspect.snapshot import Reading, SourceKnowledge
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare import health
 from app.storage.spare.health import NVME_WARNINGS, read_health, read_values
 from tests.unit.storage.fake_machine import fake_machine

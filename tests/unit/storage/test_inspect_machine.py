@@ -20,11 +20,11 @@ from app.storage.inspect.snapshot import (
     Reading,
     ReleaseRecord,
     Snapshot,
-    SourceFolders,
     SourceKnowledge,
     read,
     unreadable,
 )
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare import disks as listing
 from app.storage.spare import inspect
 from app.storage.spare.content import PreviousContent

@@ -21,9 +21,9 @@ from app.storage.inspect.snapshot import (
     Geometry,
     ReleaseComparison,
     ReleaseRecord,
-    SourceFolders,
     SourceKnowledge,
 )
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare import content as content_module
 from app.storage.spare.content import (
     NOTHING_KNOWN,

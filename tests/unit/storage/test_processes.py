@@ -14,7 +14,8 @@ import pytest
 
 from app.storage.inspect import processes
 from app.storage.inspect.processes import only_reads
-from app.storage.inspect.snapshot import DeviceUse, SourceFolders, SourceKnowledge
+from app.storage.inspect.snapshot import DeviceUse, SourceKnowledge
+from app.storage.inspect.sources import SourceFolders
 from tests.unit.storage.fake_machine import MOUNTINFO, add_process, block_nodes, fake_machine
 
 OTHER = "mnt:[4026532999]"

@@ -22,9 +22,9 @@ from app.storage.inspect.snapshot import (
     DuplicateMarks,
     ReleaseRecord,
     SampledPlace,
-    SourceFolders,
     SourceKnowledge,
 )
+from app.storage.inspect.sources import SourceFolders
 from app.storage.spare import release_ledger as released
 from app.storage.spare.release_ledger import compare, parse_release, with_places
 from tests.unit.storage.fake_machine import RECORD

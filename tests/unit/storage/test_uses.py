@@ -15,14 +15,8 @@ import pytest
 
 from app.domain.errors import ProgramError
 from app.storage.inspect import uses
-from app.storage.inspect.snapshot import (
-    DeviceUse,
-    Reading,
-    SourceFolders,
-    SourceKnowledge,
-    needs_root,
-    unreadable,
-)
+from app.storage.inspect.snapshot import DeviceUse, Reading, SourceKnowledge, needs_root, unreadable
+from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.uses import LoopBacking
 from app.storage.system.programs import CompletedProgram
 from tests.unit.storage.fake_machine import add_partition, add_scsi_disk, block_nodes, fake_machine, write
