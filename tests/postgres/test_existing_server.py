@@ -342,7 +342,7 @@ def busy(elsewhere: Elsewhere) -> Iterator[Elsewhere]:
 def test_where_others_work_nobody_measures(busy: Elsewhere) -> None:
     connection = busy.role("bench")
     busy.ask("GRANT pg_monitor TO bench")
-    assert "1 sessions at work" in refusal(busy, connection).message
+    assert "1 session at work" in refusal(busy, connection).message
 
 
 def test_transactions_of_others_are_counted_also_where_their_sessions_are_hidden(
