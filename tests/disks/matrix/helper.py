@@ -12,7 +12,9 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NoReturn
 
@@ -36,11 +38,12 @@ from app.storage.execution import StepResult
 from app.storage.inspect import processes as inspect_processes
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.names import PlannedDevice
-from app.storage.layout.steps import Mark, mark_fact
+from app.storage.layout.steps import QUICK_S, Mark, mark_fact
 from app.storage.spare.spare import SpareDisks
 from app.storage.system import answers
 from app.storage.system import device as claimed_device
-from app.storage.system.waiting import udevd_runs
+from app.storage.system.programs import run_program
+from app.storage.system.waiting import await_udevd, udevd_runs
 from app.storage.wiping import wipe
 from tests.disks.helper_owner import NOBODY
 from tests.disks.stalling import LATE_S
@@ -309,6 +312,8 @@ def refusals(nodes: Sequence[str]) -> Mapping[str, str]:
     """Return why disks are not spare, by node; those that are spare are left out."""
 
     def work(helper: Helper) -> None:
+        with suppress(FootingError):  # as `DiskLocks` does before it decides: udevd may be late
+            await_udevd(nodes, partial(run_program, timeout_s=QUICK_S))
         chosen = {node: SPARE.identify(node) for node in nodes}
         found = Leftovers(Journal(), SPARE).refusals(chosen)
         helper.say(
