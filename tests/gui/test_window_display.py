@@ -95,9 +95,7 @@ def needy(tmp_path: Path) -> Path:
     return plugin
 
 
-def test_a_library_that_qt_would_abort_for_is_a_sentence(
-    needy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_qt_library_is_named(needy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if ctypes.util.find_library("xcb-cursor"):  # the linker would find the system's
         renamed = needy.read_bytes().replace(b"libxcb-cursor.so.0", b"libxcb-cursos.so.0")
         needy.write_bytes(renamed)
@@ -118,7 +116,7 @@ def test_a_plugin_that_is_whole_or_not_there_misses_nothing(
     assert missing_library(offscreen.with_name("libqoffscreen.so")) == ""
 
 
-def test_all_libraries_that_qt_lacks_are_named_at_once(
+def test_all_missing_qt_libraries_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lacked = {"libglib-2.0.so.0", "libGL.so.1"}

@@ -163,7 +163,7 @@ def speak(server: Elsewhere, language: str, folder: Path) -> str:
 
 
 @pytest.mark.long
-def test_a_full_disk_of_a_server_in_another_language(
+def test_full_disk_in_another_language(
     with_room_for_wal: Elsewhere, campaign_bench: CampaignBench, open_folder: Path
 ) -> None:
     """Its SQLSTATE is read, not its words."""

@@ -182,7 +182,7 @@ def test_scripts_are_told_the_reference_and_that_no_exact_test_is_made(anchored:
     assert found["xfs (one)"]["permutation_p"] == pytest.approx(2 / 2**5)
 
 
-def test_reference_of_a_later_condition_has_its_place_among_all(recorded: RunFacts) -> None:
+def test_reference_of_a_later_condition_keeps_its_place(recorded: RunFacts) -> None:
     runs = [
         *campaign(recorded, "one", ext4=EXT4, xfs=XFS),
         *campaign(recorded, "two", xfs=slower(XFS), btrfs=slower(BTRFS)),

@@ -133,7 +133,7 @@ def test_cells_that_differ_by_less_than_matters_have_one() -> None:
     assert (found.comparison.verdict, found.depends) == (Verdict.HIGHER, False)
 
 
-def test_one_pair_of_cells_is_beyond_chance_and_effect() -> None:
+def test_one_pair_of_cells_beyond_chance() -> None:
     """Two steady cells differ by too little to matter, the third by much, in a wide noise of its own."""
     steady = (0.0, 0.0001, -0.0001), (0.01, 0.0101, 0.0099)
     found = compare_over_cells(blocked(*steady, (0.5, -0.5, 0.3)))
