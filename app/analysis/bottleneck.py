@@ -21,9 +21,9 @@ from typing import Final
 from app.analysis.io_baseline import UsedShare, read_used_shares
 from app.analysis.labels import one_line
 from app.domain.campaign.configuration import ServerTarget
+from app.domain.disturbances import THRESHOLDS, DisturbanceKind
 from app.domain.metrics import SESSION_GROUPS
 from app.domain.text import tr, trn
-from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind
 from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
 from app.runfile.metadata.offered_load import Figures, LoadKind, OfferedLoad, offered_load, run_kept_rate
 from app.runfile.reader import RunFile

@@ -18,6 +18,7 @@ from app.analysis.io_baseline import UsedShare, read_used_shares
 from app.analysis.phase_figures import PhaseFigures, read_phase_figures
 from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
+from app.domain.disturbances import Disturbances
 from app.domain.io_baseline import IoBaseline
 from app.domain.messages.retelling import retold
 from app.domain.quoting.shell import shell_line
@@ -25,7 +26,7 @@ from app.domain.step_progress import ROOT_STEP
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.library.entries import effective_state
-from app.runfile.disturbance import Disturbances, marks_of, read_disturbances
+from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.kept import KeptByFile
 from app.runfile.metadata.environment import (
     MOST_CHARACTERS,

@@ -8,9 +8,9 @@ from typing import Final
 
 from app.analysis.labels import format_tps
 from app.analysis.stability import OwnInterval, RunStability
+from app.domain.disturbances import Disturbances
 from app.domain.text import tr, trn
 from app.domain.units import format_duration
-from app.runfile.disturbance import Disturbances
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.statistics.series import FEWEST_PIECES, SLOPE_LIMIT, SPREAD_LIMIT
 

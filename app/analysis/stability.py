@@ -17,10 +17,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.disturbances import Disturbances
 from app.domain.errors import CorruptRunFileError
 from app.domain.text import tr
 from app.runfile.checkpoints import Span, checkpoint_spans
-from app.runfile.disturbance import DISTURBED, Disturbances
+from app.runfile.disturbance import DISTURBED
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.reader import PhaseTimes, RunFile
 from app.runfile.series import RunData, SeriesKey, SeriesSource

@@ -16,9 +16,9 @@ from typing import Final
 from app.analysis import stability
 from app.analysis.facts import RunFacts
 from app.comparison.overall.hidden_by_means import describe_unseen
+from app.domain.disturbances import DisturbanceKind, disturbance_words, format_amounts
 from app.domain.text import tr, trn
-from app.probes.base.disturbances import DisturbanceKind, format_amounts
-from app.runfile.disturbance import DISTURBED, disturbance_words
+from app.runfile.disturbance import DISTURBED
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 

@@ -20,13 +20,13 @@ from app.analysis.bottleneck import Bottleneck, read_bottleneck
 from app.analysis.cannot_show import read_unshown
 from app.analysis.phase_figures import read_phase_figures
 from app.domain.columns import CellKind, Column
+from app.domain.disturbances import THRESHOLDS
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.csv_cells import write_rows
 from app.library.entries import effective_state
 from app.postgres.pgbench.histogram import Histogram
-from app.probes.base.disturbances import THRESHOLDS
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.metadata.environment import counted_devices, read_environment_facts
 from app.runfile.metadata.typed_json import known, values_of

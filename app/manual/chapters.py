@@ -29,6 +29,7 @@ from app.campaign_file.recipes.head import (
     list_recipes,
 )
 from app.campaign_file.recipes.on_servers import server_steps
+from app.domain.disturbances import describe_thresholds
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
@@ -40,7 +41,6 @@ from app.domain.options.real_names import real_name
 from app.domain.text import tr
 from app.manual.markdown import markdown_table, marked_markdown, plain_markdown
 from app.manual.roff import ManualPage
-from app.probes.base.disturbances import describe_thresholds
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
 

@@ -10,8 +10,8 @@ import pytest
 from typing_extensions import override
 
 from app.analysis.properties import properties_of
+from app.domain.disturbances import DisturbanceKind
 from app.execution import servers
-from app.probes.base.disturbances import DisturbanceKind
 from app.probes.base.probe import ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
 from app.recording.events import NullListener, ProgressReport

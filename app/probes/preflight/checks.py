@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from app.domain.disturbances import THRESHOLDS, DisturbanceKind
 from app.domain.text import number_text, tr
 from app.domain.units import GIB, MIB, format_size
-from app.probes.base.disturbances import THRESHOLDS, DisturbanceKind
 from app.probes.base.fact_tree import MEMORY_LIMIT, Fact
 from app.probes.facts.environment import FactSources
 from app.probes.preflight.context import (

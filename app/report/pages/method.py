@@ -14,9 +14,9 @@ from app.comparison.run_order import describe_order
 from app.domain.campaign.configuration import Caches
 from app.domain.campaign.order import DEFAULT_CAP
 from app.domain.columns import CellKind, Column
+from app.domain.disturbances import describe_thresholds
 from app.domain.text import tr
 from app.domain.units import format_duration
-from app.probes.base.disturbances import describe_thresholds
 from app.report.blocks import Block, TableSize, Text, TextRole, plain_table
 from app.report.findings import Findings
 from app.report.words import property_of

@@ -16,11 +16,11 @@ from app.comparison.figures import compare_figure
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn, columns_for
 from app.comparison.warnings import comparison_warnings
 from app.domain.columns import texts
+from app.domain.disturbances import Disturbance, DisturbanceKind, Disturbances
 from app.export.comparison import comparison_as_json
-from app.probes.base.disturbances import DisturbanceKind
 from app.report.blocks import ReportTable, Text, letters
 from app.report.report import read_report
-from app.runfile.disturbance import DISTURBED, Disturbance, Disturbances
+from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.statistics.verdict import Verdict
 from tests.known_runs import write_two_campaigns

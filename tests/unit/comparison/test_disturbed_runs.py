@@ -14,15 +14,15 @@ from app.comparison.disturbed_runs import DisturbedRuns, could_be_others, count_
 from app.comparison.figures import compare_figure
 from app.comparison.warnings import comparison_warnings
 from app.comparison.wording import describe_briefly
-from app.export.comparison import comparison_as_json
-from app.probes.base.disturbances import DisturbanceKind
-from app.runfile.disturbance import (
-    DISTURBED,
+from app.domain.disturbances import (
     Disturbance,
+    DisturbanceKind,
     Disturbances,
     MeasuredActivity,
     judge_disturbances,
 )
+from app.export.comparison import comparison_as_json
+from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.run_metadata import IMPORTED
 from app.statistics.verdict import Comparison, Interval, Verdict
 from tests.fix_window import Trial, write_trial

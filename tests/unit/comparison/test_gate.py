@@ -16,9 +16,8 @@ from app.cli.main import main
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.gate import UpgradeGate, describe_gate, judge_sides
 from app.domain.campaign.order import Design
+from app.domain.disturbances import Disturbance, DisturbanceKind, Disturbances
 from app.domain.errors import ExitStatus, UsageError
-from app.probes.base.disturbances import DisturbanceKind
-from app.runfile.disturbance import Disturbance, Disturbances
 from app.statistics.gate import GateVerdict
 from tests.known_runs import FACTS, WHOLE, write_known
 from tests.unit.comparison.test_anchor import campaign, put, recorded

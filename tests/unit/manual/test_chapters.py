@@ -20,6 +20,7 @@ from app.cli.arguments.chapters import filled_blocks, filled_text
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
 from app.domain.campaign.order import RunOrder
+from app.domain.disturbances import describe_thresholds
 from app.domain.errors import UsageError
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.metrics import METRICS
@@ -52,7 +53,6 @@ from app.manual.markdown import (
     anchor_of,
     words_of,
 )
-from app.probes.base.disturbances import describe_thresholds
 from app.process.starter import current_account
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script

@@ -13,26 +13,20 @@ from hypothesis import strategies as st
 from app.analysis.facts import read_run_facts
 from app.analysis.sentences import describe_disturbances
 from app.comparison.comparison import compare_runs
-from app.domain.metrics import METRICS, Sample
-from app.library.entries import read_entry
-from app.probes.base.disturbances import (
+from app.domain.disturbances import (
+    DISTURBING_METRICS,
     THRESHOLDS,
     AmountUnit,
     DisturbanceKind,
+    MeasuredActivity,
     describe_thresholds,
     format_amounts,
-)
-from app.probes.preflight.checks import FOREIGN_SHARE, PRESSURE_SHARE, STEAL_SHARE
-from app.runfile.disturbance import (
-    _AMOUNTS,
-    _METRICS,
-    DISTURBED,
-    MeasuredActivity,
     judge_disturbances,
-    marks_of,
-    read_disturbances,
-    totals_of_whole_phase,
 )
+from app.domain.metrics import METRICS, Sample
+from app.library.entries import read_entry
+from app.probes.preflight.checks import FOREIGN_SHARE, PRESSURE_SHARE, STEAL_SHARE
+from app.runfile.disturbance import DISTURBED, marks_of, read_disturbances, totals_of_whole_phase
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.writer import Json, Phase, RunFileWriter, RunState
@@ -87,12 +81,12 @@ def kinds(means: Means, *, sees_kernel_threads: bool = True) -> list[Disturbance
 
 
 def test_every_kind_has_a_threshold_a_source_a_judgement_and_its_series() -> None:
-    assert list(THRESHOLDS) == list(DisturbanceKind) == list(_AMOUNTS)
+    assert list(THRESHOLDS) == list(DisturbanceKind)
     for threshold in THRESHOLDS.values():
         assert threshold.least > 0
         assert threshold.source
         assert ("{amount}" in threshold.sentence) is (threshold.unit is not AmountUnit.TIMES)
-    assert set(_METRICS) <= set(METRICS)
+    assert set(DISTURBING_METRICS) <= set(METRICS)
 
 
 def test_the_preflight_warns_from_the_same_amounts_on() -> None:
@@ -381,7 +375,9 @@ def test_the_transactions_of_a_run_never_decide(seconds: list[float]) -> None:
     """The judgement gets no series of pgbench: slow runs cannot be thrown out for being slow."""
     slow = activity({**QUIET, **{("pgbench.tps", str(at)): tps for at, tps in enumerate(seconds)}})
     assert judge_disturbances(slow) == judge_disturbances(activity(QUIET))
-    assert not any(metric.startswith(("pgbench", "latency", "server", "wal")) for metric in _METRICS)
+    assert not any(
+        metric.startswith(("pgbench", "latency", "server", "wal")) for metric in DISTURBING_METRICS
+    )
 
 
 def test_a_stored_mark_follows_the_thresholds_of_today(tmp_path: Path) -> None:

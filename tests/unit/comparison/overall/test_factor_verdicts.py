@@ -23,9 +23,9 @@ from app.comparison.overall.factor_verdicts import (
     describe_not_counted,
     judge_factors,
 )
+from app.domain.disturbances import DisturbanceKind, Disturbances
 from app.export.comparison import comparison_as_json
-from app.probes.base.disturbances import DisturbanceKind
-from app.runfile.disturbance import DISTURBED, Disturbances
+from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.run_metadata import IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE
 from app.statistics.verdict import Verdict
