@@ -41,7 +41,7 @@ from app.domain.storage_plan.plan import Role, StoragePlan
 from app.domain.text import tr
 from app.domain.units import KIB, format_size
 from app.postgres.settings import quote_value
-from app.report.findings import Findings, ReportedCondition, short
+from app.report.findings import Findings, ReportedCondition
 from app.report.report_data import ReportedConfiguration, clip
 from app.report.words import days
 from app.storage.layout.commands import MOUNT_NAMES, build_steps
@@ -415,9 +415,8 @@ def _told(condition: ReportedCondition, chosen: ReportedConfiguration) -> Iterat
     for faster in condition.configurations:
         if faster.warning and (faster.row.mean.mean or 0.0) > (mean.mean or 0.0):
             sentence = tr("{name} had a higher mean and is not taken: it trades safety for speed.")
-            name = short(faster.name, faster.tag)
-            tag = f"{faster.tag} "
-            yield sentence.format(name=name if name.startswith(tag) else f"{tag}{name}")
+            tag, name = faster.tag, faster.told_name
+            yield sentence.format(name=name if f"{name} ".startswith(f"{tag} ") else f"{tag} {name}")
     if condition.fastest:
         yield condition.fastest
 

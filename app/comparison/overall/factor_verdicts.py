@@ -47,6 +47,9 @@ from app.statistics.verdict import Comparison, Interval, Verdict
 MOST_LEVELS: Final = 12
 """Of a factor: more are names or serial numbers."""
 
+_UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.INDICATIVE})
+_TIMES_FROM: Final = 2.0
+
 _RAID: Final = tr("RAID")
 _FILESYSTEM: Final = (TARGET, tr("filesystem"))
 _SETTINGS: Final = tr("settings together")
@@ -72,6 +75,7 @@ class FactorVerdict:
         interleaved: whether all pairs are of a campaign that took its runs in turns.
         weak: what others did, or may have done, that allows no verdict, a clause; empty for nothing.
         ends: what tells the cells of the smallest and of the largest ratio from the others.
+        compared: places of the groups of the first and of the second level in each cell.
     """
 
     factor: str
@@ -87,6 +91,19 @@ class FactorVerdict:
     interleaved: bool
     weak: str = ""
     ends: tuple[str, str] = ("", "")
+    compared: frozenset[tuple[tuple[int, ...], tuple[int, ...]]] = frozenset()
+
+    @property
+    def has_mean(self) -> bool:
+        """Whether the mean over the cells describes them."""
+        if self.found.depends:
+            return False
+        least, most = self.found.least or 1.0, self.found.most or 1.0
+        effect = 1 + self.found.comparison.effect
+        # Where cells have repeats, `depends` has tested whether they differ.
+        both_ways = least < 1 / effect and most > effect and not self.found.repeated
+        is_open = self.found.comparison.verdict in _UNDECIDED
+        return not (is_open and (both_ways or most >= _TIMES_FROM * least))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +130,21 @@ class _Factor:
 
 
 def judge_factors(comparison: RunComparison) -> FactorVerdicts:
-    """Return the factor verdicts of a comparison, those of each condition for themselves."""
+    """Return the factor verdicts of a comparison, those of each condition for themselves.
+
+    Factors that compare the same groups cell by cell are one comparison, under the name of the first.
+    """
     verdicts: list[FactorVerdict] = []
     reasons: Counter[str] = Counter()
     for part in comparison.parts:
         known = tuple(_same_levels(each) for each in find_dimensions(part) if each.topic)
         counted, left_out = _counted(part)
+        found: dict[object, FactorVerdict] = {}
         for factor in _factors(known, counted):
             others = [each for each in known if each not in factor.parts]
-            verdicts += _Judge(part, factor, others).judge(counted)
+            for each in _Judge(part, factor, others).judge(counted):
+                found.setdefault(each.compared, each)
+        verdicts += found.values()
         reasons.update(left_out)
     return FactorVerdicts(tuple(verdicts), tuple(reasons.items()) if verdicts else ())
 
@@ -370,6 +393,7 @@ class _Judge:
             runs=(min(counts), max(counts)),
             interleaved=together,
             weak=why,
+            compared=frozenset((tuple(laid.first[key]), tuple(laid.second[key])) for key in laid.shared),
         )
 
 
@@ -416,8 +440,6 @@ EXPLANATION: Final = tr(
 """Stands once beside verdicts on factors."""
 
 _MOST_NAMED: Final = 4
-_UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.INDICATIVE})
-_TIMES_FROM: Final = 2.0
 
 
 def describe_factors(found: FactorVerdicts) -> tuple[str, ...]:
@@ -454,10 +476,10 @@ def _told(verdict: FactorVerdict) -> str:
         return tr(
             "what {candidate} makes against {baseline} depends on the cell: {range} over {cells} ({runs})"
         ).format(**names)
-    if verdict.found.comparison.verdict in _UNDECIDED and _is_nobodys_mean(verdict):
+    if not verdict.has_mean:
         return tr(
-            "no verdict: what {candidate} makes against {baseline} differs from cell to cell, {range} over "
-            "{cells} ({runs}), so no mean is given"
+            "no verdict: what {candidate} measured against {baseline} differs from cell to cell, {range} "
+            "over {cells} ({runs}), so no mean is given"
         ).format(**names)
     match verdict.found.comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
@@ -501,12 +523,6 @@ def _told(verdict: FactorVerdict) -> str:
             return "; ".join(filter(None, (told, _wanted(verdict))))
         case found:
             return _indicative(verdict, found, names)
-
-
-def _is_nobodys_mean(verdict: FactorVerdict) -> bool:
-    """Return whether cells lie so far apart that their mean describes none of them."""
-    least, most = verdict.found.least or 1.0, verdict.found.most or 1.0
-    return most >= _TIMES_FROM * least
 
 
 def _indicative(verdict: FactorVerdict, found: Comparison, names: dict[str, str]) -> str:
@@ -605,7 +621,13 @@ def _only(count: int) -> str:
     return tr("1 more cell has {level} only") if count == 1 else tr("{count} more cells have {level} only")
 
 
+def _difference_cell(verdict: FactorVerdict) -> str:
+    return format_difference(verdict.found.comparison) if verdict.has_mean else ""
+
+
 def _interval_cell(verdict: FactorVerdict) -> str:
+    if not verdict.has_mean:
+        return tr("depends on the cell")
     return format_interval(verdict.found.comparison) or tr("indicative only")
 
 
@@ -615,7 +637,7 @@ FACTOR_COLUMNS: Final[tuple[Column[FactorVerdict], ...]] = (
     Column("level", tr("Level"), lambda each: each.candidate, CellKind.WORDS),
     Column("against", tr("Against"), lambda each: each.baseline, CellKind.WORDS),
     Column("cells", tr("Cells"), lambda each: str(each.found.cells)),
-    Column("difference", tr("Difference"), lambda each: format_difference(each.found.comparison)),
+    Column("difference", tr("Difference"), _difference_cell),
     Column("interval", tr("Interval of it"), _interval_cell),
     Column("range", tr("Single cells"), _range, CellKind.NUMBERS, optional=1),
 )

@@ -96,6 +96,18 @@ def test_it_is_the_fastest_that_trades_no_safety_and_says_which_was_faster(tmp_p
     assert "that trade no safety for speed" in one.told[-1]
 
 
+def test_long_names_stay_apart(tmp_path: Path) -> None:
+    """They differ only behind the letters that a sentence has room for."""
+    name = "full_page_writes on, wal_compression lz4, clients {}"
+    cases = three_times(
+        Case(name.format("2"), shape=Shape(20, 6000), marks=(UNSAFE,)),
+        Case(name.format("8"), shape=Shape(20, 5000)),
+    )
+    told = taken(read_findings(write_cases(tmp_path, cases))).told
+    [faster] = [each for each in told if "had a higher mean and is not taken" in each]
+    assert faster.split(" had ")[0] == "A"
+
+
 def test_where_nothing_is_safe_it_says_what_that_costs(tmp_path: Path) -> None:
     cases = three_times(Case("nobarrier", shape=Shape(20, 6000), marks=(UNSAFE,)))
     one = taken(read_findings(write_cases(tmp_path, cases)))
