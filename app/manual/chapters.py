@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from app import COMMAND, TOP
+from app import TOP
 from app.analysis.glossary import GLOSSARY
 from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.fields import CAMPAIGN_FIELDS, PHASE_FIELDS, SECTIONS, TARGETS
@@ -40,7 +40,6 @@ from app.domain.options.raid import LAYOUTS, Assembler
 from app.domain.options.real_names import real_name
 from app.domain.text import tr
 from app.manual.markdown import markdown_table, marked_markdown, plain_markdown
-from app.manual.roff import ManualPage
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
 
@@ -248,11 +247,11 @@ class Chapter:
 
     Attributes:
         id: name of its file without the ending; links lead to the file.
-        page: the manual page that is made of it; None for none.
+        summary: what its manual page is, without a full stop; empty where none is made of it.
     """
 
     id: str
-    page: ManualPage | None = None
+    summary: str = ""
 
     @property
     def path(self) -> Path:
@@ -267,9 +266,9 @@ CHAPTERS: Final = (
     Chapter("marks"),
     Chapter("filesystems"),
     Chapter("options"),
-    Chapter("commands"),
-    Chapter("campaign", ManualPage(f"{COMMAND}-campaign", "campaign files of pgFooting")),
-    Chapter("run", ManualPage(f"{COMMAND}-run", "run files of pgFooting")),
+    Chapter("commands", "compare disks, filesystems and options for PostgreSQL"),
+    Chapter("campaign", "campaign files of pgFooting"),
+    Chapter("run", "run files of pgFooting"),
     Chapter("importing"),
     Chapter("safety"),
     Chapter("talks"),

@@ -16,7 +16,7 @@ from app.analysis.glossary import GLOSSARY
 from app.analysis.labels import MARK_WORDS, mark_words
 from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.recipes.head import list_recipes
-from app.cli.arguments.chapters import filled_blocks, filled_text
+from app.cli.arguments.chapters import filled_text
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
 from app.domain.campaign.order import RunOrder
@@ -38,25 +38,16 @@ from app.manual.chapters import (
     FILLED,
     MANUAL,
     TABLES,
-    Chapter,
     chapter_title,
     find_chapter,
 )
-from app.manual.markdown import (
-    CodeBlock,
-    Heading,
-    ListItem,
-    ManualTable,
-    Paragraph,
-    SpanKind,
-    Spans,
-    anchor_of,
-    words_of,
-)
+from app.manual.markdown import anchor_of
 from app.process.starter import current_account
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script
+from tests.manual_blocks import blocks
 
+MARKS = {"strong_open", "strong_close", "link_open", "link_close"}
 WAYS_OUT = {
     "apt install --no-install-recommends ./dist/*.deb": "apt purge pgfooting pgfooting-helper",
     "packaging/run --install-command": "packaging/run --uninstall-command",
@@ -69,26 +60,28 @@ WAYS_OUT = {
 EXAMPLE_RUN = next((TOP / "resources/examples/folder-against-memory").glob("*.footing"))
 
 
-def headings(name: str, level: int) -> list[str]:
-    blocks = filled_blocks(find_chapter(name))
-    return [words_of(each.spans) for each in blocks if isinstance(each, Heading) and each.level == level]
+def headings(name: str, tag: str) -> list[str]:
+    return [each.text[0] for each in blocks(name) if each.tag == tag]
 
 
 def rows(name: str) -> list[tuple[str, ...]]:
     """Return the cells of all tables of a chapter, as they are read."""
-    grids = [each for each in filled_blocks(find_chapter(name)) if isinstance(each, ManualTable)]
-    return [tuple(map(words_of, row)) for grid in grids for row in grid.rows]
+    return [each.text for each in blocks(name) if each.tag == "tr"]
+
+
+def codes(name: str) -> list[str]:
+    return [each.text[0] for each in blocks(name) if each.tag == "code"]
 
 
 def under(name: str, heading: str) -> list[str]:
     """Return the texts below a heading of a chapter, up to the next one."""
     told: list[str] = []
     here = False
-    for each in filled_blocks(find_chapter(name)):
-        if isinstance(each, Heading):
-            here = words_of(each.spans) == heading
-        elif here and isinstance(each, Paragraph | ListItem):
-            told.append(words_of(each.spans))
+    for each in blocks(name):
+        if each.tag in {"h1", "h2", "h3"}:
+            here = each.text == (heading,)
+        elif here and each.tag in {"p", "li"}:
+            told += each.text
     return told
 
 
@@ -96,26 +89,16 @@ def flowing(name: str) -> str:
     return " ".join(filled_text(find_chapter(name)).split())
 
 
-def all_spans(chapter: Chapter) -> list[Spans]:
-    found: list[Spans] = []
-    for each in filled_blocks(chapter):
-        match each:
-            case Heading() | Paragraph() | ListItem():
-                found.append(each.spans)
-            case ManualTable():
-                found += [cell for row in (each.heading, *each.rows) for cell in row]
-            case CodeBlock():
-                pass
-    return found
-
-
-def test_every_file_is_a_chapter_and_every_chapter_is_of_the_subset() -> None:
+def test_every_file_is_a_chapter_of_the_subset() -> None:
+    """The manual pages are made of these elements alone (packaging/manual_page.py)."""
     assert {path.stem for path in MANUAL.iterdir()} == {each.id for each in CHAPTERS}
     for chapter in CHAPTERS:
-        first, *rest = filled_blocks(chapter)
-        assert isinstance(first, Heading)
-        assert chapter_title(chapter) == words_of(first.spans)
-        assert not any(isinstance(each, Heading) and each.level == 1 for each in rest)
+        first, *rest = blocks(chapter)
+        assert (first.tag, first.text) == ("h1", (chapter_title(chapter),))
+        assert {each.tag for each in rest} <= {"h2", "h3", "p", "li", "th", "tr", "code"}
+        inline = {child.type for each in rest for child in each.children}
+        assert inline <= {"text", "code_inline", "softbreak", *MARKS}, chapter.id
+        assert all("`" not in "".join(each.text) for each in rest if each.tag != "code"), chapter.id
 
 
 def test_every_table_is_in_some_chapter_and_is_filled() -> None:
@@ -124,19 +107,17 @@ def test_every_table_is_in_some_chapter_and_is_filled() -> None:
     assert not any("{{" in filled_text(each) for each in CHAPTERS)
 
 
-def test_every_link_leads_to_a_heading_that_is_there() -> None:
+def test_every_link_leads_to_a_heading() -> None:
     anchors = {
-        f"{chapter.id}.md": {
-            anchor_of(words_of(each.spans)) for each in filled_blocks(chapter) if isinstance(each, Heading)
-        }
+        f"{chapter.id}.md": {anchor_of(each.text[0]) for each in blocks(chapter) if each.tag[0] == "h"}
         for chapter in CHAPTERS
     }
     links = [
-        span.target
+        str(child.attrs["href"])
         for chapter in CHAPTERS
-        for spans in all_spans(chapter)
-        for span in spans
-        if span.kind is SpanKind.LINK
+        for each in blocks(chapter)
+        for child in each.children
+        if child.type == "link_open"
     ]
     assert len(links) > 15
     for link in links:
@@ -163,14 +144,14 @@ def test_what_the_example_says_beside_a_key_is_in_the_manual_too() -> None:
 
 
 def test_every_mark_has_its_place_under_the_words_that_are_shown() -> None:
-    assert sorted(headings("marks", 3)) == sorted(map(mark_words, MARK_WORDS))
+    assert sorted(headings("marks", "h3")) == sorted(map(mark_words, MARK_WORDS))
     for kind in MARK_WORDS:
         first = under("marks", mark_words(kind))[0]
         assert first.startswith(f"{kind}. "), kind
 
 
 def test_every_option_of_every_filesystem_is_in_its_table_with_its_effect() -> None:
-    names = [name for name in headings("options", 2) if name in {spec.id for spec in FILESYSTEMS}]
+    names = [name for name in headings("options", "h2") if name in {spec.id for spec in FILESYSTEMS}]
     assert names == [spec.id for spec in FILESYSTEMS]
     found = rows("options")
     for spec in FILESYSTEMS:
@@ -191,7 +172,7 @@ def test_every_filesystem_and_level_is_in_a_table() -> None:
 
 
 def test_every_word_of_the_glossary_has_a_heading_with_its_meaning() -> None:
-    assert headings("words", 3) == [each.word for each in GLOSSARY]
+    assert headings("words", "h3") == [each.word for each in GLOSSARY]
     for each in GLOSSARY:
         assert under("words", each.word) == [each.meaning]
 
@@ -207,15 +188,10 @@ def test_every_recipe_and_threshold_is_told() -> None:
 
 
 def test_the_schema_is_the_one_that_makes_a_file() -> None:
-    codes = [each.text for each in filled_blocks(find_chapter("run")) if isinstance(each, CodeBlock)]
-    assert codes[-1] == schema_script(max(SCHEMAS)).strip()
+    assert codes("run")[-1] == schema_script(max(SCHEMAS)).strip()
 
 
-QUERIES = [
-    each.text
-    for each in filled_blocks(find_chapter("run"))
-    if isinstance(each, CodeBlock) and each.text.startswith("SELECT")
-]
+QUERIES = [each for each in codes("run") if each.startswith("SELECT")]
 MAY_BE_EMPTY = ("FROM mark",)
 
 

@@ -6,11 +6,9 @@ import argparse
 
 import pytest
 
-from app.cli.arguments.chapters import filled_blocks
 from app.cli.arguments.completion import told_commands
 from app.cli.arguments.declared import build_parser
-from app.manual.chapters import find_chapter
-from app.manual.markdown import Heading, ListItem, ManualBlock, Paragraph, words_of
+from tests.manual_blocks import blocks
 
 PARSER = build_parser()
 
@@ -19,23 +17,17 @@ def told_under(heading: str) -> list[str]:
     """Return the texts between a heading and the next one."""
     found: list[str] = []
     here = False
-    for each in filled_blocks(find_chapter("commands")):
-        assert isinstance(each, Heading | ListItem | Paragraph)
-        text = words_of(each.spans)
-        if isinstance(each, Heading):
-            here = text == heading
+    for each in blocks("commands"):
+        if each.tag.startswith("h"):
+            here = each.text == (heading,)
         elif here:
-            found.append(text)
+            found += each.text
     return found
-
-
-def headings(blocks: tuple[ManualBlock, ...]) -> list[str]:
-    return [words_of(each.spans) for each in blocks if isinstance(each, Heading)]
 
 
 def test_every_command_has_a_heading_in_the_order_of_the_help() -> None:
     told = [f"pgfooting {name}" for name in PARSER.commands]
-    found = headings(filled_blocks(find_chapter("commands")))
+    found = [each.text[0] for each in blocks("commands") if each.tag == "h2"]
     assert [each for each in found if each.startswith("pgfooting ")] == told
 
 
