@@ -50,6 +50,13 @@ count() {
   SUMMARY+=("$(printf '%-9s %-6s %5d passed %4d failed %4d skipped %8s s' "$1" "$colour" "$2" "$3" "$4" "$(seconds)")")
 }
 
+# Names in the summary what was red, twenty at most: NAMES...
+name_red() {
+  local name
+  for name in "${@:1:20}"; do SUMMARY+=("  RED $name"); done
+  (($# <= 20)) || SUMMARY+=("  and $(($# - 20)) more")
+}
+
 leave_out() {
   SUMMARY+=("$(printf '%-9s left out: %s' "$1" "$2")")
 }
@@ -70,7 +77,7 @@ expression_of() {
 # Runs one pytest, behind COMMAND_PREFIX, and counts it: TIER ARGUMENTS... What died without being counted is one
 # failure.
 run_pytest() {
-  local tier=$1 report=$SCRATCH/$1.xml status=0 passed failed skipped
+  local tier=$1 report=$SCRATCH/$1.xml status=0 lines passed failed skipped
   shift
   python -m pytest -o cache_dir="${PYTEST_CACHE:-$ENVIRONMENT/caches/pytest}" --junit-xml="$report" \
     --basetemp="$SCRATCH/$tier" "$@" || status=$?
@@ -80,9 +87,11 @@ run_pytest() {
     leave_out "$tier" "no tests yet"
     return
   fi
-  read -r passed failed skipped < <(python "$CHECKOUT/packaging/tally.py" "$report")
+  mapfile -t lines < <(python "$CHECKOUT/packaging/tally.py" "$report")
+  read -r passed failed skipped <<<"${lines[0]}"
   if ((status != 0 && failed == 0)); then failed=1; fi
   count "$tier" "$passed" "$failed" "$skipped"
+  name_red "${lines[@]:1}"
 }
 
 # Runs a tier: TIER [LESS], where LESS goes on with its marker expression.
@@ -307,7 +316,7 @@ run_layouts() {
 
 # Plays combinations of the matrix (python -m tests.disks.matrix): ARGUMENTS... Each counts as one test.
 run_matrix() {
-  local status=0 green red tally=$SCRATCH/matrix-tally
+  local status=0 lines=() green red tally=$SCRATCH/matrix-tally
   heading matrix
   if [[ -n $REFUSALS ]]; then
     printf 'Tests that touch devices may not run here:\n%s\n' "$REFUSALS"
@@ -317,9 +326,11 @@ run_matrix() {
   COMMAND_PREFIX=("$CHECKOUT/tests/system/in-namespace")
   python -m tests.disks.matrix --tally "$tally" "$@" || status=$?
   COMMAND_PREFIX=()
-  read -r green red < <(cat -- "$tally" 2>/dev/null || echo 0 1)
+  mapfile -t lines < <(cat -- "$tally" 2>/dev/null || echo 0 1)
+  read -r green red <<<"${lines[0]}"
   if ((status != 0 && red == 0)); then red=1; fi
   count matrix "$green" "$red" 0
+  name_red "${lines[@]:1}"
 }
 
 # One pytest with the caller's own arguments; devices stay out of reach unless asked for and allowed as above.
@@ -363,18 +374,20 @@ run_lint() {
 
 # Runs CHECKS... and writes how many passed and failed to lint-tally.
 check_all() {
-  local check passed=0 failed=0
+  local check passed=0 red=()
   for check in "$@"; do
     printf -- '-- %s\n' "$check"
-    if run_check "$check"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    if run_check "$check"; then passed=$((passed + 1)); else red+=("$check"); fi
   done
-  printf '%d %d\n' "$passed" "$failed" >"$SCRATCH/lint-tally"
+  printf '%s\n' "$passed ${#red[@]}" "${red[@]}" >"$SCRATCH/lint-tally"
 }
 
 count_lint() {
-  local passed failed
-  read -r passed failed < <(cat -- "$SCRATCH/lint-tally" 2>/dev/null || echo 0 1)
+  local lines passed failed
+  mapfile -t lines < <(cat -- "$SCRATCH/lint-tally" 2>/dev/null || echo 0 1)
+  read -r passed failed <<<"${lines[0]}"
   count lint "$passed" "$failed" 0
+  name_red "${lines[@]:1}"
 }
 
 # What one wants to know before every commit: lint, beside the unit tests that are not marked slow.

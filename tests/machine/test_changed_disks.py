@@ -1,8 +1,7 @@
 """What happened to a disk meanwhile, with what only the guest's kernel has: md, ZFS, F2FS, the device mapper.
 
-The matrix of `tests.disks.matrix` on loop devices of the guest. Whole (`--machine=matrix`) each kind comes at
-three moments at least, one on md, one on ZFS and one on F2FS, and each moment with three kinds at least; the
-short form has three of each.
+The matrix of `tests.disks.matrix` on loop devices of the guest. Whole (`--machine=matrix`) each kind and each
+moment comes on md, on ZFS and on F2FS, where it can happen there; the short form has three of each.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ import shutil
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.disks.matrix import trial
-from tests.disks.matrix.__main__ import Combination
+from tests.disks.matrix.__main__ import Combination, paired
 from tests.disks.matrix.helper import be_first_namespace
 from tests.disks.matrix.images import Images
 from tests.disks.matrix.kinds import kinds
-from tests.disks.matrix.moments import ALIVE, moments
+from tests.disks.matrix.moments import moments
 from tests.disks.matrix.trial import GUEST_LAYOUTS, Layout
 
 pytestmark = [pytest.mark.machine, pytest.mark.inside("virtio:16M", group="matrix")]
@@ -42,43 +40,20 @@ def images() -> Iterator[Images]:
 
 
 def chosen(layout: Layout, images: Images) -> list[Combination]:
-    """Return combinations of a layout: each kind and each moment, together in another way on each layout.
-
-    With three layouts each kind comes at three moments, and each moment with three kinds at least.
-    """
-    times, known = moments(trial.count(layout, images)), kinds()
-    shift = GUEST_LAYOUTS.index(layout) * len(known) // len(GUEST_LAYOUTS)
-    return [
-        Combination(layout, known[(number + shift) % len(known)], times[number % len(times)])
-        for number in range(max(len(times), len(known)))
-    ]
-
-
-ALWAYS = ("raw: the beginning of the disk", "format: ext4", "table: another GPT without partitions")
-"""Kinds that can happen at any moment."""
-
-
-def played_instead(each: Combination, number: int) -> tuple[Combination, ...]:
-    """Return what is played where one cannot happen: its kind where all is made, its moment with another."""
-    known = {kind.title: kind for kind in kinds()}
-    return (
-        replace(each, moment=ALIVE[number % len(ALIVE)]),
-        replace(each, kind=known[ALWAYS[number % len(ALWAYS)]]),
-    )
+    """Return each kind and each moment of a layout, put together in another way on each layout."""
+    waiting = deque(kinds())
+    waiting.rotate(-GUEST_LAYOUTS.index(layout) * len(waiting) // len(GUEST_LAYOUTS))
+    return paired(layout, moments(trial.count(layout, images)), waiting, kinds())
 
 
 def play(combinations: list[Combination], images: Images, note: Note) -> None:
     """Play combinations; fail with the names of the red ones."""
     red, ran = [], 0
-    left = deque(enumerate(combinations))
-    while left:
-        number, each = left.popleft()
+    for each in combinations:
         outcome = trial.play(each.layout, each.kind, each.moment, images, also_later=each.also_later)
         ran += outcome.applies
         if outcome.faults:
             red.append(f"{each.name}: {'; '.join(outcome.faults)}")
-        if not outcome.applies and each in combinations:
-            left.extend((number, other) for other in played_instead(each, number))
     note("matrix", ran)
     assert not red, "\n".join(red)
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pytest
+
 from app.domain.storage_plan.plan import FURTHER_ROLES, Role
-from tests.disks.matrix.__main__ import Combination, Results, beside_daemons, covering, summary
+from tests.disks.matrix.__main__ import (
+    Results,
+    beside_daemons,
+    combinations,
+    covering,
+    summary,
+)
 from tests.disks.matrix.kinds import kinds
 from tests.disks.matrix.moments import ALIVE, Counts, moments
-from tests.disks.matrix.trial import BTRFS, LAYOUTS, MIRROR, OF_ROLES, Outcome
+from tests.disks.matrix.stage import NO_NEED, Given
+from tests.disks.matrix.trial import BTRFS, LAYOUTS, MIRROR, OF_ROLES, Layout, Outcome
 
-MOMENTS = moments(Counts(making=12, writes=20, steps=tuple(range(1, 10))))
-ALL = [Combination(layout, kind, moment) for layout in LAYOUTS for moment in MOMENTS for kind in kinds()]
+EMPTY = Given.DEAD | Given.PLACE
+LEFT = Given.MADE | Given.DEAD
+WRITES = (*[EMPTY] * 5, *[EMPTY | Given.TABLE] * 3, *[LEFT] * 8, *[EMPTY] * 4)
+MOMENTS = moments(Counts(making=12, writes=WRITES, steps=dict.fromkeys(range(1, 10), LEFT)))
+TIMES = dict.fromkeys(LAYOUTS, MOMENTS)
+ALL = combinations(TIMES)
+COVERING = covering(TIMES)
 
 
 def test_names_of_combinations_are_unique() -> None:
@@ -31,24 +46,53 @@ def test_a_helper_is_killed_around_each_write_of_its_journal_and_at_each_step() 
     assert sum(title.startswith("killed at step") for title in titles) == 9
 
 
-def test_the_covering_part_has_every_kind_and_every_moment_and_is_small() -> None:
-    chosen = covering(ALL)
-    assert {each.kind.title for each in chosen} == {each.title for each in kinds()}
-    assert {each.moment.title for each in chosen} == {each.title for each in MOMENTS}
-    assert {each.layout for each in chosen} == set(LAYOUTS)
-    assert len(chosen) < len(ALL) / 10
-    assert chosen == covering(ALL)
+def test_what_lacks_its_needs_is_not_chosen() -> None:
+    assert all(each.can_happen for each in (*ALL, *COVERING))
+    assert not any(each.kind.needs and each.moment.given == NO_NEED for each in ALL)
+    assert any(each.kind.needs == Given.TABLE and each.moment.given == EMPTY | Given.TABLE for each in ALL)
+
+
+def test_whole_of_the_first_layout() -> None:
+    first = {(each.kind, each.moment) for each in ALL if each.layout is LAYOUTS[0]}
+    wanted = {(kind, moment) for kind in kinds() for moment in MOMENTS if kind.needs in moment.given}
+    assert first == wanted
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[1:], ids=lambda layout: layout.title)
+def test_whole_of_a_further_layout(layout: Layout) -> None:
+    found = [each for each in ALL if each.layout is layout]
+    assert {each.moment for each in found} == set(MOMENTS)
+    assert {each.kind for each in found} >= {each for each in kinds() if Given.NEIGHBOUR not in each.needs}
+    assert len(found) < 2 * len(kinds())
+
+
+def test_covering_part() -> None:
+    assert {each.kind for each in COVERING} >= {each for each in kinds() if Given.NEIGHBOUR not in each.needs}
+    assert {each.moment for each in COVERING if each.layout is LAYOUTS[0]} == set(MOMENTS)
+    assert {each.layout for each in COVERING} == set(LAYOUTS)
+    assert len(set(COVERING)) == len(COVERING) < 210
+    assert covering(TIMES) == COVERING
+
+
+def test_a_way_to_fail_comes_once() -> None:
+    failing = [each.kind for each in COVERING if each.kind.group == "failing"]
+    assert len(failing) == len(set(failing))
 
 
 def test_part_beside_daemons() -> None:
-    chosen = beside_daemons(covering(ALL))
-    assert {each.kind for each in chosen} == {each for each in kinds() if each.group != "formats"}
+    chosen = beside_daemons(LAYOUTS[0])
+    others = [each for each in kinds() if each.group != "formats" and Given.NEIGHBOUR not in each.needs]
+    assert {each.kind for each in chosen} == set(others)
     assert {each.moment for each in chosen} == set(ALIVE)
+    assert set(chosen) <= set(COVERING)
 
 
-def test_moments_of_two_disks_once() -> None:
-    two = [each for each in covering(ALL) if each.layout in {BTRFS, MIRROR}]
-    assert len({each.moment.title for each in two}) == len(two) == len(MOMENTS)
+def test_deaths_of_two_disks() -> None:
+    two = [each.moment.title for each in COVERING if each.layout in {BTRFS, MIRROR}]
+    assert len(set(two)) == len(two)
+    writes = [word for title in two for word in re.findall(r"^killed \w+ write (\d+)", title)]
+    assert sorted(writes, key=int) == [str(number) for number in range(1, len(WRITES) + 1)]
+    assert {each.title for each in ALIVE} < set(two)
 
 
 def test_every_role_that_has_disks_of_its_own_is_in_the_matrix() -> None:
@@ -56,15 +100,12 @@ def test_every_role_that_has_disks_of_its_own_is_in_the_matrix() -> None:
     assert {each.role for each in OF_ROLES} == set(FURTHER_ROLES)
 
 
-def test_the_covering_part_has_deaths_and_other_kinds_for_each_role_and_few_of_them() -> None:
-    chosen = [each for each in covering(ALL) if each.layout in OF_ROLES]
-    for layout in OF_ROLES:
-        times = {each.moment.title for each in chosen if each.layout == layout}
-        assert times > {each.title for each in ALIVE}
-        deaths = times - {each.title for each in ALIVE}
-        assert any("step" in time or "write" in time for time in deaths)
-    assert len({each.kind.title for each in chosen}) == len(chosen), "none twice while there are others"
-    assert len(chosen) <= 13 * len(OF_ROLES)
+@pytest.mark.parametrize("layout", OF_ROLES, ids=lambda layout: layout.title)
+def test_deaths_of_a_role(layout: Layout) -> None:
+    times = {each.moment for each in COVERING if each.layout is layout}
+    assert 2 < len(times & set(ALIVE)) < len(ALIVE)
+    assert any("step" in each.title or "write" in each.title for each in times - set(ALIVE))
+    assert len(times) <= 10
 
 
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:

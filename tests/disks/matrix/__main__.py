@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,14 +20,16 @@ from tests.disks.matrix.helper import be_first_namespace
 from tests.disks.matrix.images import Images
 from tests.disks.matrix.kinds import kinds, missing
 from tests.disks.matrix.moments import ALIVE, Moment, moments
-from tests.disks.matrix.stage import Kind
+from tests.disks.matrix.stage import NO_NEED, Given, Kind
 from tests.disks.matrix.trial import BTRFS, LAYOUTS, MIRROR, Layout, Outcome
 
 PROJECT: Final = Path(__file__).parents[3]
+_LONGEST: Final = 400
+"""Characters of a red one in the tally."""
+_OF_TWO: Final = {BTRFS: (3, 4), MIRROR: (2, 4)}
+"""Where the deaths of the short form begin on a layout of two disks, and how far they are from each other."""
 _DEATHS: Final = 4
-"""How often at least a helper dies with each further layout in the short form."""
-_WHOLE: Final = 2
-"""Layouts on which each moment comes in the short form."""
+"""How many of a layout's deaths at least come in the short form, where not each moment does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +58,53 @@ class Combination:
         """
         return self.digest[0] % 4 == 0
 
+    @property
+    def can_happen(self) -> bool:
+        """Whether there is what the kind needs."""
+        neighbour = Given.NEIGHBOUR if self.layout.disks > 1 else NO_NEED
+        return self.kind.needs in self.moment.given | neighbour
 
-def combinations(images: Images) -> list[Combination]:
-    """Return all of them."""
-    known = kinds()
-    return [
-        Combination(layout, kind, moment)
-        for layout in LAYOUTS
-        for moment in moments(trial.count(layout, images))
-        for kind in known
-    ]
+
+def combinations(times: Mapping[Layout, Sequence[Moment]]) -> list[Combination]:
+    """Return the whole: every kind at every moment on the first layout, each of both once on the others.
+
+    What root answers depends on the kind and on how far the session had come; on the layout depends which
+    steps a session has, hardly what comes of a kind between two of them.
+    """
+    first, *others = times
+    everything = [Combination(first, kind, moment) for moment in times[first] for kind in kinds()]
+    found = [each for each in everything if each.can_happen]
+    waiting = deque(kinds())
+    for layout in others:
+        found += paired(layout, times[layout], waiting, kinds())
+    return found
+
+
+def paired(
+    layout: Layout, times: Sequence[Moment], waiting: deque[Kind], also: Sequence[Kind] = ()
+) -> list[Combination]:
+    """Return each moment with the kind that waits longest of those that can happen then, and kinds left over.
+
+    Args:
+        layout: of all of them.
+        times: moments; those at which little can happen choose first.
+        waiting: kinds, the longest waiting first; changed.
+        also: each of these comes at least once, if it can happen on this layout at all.
+    """
+    found = []
+    for moment in sorted(times, key=lambda each: each.given.value.bit_count()):
+        for kind in tuple(waiting):
+            if (each := Combination(layout, kind, moment)).can_happen:
+                found.append(each)
+                waiting.remove(kind)
+                waiting.append(kind)
+                break
+    come = {each.kind for each in found}
+    for number, kind in enumerate(kind for kind in also if kind not in come):
+        turn = number % len(times)
+        turned = [Combination(layout, kind, moment) for moment in (*times[turn:], *times[:turn])]
+        found += [each for each in turned if each.can_happen][:1]
+    return found
 
 
 def mixed(found: list[Combination]) -> list[Combination]:
@@ -73,43 +112,28 @@ def mixed(found: list[Combination]) -> list[Combination]:
     return sorted(found, key=lambda each: each.digest)
 
 
-def covering(found: list[Combination]) -> list[Combination]:
-    """Return some of them, the same every time: on the first layout each kind and each moment at least once.
+def covering(times: Mapping[Layout, Sequence[Moment]]) -> list[Combination]:
+    """Return a part that minutes suffice for: each kind, and on the first layout each moment.
 
-    There each kind that is no format comes at one of the moments with everything made, too. On those of two
-    disks each moment comes once. Of the others, and of groups beside the data's, which are made and unmade by
-    the same steps: each moment with everything made and some deaths, with other kinds for each.
+    Of two disks, a helper dies before every second write of its journal on a stripe, and after the others on a
+    mirror; of the further layouts some deaths come. Disks that fail are slow: each way to fail comes once.
     """
-    titles = list(dict.fromkeys(each.kind.title for each in found))
-    layouts = list(dict.fromkeys(each.layout.title for each in found))
-    wanted = set()
-    for shift, layout in enumerate(layouts[:_WHOLE]):
-        times = list(dict.fromkeys(each.moment.title for each in found if each.layout.title == layout))
-        for number in range(len(times) if shift else max(len(titles), len(times))):
-            kind = titles[(number + shift * len(titles) // 2) % len(titles)]
-            wanted.add((layout, kind, times[number % len(times)]))
-    others = dict.fromkeys(each.kind.title for each in found if each.kind.group != "formats")
-    for number, kind in enumerate(others):
-        wanted.add((layouts[0], kind, ALIVE[number % len(ALIVE)].title))
-    for shift, layout in enumerate(layouts[_WHOLE:]):
-        times = list(dict.fromkeys(each.moment.title for each in found if each.layout.title == layout))
-        deaths = [each for each in times if each not in {moment.title for moment in ALIVE}]
-        some = [*(each.title for each in ALIVE), *deaths[shift :: max(1, len(deaths) // _DEATHS)]]
-        for number, when in enumerate(some):
-            wanted.add((layout, list(others)[(number + shift * len(some)) % len(others)], when))
-    by_mirror = {when for layout, _, when in wanted if layout == MIRROR.title}
-    wanted = {each for each in wanted if each[0] != BTRFS.title or each[2] not in by_mirror}
-    return [each for each in found if (each.layout.title, each.kind.title, each.moment.title) in wanted]
+    first, *others = times
+    waiting = deque(each for each in kinds() if each.group != "failing")
+    formats = [each for each in kinds() if each.group == "formats"]
+    found = beside_daemons(first)
+    found += paired(first, [each for each in times[first] if each not in ALIVE], waiting, formats)
+    for number, layout in enumerate(others):
+        deaths = [each for each in times[layout] if each not in ALIVE]
+        start, step = _OF_TWO.get(layout, (number, len(deaths) // _DEATHS))
+        found += paired(layout, [*ALIVE[number % 2 :: 2], *deaths[start::step]], waiting)
+    return found
 
 
-def beside_daemons(chosen: list[Combination]) -> list[Combination]:
-    """Return those of the covering part that are played beside udevd: each kind that is no format, once."""
-    found = {
-        each.kind: each
-        for each in chosen
-        if each.layout is LAYOUTS[0] and each.kind.group != "formats" and each.moment in ALIVE
-    }
-    return list(found.values())
+def beside_daemons(layout: Layout) -> list[Combination]:
+    """Return what is played beside udevd: each kind that is no format, once, with everything made."""
+    others = [each for each in kinds() if each.group != "formats"]
+    return paired(layout, ALIVE, deque(others), others)
 
 
 def start_daemons() -> None:
@@ -164,29 +188,32 @@ def play_all(
         if each.name not in known:
             if time.monotonic() - started_s > limit_s:
                 continue
-            also_later = always_later or each.also_later
+            also_later = each.also_later or (always_later and each.layout is LAYOUTS[0])
             known[each.name] = trial.play(each.layout, each.kind, each.moment, images, also_later=also_later)
             results.add(each.name, known[each.name])
         yield each, known[each.name]
 
 
 def summary(played: dict[Combination, Outcome], asked: int) -> str:
-    """Return how many combinations ran, and the red ones by name."""
+    """Return how many combinations ran, and at the end the red ones by name."""
     ran = {each: outcome for each, outcome in played.items() if outcome.applies}
     red = {each: outcome for each, outcome in ran.items() if outcome.faults}
     groups = Counter(each.kind.group for each in ran)
     times = Counter(each.moment.group for each in ran)
-    lines = [f"RED  {each.name}\n     {'; '.join(outcome.faults)}" for each, outcome in red.items()]
-    lines.append(
-        f"{len(ran)} combinations ran ({len({each.kind.title for each in ran})} kinds, "
-        f"{len({each.moment.title for each in ran})} moments, {len({each.layout for each in ran})} layouts), "
-        f"{len(ran) - len(red)} green, {len(red)} red; {len(played) - len(ran)} cannot happen; "
-        f"{asked - len(played)} not played yet"
-    )
-    lines.append("kinds: " + ", ".join(f"{count} {name}" for name, count in groups.items()))
-    lines.append("moments: " + ", ".join(f"{count} {name}" for name, count in times.items()))
+    lines = [
+        (
+            f"{len(ran)} combinations ran ({len({each.kind.title for each in ran})} kinds, "
+            f"{len({each.moment.title for each in ran})} moments, "
+            f"{len({each.layout for each in ran})} layouts), "
+            f"{len(ran) - len(red)} green, {len(red)} red; {len(played) - len(ran)} cannot happen; "
+            f"{asked - len(played)} not played yet"
+        ),
+        "kinds: " + ", ".join(f"{count} {name}" for name, count in groups.items()),
+        "moments: " + ", ".join(f"{count} {name}" for name, count in times.items()),
+    ]
     if missing():
         lines.append(f"cannot be made here: {', '.join(missing())}")
+    lines += [f"RED  {each.name}\n     {'; '.join(outcome.faults)}" for each, outcome in red.items()]
     return "\n".join(lines)
 
 
@@ -211,12 +238,13 @@ def main(arguments: list[str]) -> int:
         if options.again and results.file.exists():
             lines = [line for line in results.file.read_text().splitlines() if not json.loads(line)[1]]
             results.file.write_text("".join(f"{line}\n" for line in lines))
-        chosen = combinations(images)
-        chosen = covering(chosen) if options.covering else mixed(chosen)
+        times = {layout: moments(trial.count(layout, images)) for layout in LAYOUTS}
+        chosen = covering(times) if options.covering else mixed(combinations(times))
         chosen = [each for each in chosen if all(word in each.name for word in options.name)]
         number, parts = map(int, options.share.split("/"))
         chosen = chosen[number - 1 :: parts]
-        beside = chosen if options.daemons else beside_daemons(chosen) if options.covering else []
+        beside = chosen if options.daemons else beside_daemons(LAYOUTS[0]) if options.covering else []
+        beside = [each for each in chosen if each in beside]
         alone = [each for each in chosen if each not in beside]
         played = {}
         deadline_s = time.monotonic() + options.limit
@@ -231,10 +259,11 @@ def main(arguments: list[str]) -> int:
                     sys.stdout.write(f"{outcome.seconds:6.2f} s {word:5} {each.name}\n")
                     sys.stdout.flush()
     sys.stdout.write(f"{summary(played, len(chosen))}\n")
-    red = sum(bool(outcome.faults) for outcome in played.values())
+    red = [f"{each.name}: {'; '.join(outcome.faults)}" for each, outcome in played.items() if outcome.faults]
     if options.tally:
         green = sum(outcome.applies and not outcome.faults for outcome in played.values())
-        options.tally.write_text(f"{green} {red}\n")
+        lines = [f"{green} {len(red)}", *(" ".join(each.split())[:_LONGEST] for each in red)]
+        options.tally.write_text("".join(f"{line}\n" for line in lines))
     if red:
         return 1
     return 3 if len(played) < len(chosen) else 0

@@ -103,18 +103,18 @@ class Death:
 
 
 class DyingJournal(Journal):
-    """The journal of a helper that is killed when it writes."""
+    """The journal of a helper that tells of each write, and is killed at one."""
 
-    __slots__ = ("_count", "_death", "_told")
+    __slots__ = ("_count", "_death", "_tell")
 
-    def __init__(self, death: Death | None, told: Callable[[int], None]) -> None:
+    def __init__(self, death: Death | None, tell: Callable[[int], None]) -> None:
         super().__init__()
-        self._death, self._count, self._told = death, 0, told
+        self._death, self._count, self._tell = death, 0, tell
 
     @override
     def write(self, entry: JournalEntry) -> None:
         self._count += 1
-        self._told(self._count)
+        self._tell(self._count)
         if self._death:
             self._death.strike(self._count, "before")
         super().write(entry)
@@ -128,7 +128,7 @@ class Said:
 
     Attributes:
         what: claimed, refused, ready, maintained, unmade, ended, recovered, inspected, written, step, died.
-        text: all its words.
+        text: all its words; of a write and of a step what was seen then.
         left: what was left, each with its reason.
         number: of the write of the journal, or of the step.
     """
@@ -216,8 +216,8 @@ class Helper:
 class _Listener:
     """Says what a session says."""
 
-    def __init__(self, helper: Helper, death: Death | None) -> None:
-        self._say, self._death, self._was_ready = helper.say, death, False
+    def __init__(self, helper: Helper, death: Death | None, look: Callable[[], str]) -> None:
+        self._say, self._death, self._look, self._was_ready = helper.say, death, look, False
 
     def claimed(self) -> None:
         self._say(Said("claimed"))
@@ -227,7 +227,7 @@ class _Listener:
 
     def progressed(self, progress: StepProgress) -> None:
         if self._was_ready:
-            self._say(Said("step", progress.text, number=progress.number))
+            self._say(Said("step", self._look(), number=progress.number))
             if self._death:
                 self._death.strike(progress.number, "step")
 
@@ -250,13 +250,25 @@ def _over(what: str, error: FootingError | None, left: Sequence[UnreleasedItem])
     return Said(what, words, tuple(f"{each.name} {each.serial} {each.reason} {each.remedy}" for each in left))
 
 
-def session(plan: StoragePlan, devices: Mapping[str, PlannedDevice], death: Death | None = None) -> Helper:
-    """Start a helper with a session over a plan; ask it to make, maintain, unmake and release."""
+def session(
+    plan: StoragePlan,
+    devices: Mapping[str, PlannedDevice],
+    death: Death | None = None,
+    look: Callable[[], str] = str,
+) -> Helper:
+    """Start a helper with a session over a plan; ask it to make, maintain, unmake and release.
+
+    Args:
+        plan: what it makes.
+        devices: the nodes of its disks.
+        death: when it dies.
+        look: returns what is told at each write of its journal and each step of unmaking.
+    """
 
     def work(helper: Helper) -> None:
-        journal = DyingJournal(death, lambda number: helper.say(Said("written", number=number)))
+        journal = DyingJournal(death, lambda number: helper.say(Said("written", look(), number=number)))
         described, _ = describe_plans(":1.1", NOBODY, [(plan, devices)])
-        running = Session(described, NOBODY, Leftovers(journal, SPARE), _Listener(helper, death))
+        running = Session(described, NOBODY, Leftovers(journal, SPARE), _Listener(helper, death, look))
         running.start()
 
         def maintained(result: object) -> None:

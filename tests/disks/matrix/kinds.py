@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 from app.domain.units import KIB, MIB
@@ -14,7 +14,7 @@ from tests.disks.matrix.kinds_failing import FAILING
 from tests.disks.matrix.kinds_processes import PROCESSES
 from tests.disks.matrix.kinds_tables import TABLES
 from tests.disks.matrix.kinds_used import USED
-from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
+from tests.disks.matrix.stage import Certainty, Foreign, Given, Kind, Stage
 
 _SECTOR: Final = 512
 
@@ -24,10 +24,8 @@ def nothing(stage: Stage) -> Foreign:
     return Foreign(Certainty.UNCHANGED, stage.subject, None)
 
 
-def unmounted(stage: Stage) -> Foreign | None:
+def unmounted(stage: Stage) -> Foreign:
     """Somebody unmounts the storage and goes away again."""
-    if not stage.is_mounted():
-        return None
     stage.free()
     return Foreign(Certainty.OURS_ALONE, stage.subject, None)
 
@@ -49,13 +47,11 @@ def _format(stage: Stage, form: Format) -> Foreign:
 _BESIDE: Final = ("md 0.90", "md 1.0", "bcache", "LVM physical volume", "reiserfs", "ZFS labels", "iso9660")
 
 
-def _beside_ours(stage: Stage, form: Format) -> Foreign | None:
+def _beside_ours(stage: Stage, form: Format) -> Foreign:
     """A format whose superblocks lie elsewhere than ours, made without wiping: both are found.
 
     As ``mdadm --create --metadata=1.0`` does, which makes a mirror of a filesystem that exists.
     """
-    if not stage.has_table():
-        return None
     stage.free()
     node = stage.target()
     sectors = [
@@ -73,10 +69,8 @@ def _beside_ours(stage: Stage, form: Format) -> Foreign | None:
     )
 
 
-def _raw(stage: Stage, pieces: tuple[tuple[int, bytes], ...], certainty: Certainty) -> Foreign | None:
+def _raw(stage: Stage, pieces: tuple[tuple[int, bytes], ...], certainty: Certainty) -> Foreign:
     """Bytes without a signature, written into our partition."""
-    if not stage.has_table():
-        return None
     stage.free()
     node = stage.target()
     write(node, *pieces)
@@ -88,17 +82,15 @@ def _raw(stage: Stage, pieces: tuple[tuple[int, bytes], ...], certainty: Certain
     )
 
 
-def _raw_disk(stage: Stage) -> Foreign | None:
+def _raw_disk(stage: Stage) -> Foreign:
     """The disk itself is overwritten from its beginning on, table and all."""
     stage.free()
     write(stage.subject.node, *((at, os.urandom(MIB)) for at in range(0, 64 * MIB, MIB)))
     return Foreign(Certainty.WHERE_MADE, stage.subject, end=stage.subject.zero)
 
 
-def _raw_outside(stage: Stage, place: int) -> Foreign | None:
+def _raw_outside(stage: Stage, place: int) -> Foreign:
     """One sector outside of our partition, from the beginning or from the end of the disk."""
-    if not stage.has_table():
-        return None
     at = place if place >= 0 else stage.subject.size_bytes + place
     write(stage.subject.node, (at, b"\xa5" * _SECTOR))
     return Foreign(
@@ -120,6 +112,7 @@ RAW: Final = (
         "raw: all over the partition",
         "raw",
         partial(_raw, pieces=_EVERYWHERE, certainty=Certainty.WHERE_MADE),
+        Given.TABLE,
     ),
     Kind(
         "raw: first MiB of the partition",
@@ -130,27 +123,33 @@ RAW: Final = (
         "raw: sector of the signature",
         "raw",
         partial(_raw, pieces=_COPIES, certainty=Certainty.WHERE_MADE),
+        Given.TABLE,
     ),
     Kind(
         "raw: a sector in the middle of the partition",
         "raw",
         partial(_raw, pieces=((300 * MIB, b"\xa5" * _SECTOR),), certainty=Certainty.NEVER),
+        Given.TABLE,
     ),
-    Kind("raw: a sector behind the partition", "raw", partial(_raw_outside, place=600 * MIB)),
-    Kind("raw: a sector near the end of the disk", "raw", partial(_raw_outside, place=-8 * MIB)),
+    Kind("raw: a sector behind the partition", "raw", partial(_raw_outside, place=600 * MIB), Given.TABLE),
+    Kind("raw: a sector near the end of the disk", "raw", partial(_raw_outside, place=-8 * MIB), Given.TABLE),
     Kind("raw: the beginning of the disk", "raw", _raw_disk),
 )
 
-NOTHING: Final = (Kind("nothing", "nothing", nothing), Kind("nothing but unmounted", "nothing", unmounted))
+NOTHING: Final = (
+    Kind("nothing", "nothing", nothing),
+    Kind("nothing but unmounted", "nothing", unmounted, Given.MOUNTED),
+)
 
 
+@cache
 def kinds() -> tuple[Kind, ...]:
     """Return every kind that can be made here."""
     formats = tuple(
         Kind(f"format: {form.name}", "formats", partial(_format, form=form)) for form in makeable()
     )
     beside = tuple(
-        Kind(f"format beside ours: {form.name}", "formats", partial(_beside_ours, form=form))
+        Kind(f"format beside ours: {form.name}", "formats", partial(_beside_ours, form=form), Given.TABLE)
         for form in makeable()
         if form.name in _BESIDE
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from app.domain.units import MIB
 from tests.disks.matrix.disks import DISK_BYTES, Disk, flush, run, settle, write
 from tests.disks.matrix.images import FORMATS
-from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
+from tests.disks.matrix.stage import Certainty, Foreign, Given, Kind, Stage
 
 _XFS: Final = next(form for form in FORMATS if form.name == "xfs")
 
@@ -50,94 +49,75 @@ def _cloned(stage: Stage) -> Foreign:
     return Foreign(Certainty.NEVER, stage.subject, None, end=copy.detach, others=(copy,))
 
 
-def _away(stage: Stage, then: Callable[[Disk], Foreign]) -> Foreign | None:
-    """The disk is pulled, which nobody can who has it open."""
-    if stage.is_held:
-        return None
+def _pulled(stage: Stage) -> Foreign:
+    """The disk is pulled, as all below, which nobody can who has it open."""
     stage.free()
-    return then(stage.subject)
+    disk = stage.subject
+    disk.detach()
+    return Foreign(Certainty.ALWAYS, disk, end=disk.attach, comes_back=True)
 
 
-def _pulled(stage: Stage) -> Foreign | None:
-    def then(disk: Disk) -> Foreign:
-        disk.detach()
-        return Foreign(Certainty.ALWAYS, disk, end=disk.attach, comes_back=True)
-
-    return _away(stage, then) if stage.has_table() else None
-
-
-def _swapped(stage: Stage) -> Foreign | None:
+def _swapped(stage: Stage) -> Foreign:
     """Another disk with a filesystem is where ours was."""
+    stage.free()
+    disk = stage.subject
+    disk.detach()
+    other = Disk.blank(stage.folder / f"swapped {len(list(stage.folder.iterdir()))}")
+    stage.stack.callback(other.detach)
+    write(other.node, *stage.images.of(_XFS, DISK_BYTES))
 
-    def then(disk: Disk) -> Foreign:
-        disk.detach()
-        other = Disk.blank(stage.folder / f"swapped {len(list(stage.folder.iterdir()))}")
-        stage.stack.callback(other.detach)
-        write(other.node, *stage.images.of(_XFS, DISK_BYTES))
-
-        def end() -> None:
-            other.detach()
-            disk.attach()
-
-        return Foreign(Certainty.ALWAYS, disk, end=end, others=(other,), comes_back=True)
-
-    return _away(stage, then) if stage.has_table() else None
-
-
-def _replaced_by_copy(stage: Stage) -> Foreign | None:
-    """The disk is gone, and a copy of it is there, with every identifier that we wrote."""
-
-    def then(disk: Disk) -> Foreign:
-        copy = _copy(stage)
-        disk.detach()
-
-        def end() -> None:
-            copy.detach()
-            disk.attach()
-
-        return Foreign(Certainty.ALWAYS, disk, end=end, others=(copy,), comes_back=True)
-
-    return _away(stage, then) if stage.has_table() else None
-
-
-def _plugged_elsewhere(stage: Stage) -> Foreign | None:
-    """The disk is found under another name."""
-
-    def then(disk: Disk) -> Foreign:
-        disk.detach()
-        placeholder = Disk.blank(stage.folder / f"first {len(list(stage.folder.iterdir()))}", 16 * MIB)
-        stage.stack.callback(placeholder.detach)
+    def end() -> None:
+        other.detach()
         disk.attach()
-        settle()
-        return Foreign(Certainty.OURS_ALONE, disk, None, others=(placeholder,))
 
-    return _away(stage, then)
+    return Foreign(Certainty.ALWAYS, disk, end=end, others=(other,), comes_back=True)
 
 
-def _exchanged(stage: Stage) -> Foreign | None:
+def _replaced_by_copy(stage: Stage) -> Foreign:
+    """The disk is gone, and a copy of it is there, with every identifier that we wrote."""
+    stage.free()
+    disk, copy = stage.subject, _copy(stage)
+    disk.detach()
+
+    def end() -> None:
+        copy.detach()
+        disk.attach()
+
+    return Foreign(Certainty.ALWAYS, disk, end=end, others=(copy,), comes_back=True)
+
+
+def _plugged_elsewhere(stage: Stage) -> Foreign:
+    """The disk is found under another name."""
+    stage.free()
+    disk = stage.subject
+    disk.detach()
+    placeholder = Disk.blank(stage.folder / f"first {len(list(stage.folder.iterdir()))}", 16 * MIB)
+    stage.stack.callback(placeholder.detach)
+    disk.attach()
+    settle()
+    return Foreign(Certainty.OURS_ALONE, disk, None, others=(placeholder,))
+
+
+def _exchanged(stage: Stage) -> Foreign:
     """Two disks of the session have exchanged their names."""
-    if len(stage.disks) < 2:
-        return None
-
-    def then(disk: Disk) -> Foreign:
-        stage.free_all()
-        for each in stage.disks:
-            each.detach()
-        for each in reversed(stage.disks):
-            each.attach()
-        settle()
-        return Foreign(Certainty.OURS_ALONE, disk, None)
-
-    return _away(stage, then)
+    stage.free_all()
+    for each in stage.disks:
+        each.detach()
+    for each in reversed(stage.disks):
+        each.attach()
+    settle()
+    return Foreign(Certainty.OURS_ALONE, stage.subject, None)
 
 
 DISKS: Final = (
     Kind("disk: grown", "disks", partial(_resized, size_bytes=DISK_BYTES + 100 * MIB)),
     Kind("disk: shrunk", "disks", partial(_resized, size_bytes=DISK_BYTES - 100 * MIB)),
     Kind("disk: copied to another", "disks", _cloned),
-    Kind("disk: a copy in its place", "disks", _replaced_by_copy),
-    Kind("disk: pulled", "disks", _pulled),
-    Kind("disk: swapped for one with xfs", "disks", _swapped),
-    Kind("disk: under another name", "disks", _plugged_elsewhere),
-    Kind("disk: exchanged names with another of the session", "disks", _exchanged),
+    Kind("disk: a copy in its place", "disks", _replaced_by_copy, Given.TABLE | Given.DEAD),
+    Kind("disk: pulled", "disks", _pulled, Given.TABLE | Given.DEAD),
+    Kind("disk: swapped for one with xfs", "disks", _swapped, Given.TABLE | Given.DEAD),
+    Kind("disk: under another name", "disks", _plugged_elsewhere, Given.DEAD),
+    Kind(
+        "disk: exchanged names with another of the session", "disks", _exchanged, Given.NEIGHBOUR | Given.DEAD
+    ),
 )

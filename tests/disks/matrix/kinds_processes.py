@@ -13,7 +13,7 @@ from app.domain.units import MIB
 from app.storage.system import state
 from tests.disks.matrix.disks import PARTITION_START, Range, run, settle, write, zero
 from tests.disks.matrix.images import FORMATS
-from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
+from tests.disks.matrix.stage import Certainty, Foreign, Given, Kind, Stage
 
 _USER: Final = """
 import mmap, os, sys, time
@@ -96,18 +96,14 @@ class _Process:
         return said.strip()
 
 
-def _used(stage: Stage, how: str, *, whole: bool = False) -> Foreign | None:
+def _used(stage: Stage, how: str, *, whole: bool = False) -> Foreign:
     """A process has the partition, or the disk, open."""
-    if not stage.has_table():
-        return None
     node = stage.subject.node if whole else stage.target()
     at = 600 * MIB if whole else _PLACE
     if how in {"writes", "maps"} and not whole:
         stage.free()
     if how == "exclusive" and stage.is_live():
         stage.free()
-    if how == "exclusive" and whole and stage.is_held:
-        return None
     process = _Process(stage, sys.executable, "-S", "-c", _USER, node, how, str(at))
     start = at if whole else at + PARTITION_START
     # what it writes changes all the time: the rest must not
@@ -127,8 +123,6 @@ def _used(stage: Stage, how: str, *, whole: bool = False) -> Foreign | None:
 
 def _hidden(stage: Stage, how: str) -> Foreign | None:
     """A process has our partition for writing where nobody outside the kernel can see it."""
-    if not stage.has_table():
-        return None
     node = stage.target()
     if not stage.subject.has_partition():
         return None
@@ -143,10 +137,8 @@ def _hidden(stage: Stage, how: str) -> Foreign | None:
     return Foreign(Certainty.ALWAYS, stage.subject, ranges, (), process.end, fault=fault, comes_back=True)
 
 
-def _copied_mount(stage: Stage) -> Foreign | None:
+def _copied_mount(stage: Stage) -> Foreign:
     """A container has a copy of all mounts, and nothing open: what it sees mounted stays."""
-    if not stage.is_mounted():
-        return None
     process = _Process(
         stage,
         *("unshare", "--mount", "--propagation", "private", "bash", "-c", "echo ready && read -r _; true"),
@@ -170,10 +162,8 @@ def _copied_mount(stage: Stage) -> Foreign | None:
 
 def _foreign_in_use(
     stage: Stage, begin: Callable[[Stage, str], Callable[[], object]], words: tuple[str, ...]
-) -> Foreign | None:
+) -> Foreign:
     """Another filesystem in the place of ours, and used; not where the session has the disk exclusively."""
-    if stage.is_held and not stage.has_table():
-        return None
     stage.free()
     node = stage.target()
     start, end = stage.target_range()
@@ -266,18 +256,14 @@ def _mapped_device(stage: Stage, node: str) -> Callable[[], object]:
 
 def _over(
     stage: Stage, begin: Callable[[Stage, str], Callable[[], object]], words: tuple[str, ...]
-) -> Foreign | None:
+) -> Foreign:
     """Something lies over our own partition, whose content is as it was."""
-    if not stage.has_table():
-        return None
     stage.free()
     return Foreign(Certainty.ALWAYS, stage.subject, (), words, begin(stage, stage.target()), comes_back=True)
 
 
-def _ours_mounted(stage: Stage, begin: Callable[[Stage, str], Callable[[], object]]) -> Foreign | None:
+def _ours_mounted(stage: Stage, begin: Callable[[Stage, str], Callable[[], object]]) -> Foreign:
     """Our own filesystem is mounted at another place, too."""
-    if not stage.is_mounted():
-        return None
     (ours,) = stage.mounts()
     return Foreign(
         Certainty.ALWAYS,
@@ -293,41 +279,65 @@ def _has_mapper() -> bool:
 
 
 _PROCESSES: Final = (
-    Kind("process: reads the partition", "processes", partial(_used, how="reads")),
-    Kind("process: reads the disk", "processes", partial(_used, how="reads", whole=True)),
-    Kind("process: writes into the partition", "processes", partial(_used, how="writes")),
-    Kind("process: writes behind the partition", "processes", partial(_used, how="writes", whole=True)),
-    Kind("process: has the partition mapped", "processes", partial(_used, how="maps")),
-    Kind("process: has the partition in an io_uring", "processes", partial(_hidden, how="ring")),
-    Kind("process: has the partition in a socket", "processes", partial(_hidden, how="socket")),
-    Kind("use: a container has a copy of the mount", "processes", _copied_mount),
-    Kind("process: has the partition exclusively", "processes", partial(_used, how="exclusive")),
+    Kind("process: reads the partition", "processes", partial(_used, how="reads"), Given.TABLE),
+    Kind("process: reads the disk", "processes", partial(_used, how="reads", whole=True), Given.TABLE),
+    Kind("process: writes into the partition", "processes", partial(_used, how="writes"), Given.TABLE),
+    Kind(
+        "process: writes behind the partition",
+        "processes",
+        partial(_used, how="writes", whole=True),
+        Given.TABLE,
+    ),
+    Kind("process: has the partition mapped", "processes", partial(_used, how="maps"), Given.TABLE),
+    Kind("process: has the partition in an io_uring", "processes", partial(_hidden, how="ring"), Given.TABLE),
+    Kind("process: has the partition in a socket", "processes", partial(_hidden, how="socket"), Given.TABLE),
+    Kind("use: a container has a copy of the mount", "processes", _copied_mount, Given.MOUNTED),
+    Kind("process: has the partition exclusively", "processes", partial(_used, how="exclusive"), Given.TABLE),
     Kind(
         "use: another ext4, mounted",
         "processes",
         partial(_foreign_in_use, begin=_mount, words=("ext4", "mount")),
+        Given.PLACE,
     ),
     Kind(
         "use: another ext4, mounted in a namespace",
         "processes",
         partial(_foreign_in_use, begin=_mount_elsewhere, words=("ext4", "mount")),
+        Given.PLACE,
     ),
-    Kind("use: swap, in use", "processes", partial(_foreign_in_use, begin=_swapon, words=("swap",))),
+    Kind(
+        "use: swap, in use",
+        "processes",
+        partial(_foreign_in_use, begin=_swapon, words=("swap",)),
+        Given.PLACE,
+    ),
     Kind(
         "use: loop device over an ext4",
         "processes",
         partial(_foreign_in_use, begin=_loop, words=("ext4", "loop")),
+        Given.PLACE,
     ),
-    Kind("use: loop device over ours", "processes", partial(_over, begin=_loop, words=("loop",))),
-    Kind("use: ours is mounted elsewhere, too", "processes", partial(_ours_mounted, begin=_mount)),
+    Kind(
+        "use: loop device over ours", "processes", partial(_over, begin=_loop, words=("loop",)), Given.TABLE
+    ),
+    Kind(
+        "use: ours is mounted elsewhere, too",
+        "processes",
+        partial(_ours_mounted, begin=_mount),
+        Given.MOUNTED,
+    ),
     Kind(
         "use: ours is mounted in a namespace, too",
         "processes",
         partial(_ours_mounted, begin=_mount_elsewhere),
+        Given.MOUNTED,
     ),
 )
 MAPPED: Final = Kind(
-    "use: device mapper over ours", "processes", partial(_over, begin=_mapped_device, words=("dm", "holder"))
+    "use: device mapper over ours",
+    "processes",
+    partial(_over, begin=_mapped_device, words=("dm", "holder")),
+    Given.TABLE,
 )
 """Where the kernel has the device mapper."""
 PROCESSES: Final[tuple[Kind, ...]] = (*_PROCESSES, MAPPED) if _has_mapper() else _PROCESSES

@@ -19,7 +19,7 @@ from tests.disks.matrix.disks import (
     zero,
 )
 from tests.disks.matrix.images import FORMATS
-from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
+from tests.disks.matrix.stage import Certainty, Foreign, Given, Kind, Stage
 
 _EXT4: Final = next(form for form in FORMATS if form.name == "ext4")
 _LINUX: Final = "0FC63DAF-8483-4772-8E79-3D69D8477DE4"
@@ -50,10 +50,8 @@ def _end(disk: Disk) -> None:
     settle()
 
 
-def _new(stage: Stage, script: str, *, filled: bool = True, ours: bool = False) -> Foreign | None:
+def _new(stage: Stage, script: str, *, filled: bool = True) -> Foreign:
     """A new table with a filesystem in each of its partitions."""
-    if ours and not stage.has_table():
-        return None
     stage.free()
     disk = stage.subject
     run("partx", "--delete", disk.node, check=False)
@@ -64,10 +62,8 @@ def _new(stage: Stage, script: str, *, filled: bool = True, ours: bool = False) 
     return Foreign(Certainty.ALWAYS, disk, words=_WORDS, end=partial(_end, disk))
 
 
-def _deleted(stage: Stage, *, another: bool) -> Foreign | None:
+def _deleted(stage: Stage, *, another: bool) -> Foreign:
     """Our partition is deleted; sfdisk and fdisk keep the identifier of the table."""
-    if not stage.has_table():
-        return None
     stage.free()
     disk = stage.subject
     run("partx", "--delete", disk.node, check=False)
@@ -79,10 +75,8 @@ def _deleted(stage: Stage, *, another: bool) -> Foreign | None:
     return Foreign(Certainty.ALWAYS, disk, words=_WORDS, end=partial(_end, disk))
 
 
-def _beside(stage: Stage, *, filled: bool) -> Foreign | None:
+def _beside(stage: Stage, *, filled: bool) -> Foreign:
     """A second partition in the free space behind ours; ours stays as it is, mounted or not."""
-    if not stage.has_table():
-        return None
     disk = stage.subject
     run("partx", "--add", disk.node, check=False)
     script = f"start={_FREE // MIB}MiB, size=200MiB, type={_LINUX}\n"
@@ -96,10 +90,8 @@ def _beside(stage: Stage, *, filled: bool) -> Foreign | None:
     return Foreign(Certainty.ALWAYS, disk, (_TABLE, place), _WORDS, partial(_end, disk))
 
 
-def _changed(stage: Stage, option: str, value: str) -> Foreign | None:
+def _changed(stage: Stage, option: str, value: str) -> Foreign:
     """Type or identifier of our partition is another: it is somebody's now."""
-    if not stage.has_table():
-        return None
     stage.free()
     stage.target()
     disk = stage.subject
@@ -109,10 +101,8 @@ def _changed(stage: Stage, option: str, value: str) -> Foreign | None:
 
 def _resized(
     stage: Stage, start: int, size: int, certainty: Certainty, *, filled: tuple[int, int] | None = None
-) -> Foreign | None:
+) -> Foreign:
     """Our partition begins or ends elsewhere, with type and identifier as they were."""
-    if not stage.has_table():
-        return None
     stage.free()
     disk = stage.subject
     run("partx", "--delete", disk.node, check=False)
@@ -129,10 +119,8 @@ def _resized(
     return Foreign(certainty, disk, words=(*_WORDS, "ext4"), end=partial(_end, disk))
 
 
-def _half_table(stage: Stage, start: int, length: int) -> Foreign | None:
+def _half_table(stage: Stage, start: int, length: int) -> Foreign:
     """The table, or its copy at the end of the disk, is zero; the other one is left."""
-    if not stage.has_table():
-        return None
     stage.free()
     disk = stage.subject
     zero(disk.node, start if start >= 0 else disk.size_bytes + start, length)
@@ -141,7 +129,7 @@ def _half_table(stage: Stage, start: int, length: int) -> Foreign | None:
 
 def _sgdisk(
     stage: Stage, *options: str, place: Range | None = None, code: tuple[int, int] | None = None
-) -> Foreign | None:
+) -> Foreign:
     """Our table is changed by somebody who looks at our partition as theirs; that is mounted or not.
 
     Args:
@@ -149,8 +137,6 @@ def _sgdisk(
         place: where a partition that is made so gets an ext4.
         code: where a boot loader of so many bytes is put.
     """
-    if not stage.has_table():
-        return None
     disk = stage.subject
     run("sgdisk", *options, disk.node)
     ranges = [_TABLE, (disk.size_bytes - PARTITION_START, disk.size_bytes)]
@@ -175,21 +161,29 @@ TABLES: Final = (
     Kind(
         "table: our disk GUID with two other partitions",
         "tables",
-        partial(_new, script=_TWO.replace("gpt\n", "gpt\nlabel-id: {table}\n", 1), ours=True),
+        partial(_new, script=_TWO.replace("gpt\n", "gpt\nlabel-id: {table}\n", 1)),
+        Given.TABLE,
     ),
-    Kind("table: our partition deleted", "tables", partial(_deleted, another=False)),
-    Kind("table: our partition deleted, another made with ext4", "tables", partial(_deleted, another=True)),
-    Kind("table: an ext4 partition beside ours", "tables", partial(_beside, filled=True)),
-    Kind("table: a raw partition beside ours", "tables", partial(_beside, filled=False)),
+    Kind("table: our partition deleted", "tables", partial(_deleted, another=False), Given.TABLE),
+    Kind(
+        "table: our partition deleted, another made with ext4",
+        "tables",
+        partial(_deleted, another=True),
+        Given.TABLE,
+    ),
+    Kind("table: an ext4 partition beside ours", "tables", partial(_beside, filled=True), Given.TABLE),
+    Kind("table: a raw partition beside ours", "tables", partial(_beside, filled=False), Given.TABLE),
     Kind(
         "table: our partition has another type",
         "tables",
         partial(_changed, option="--part-type", value=_LINUX),
+        Given.TABLE,
     ),
     Kind(
         "table: our partition has another UUID",
         "tables",
         partial(_changed, option="--part-uuid", value="5C1A9E60-0000-4000-8000-000000000001"),
+        Given.TABLE,
     ),
     Kind(
         "table: our partition moved onto an ext4",
@@ -213,19 +207,27 @@ TABLES: Final = (
         "table: our partition shrunk",
         "tables",
         partial(_resized, start=MIB, size=PARTITION_BYTES - 100 * MIB, certainty=Certainty.ALWAYS),
+        Given.TABLE,
     ),
     Kind(
         "table: our partition grown",
         "tables",
         partial(_resized, start=MIB, size=_GROWN, certainty=Certainty.ALWAYS),
+        Given.TABLE,
     ),
     Kind(
         "table: only its copy at the end is left",
         "tables",
         partial(_half_table, start=0, length=PARTITION_START),
+        Given.TABLE,
     ),
-    Kind("table: its copy at the end is gone", "tables", partial(_half_table, start=-MIB, length=MIB)),
-    Kind("table: of 256 entries", "tables", lambda stage: _sgdisk(stage, "-S", "256")),
+    Kind(
+        "table: its copy at the end is gone",
+        "tables",
+        partial(_half_table, start=-MIB, length=MIB),
+        Given.TABLE,
+    ),
+    Kind("table: of 256 entries", "tables", lambda stage: _sgdisk(stage, "-S", "256"), Given.TABLE),
     Kind(
         "table: of 256 entries, an ext4 in the 150th",
         "tables",
@@ -234,23 +236,42 @@ TABLES: Final = (
             *("-S", "256", "-n", f"150:{_FREE // 512}:+200M", "-c", "150:customers"),
             place=(_FREE, 200 * MIB),
         ),
+        Given.TABLE,
     ),
     Kind(
         "table: of 56 entries, a boot loader behind them",
         "tables",
         lambda stage: _sgdisk(stage, "-S", "56", code=(8 * KIB, 4 * KIB)),
+        Given.TABLE,
     ),
     Kind(
         "table: moved, a boot loader in its place",
         "tables",
         lambda stage: _sgdisk(stage, "-j", "512", code=(1 * KIB, 4 * KIB)),
-    ),
-    Kind("table: our partition renamed", "tables", lambda stage: _sgdisk(stage, "-c", "1:customer-data")),
-    Kind("table: our partition marked as required", "tables", lambda stage: _sgdisk(stage, "-A", "1:set:0")),
-    Kind(
-        "table: a byte behind its header", "tables", lambda stage: _sgdisk(stage, "-p", code=(512 + 400, 1))
+        Given.TABLE,
     ),
     Kind(
-        "table: a boot loader in the first sector", "tables", lambda stage: _sgdisk(stage, "-p", code=(0, 90))
+        "table: our partition renamed",
+        "tables",
+        lambda stage: _sgdisk(stage, "-c", "1:customer-data"),
+        Given.TABLE,
+    ),
+    Kind(
+        "table: our partition marked as required",
+        "tables",
+        lambda stage: _sgdisk(stage, "-A", "1:set:0"),
+        Given.TABLE,
+    ),
+    Kind(
+        "table: a byte behind its header",
+        "tables",
+        lambda stage: _sgdisk(stage, "-p", code=(512 + 400, 1)),
+        Given.TABLE,
+    ),
+    Kind(
+        "table: a boot loader in the first sector",
+        "tables",
+        lambda stage: _sgdisk(stage, "-p", code=(0, 90)),
+        Given.TABLE,
     ),
 )

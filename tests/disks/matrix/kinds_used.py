@@ -9,7 +9,7 @@ from typing import Final
 
 from app.domain.units import MIB
 from tests.disks.matrix.disks import Disk, run, settle
-from tests.disks.matrix.stage import Certainty, Foreign, Kind, Stage
+from tests.disks.matrix.stage import Certainty, Foreign, Given, Kind, Stage
 
 _LABEL: Final[dict[str, tuple[str, ...]]] = {
     "ext4": ("tune2fs", "-L", "CUSTOMERS"),
@@ -56,7 +56,7 @@ def _is_ready(stage: Stage) -> bool:
         return False
     stage.free()
     stage.target()
-    return stage.subject.has_partition() and _type(stage.subject.partition) in _LABEL
+    return stage.subject.has_partition()
 
 
 def _used(stage: Stage, *, filled: bool, labelled: bool) -> Foreign | None:
@@ -72,7 +72,7 @@ def _used(stage: Stage, *, filled: bool, labelled: bool) -> Foreign | None:
 
 def _brought_back(stage: Stage, elsewhere: Callable[[Stage], object]) -> Foreign | None:
     """The disk was at another machine meanwhile, which used it, and comes back under another name."""
-    if stage.is_held or not _is_ready(stage):
+    if not _is_ready(stage):
         return None
     disk = stage.subject
     disk.detach()
@@ -90,17 +90,26 @@ def _brought_back(stage: Stage, elsewhere: Callable[[Stage], object]) -> Foreign
 
 
 USED: Final = (
-    Kind("used: ours mounted by others and filled", "used", partial(_used, filled=True, labelled=False)),
-    Kind("used: ours filled and labelled", "used", partial(_used, filled=True, labelled=True)),
-    Kind("used: ours labelled", "used", partial(_used, filled=False, labelled=True)),
+    Kind(
+        "used: ours mounted by others and filled",
+        "used",
+        partial(_used, filled=True, labelled=False),
+        Given.FILESYSTEM,
+    ),
+    Kind(
+        "used: ours filled and labelled", "used", partial(_used, filled=True, labelled=True), Given.FILESYSTEM
+    ),
+    Kind("used: ours labelled", "used", partial(_used, filled=False, labelled=True), Given.FILESYSTEM),
     Kind(
         "used: ours filled at another machine, labelled, brought back",
         "used",
         partial(_brought_back, elsewhere=lambda stage: _label(stage.subject)),
+        Given.FILESYSTEM | Given.DEAD,
     ),
     Kind(
         "used: ours filled at another machine, brought back",
         "used",
         partial(_brought_back, elsewhere=lambda _stage: None),
+        Given.FILESYSTEM | Given.DEAD,
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol
 
 from tests.disks.matrix.disks import run
 from tests.disks.matrix.helper import MAINTAIN, Death, Helper, Said
-from tests.disks.matrix.stage import RUN, Stage
+from tests.disks.matrix.stage import NO_NEED, RUN, Given, Stage
 
 
 class Play(Protocol):
@@ -55,6 +55,7 @@ class Moment:
         is_made: whether all of the session was made, and nothing of it unmade.
         keeps: whether the session has something on the disk that the journal names afterwards.
         unmounts: whether pgFooting itself unmounts what nobody else has unmounted.
+        given: what there is when it happens, on a layout of one disk.
     """
 
     title: str
@@ -63,6 +64,7 @@ class Moment:
     is_made: bool = True
     keeps: bool = True
     unmounts: bool = False
+    given: Given = Given.MADE
 
 
 def _asked(helper: Helper, what: str, *wanted: str) -> Said:
@@ -199,16 +201,33 @@ def _killed_in_upkeep(play: Play, death: Death, *, again: bool) -> list[Said]:
     return [play.recovered()]
 
 
+_LEFT: Final = Given.MADE | Given.DEAD
+"""What a helper leaves that dies where everything was made."""
+_BOOTED: Final = ~Given.MOUNTED
+"""What a boot leaves of it."""
+
 ALIVE: Final = (
     Moment("while ready, before Unmake", "no crash", _ready, unmounts=True),
-    Moment("between two runs", "no crash", _between, keeps=False, unmounts=True),
+    Moment("between two runs", "no crash", _between, keeps=False, unmounts=True, given=NO_NEED),
     Moment("after maintenance and with snapshots, before Unmake", "no crash", _ready_upkept, unmounts=True),
     Moment("stuck, before Unmake again", "stuck", _stuck, unmounts=True),
-    Moment("killed while ready", "killed", partial(_killed, death=None), unmounts=True),
     Moment(
-        "killed while ready, after maintenance and with snapshots", "killed", _killed_upkept, unmounts=True
+        "killed while ready",
+        "killed",
+        partial(_killed, death=None),
+        unmounts=True,
+        given=_LEFT,
     ),
-    Moment("another boot after it was ready", "another boot", partial(_booted, death=None)),
+    Moment(
+        "killed while ready, after maintenance and with snapshots",
+        "killed",
+        _killed_upkept,
+        unmounts=True,
+        given=_LEFT,
+    ),
+    Moment(
+        "another boot after it was ready", "another boot", partial(_booted, death=None), given=_LEFT & _BOOTED
+    ),
 )
 
 
@@ -218,18 +237,23 @@ class Counts:
 
     Attributes:
         making: writes of the journal until it is ready.
-        writes: writes of the journal in all, until it is unmade.
-        steps: numbers of steps of unmaking before which the journal is not written.
+        writes: what there is at each write of the journal until it is unmade.
+        steps: the same at each step of unmaking before which the journal is not written, by its number.
     """
 
     making: int
-    writes: int
-    steps: tuple[int, ...]
+    writes: tuple[Given, ...]
+    steps: Mapping[int, Given]
+
+    def given(self, death: Death) -> Given:
+        """Return what there is where a helper has died."""
+        return self.steps[death.number] if death.when == "step" else self.writes[death.number - 1]
 
 
 def moments(counts: Counts) -> tuple[Moment, ...]:
     """Return every moment of a layout."""
-    deaths = [Death(number, when) for number in range(1, counts.writes + 1) for when in ("before", "after")]
+    writes = len(counts.writes)
+    deaths = [Death(number, when) for number in range(1, writes + 1) for when in ("before", "after")]
     deaths += [Death(number, "step") for number in counts.steps]
     killed = tuple(
         Moment(
@@ -237,10 +261,11 @@ def moments(counts: Counts) -> tuple[Moment, ...]:
             f"killed while {_where(death, counts)}",
             partial(_killed, death=death),
             is_made=False,
+            given=counts.given(death),
         )
         for death in deaths
     )
-    unmaking = (counts.making + counts.writes + 1) // 2
+    unmaking = (counts.making + writes + 1) // 2
     halves = Death((counts.making * 3) // 4, "after"), Death(unmaking, "after")
     booted = tuple(
         Moment(
@@ -248,6 +273,7 @@ def moments(counts: Counts) -> tuple[Moment, ...]:
             "another boot",
             partial(_booted, death=death),
             is_made=False,
+            given=counts.given(death) & _BOOTED,
         )
         for death in halves
     )
@@ -256,6 +282,7 @@ def moments(counts: Counts) -> tuple[Moment, ...]:
             f"{'another boot, ' if again else ''}killed in a maintenance, {when} its write {number}",
             "another boot" if again else "killed in a maintenance",
             partial(_killed_in_upkeep, death=Death(counts.making + number, when), again=again),
+            given=_LEFT & _BOOTED if again else _LEFT,
         )
         for number, when, again in _IN_UPKEEP
     )

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, Flag, auto
 from pathlib import Path
+from typing import Final
 
 from app.domain.storage_plan.plan import PARTITION_NAME_PREFIX
 from app.storage.system import state
@@ -15,6 +16,28 @@ from tests.disks.matrix.disks import PARTITION_BYTES, PARTITION_START, Disk, Ran
 from tests.disks.matrix.images import Images
 
 RUN = Path("/run/pgfooting")
+
+
+class Given(Flag):
+    """What there is at a moment, and what a kind needs to happen at all."""
+
+    TABLE = auto()
+    """The table of the session with its partition, and nothing else."""
+    FILESYSTEM = auto()
+    """In that partition."""
+    MOUNTED = auto()
+    DEAD = auto()
+    """No helper lives that has the disks open."""
+    PLACE = auto()
+    """Our partition, or a disk that no helper has open."""
+    NEIGHBOUR = auto()
+    """Another disk of the session."""
+    MADE = TABLE | FILESYSTEM | MOUNTED | PLACE
+
+
+NO_NEED: Final = Given(0)
+LABELLED: Final = frozenset({"ext4", "xfs", "btrfs", "f2fs"})
+"""Filesystems that `Given.FILESYSTEM` means: those that can be given a label and mounted by others."""
 
 
 class Certainty(Enum):
@@ -94,10 +117,29 @@ class Stage:
         """The disk that something happens to."""
         return self.disks[-1]
 
+    def read_table(self) -> None:
+        """Remember the table of the session, if it has made one on the subject."""
+        table = self.subject.table()
+        if table is not None and table.partitions:
+            self.table_uuid, self.partition_uuid = table.uuid, table.partitions[0].uuid
+
     def has_table(self) -> bool:
         """Whether the subject has the table of the session with its partition, and nothing else."""
         table = self.subject.table()
         return table is not None and bool(table.partitions) and table.uuid == self.table_uuid
+
+    def given(self) -> Given:
+        """Return what there is now."""
+        found = NO_NEED if self.is_held else Given.DEAD | Given.PLACE
+        if len(self.disks) > 1:
+            found |= Given.NEIGHBOUR
+        if self.is_mounted():
+            found |= Given.MOUNTED
+        if self.has_table():
+            found |= Given.TABLE | Given.PLACE
+            if self._type_in_place() in LABELLED:
+                found |= Given.FILESYSTEM
+        return found
 
     def mounts(self) -> list[state.MountEntry]:
         """Return where the subject's filesystem is mounted by a session."""
@@ -127,6 +169,9 @@ class Stage:
     def signature(self) -> str:
         """Return what libblkid finds in the place of our partition, whether the kernel knows that or not."""
         os.sync()  # what a filesystem holds back reaches the disk, whose cache is read again
+        return self._type_in_place()
+
+    def _type_in_place(self) -> str:
         run("blockdev", "--flushbufs", self.subject.node, check=False)
         place = (f"--offset={PARTITION_START}", f"--size={PARTITION_BYTES}")
         return run("blkid", "-p", "-o", "value", "-s", "TYPE", *place, self.subject.node, check=False)
@@ -158,7 +203,7 @@ def _mounts() -> list[state.MountEntry]:
 
 
 Happening = Callable[[Stage], Foreign | None]
-"""Brings it about; None where it cannot happen at this moment."""
+"""Brings it about; None where it turns out that it cannot happen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +214,14 @@ class Kind:
         title: of what happens; names it in results.
         group: formats, raw bytes, tables, disks, failing, used, processes, nothing.
         happen: see `Happening`.
+        needs: without which it cannot happen.
         can_fail: whether the subject is a disk that can hang, fail and lie.
     """
 
     title: str
     group: str
     happen: Happening
+    needs: Given = NO_NEED
     can_fail: bool = False
 
 

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from tests.disks.matrix.stage import (
     RUN,
     Certainty,
     Foreign,
+    Given,
     Kind,
     Stage,
     assemble,
@@ -85,7 +87,7 @@ OF_ROLES: Final = tuple(
 )
 XFS: Final = Layout("xfs", "xfs", Level.SINGLE, 1)
 MIRROR: Final = Layout("btrfs mirror of two disks", "btrfs", Level.MIRROR, 2)
-LAYOUTS: Final = (EXT4, BTRFS, XFS, MIRROR, *OF_ROLES)
+LAYOUTS: Final = (EXT4, BTRFS, MIRROR, XFS, *OF_ROLES)
 GUEST_LAYOUTS: Final = (
     Layout("md stripe of two disks", "xfs", Level.STRIPE, 2),
     Layout("zfs mirror of two disks", "zfs", Level.MIRROR, 2),
@@ -149,21 +151,19 @@ class Trial:
         of_root = [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT and each != REMOVE_SNAPSHOTS]
         return tuple(each.name for each in of_root if each.is_on(self.layout.filesystem))
 
-    def session(self, death: Death | None = None) -> Helper:
+    def session(self, death: Death | None = None, look: Callable[[], str] = str) -> Helper:
         devices = {
             disk.key(): PlannedDevice(each.node)
             for (_, disk), each in zip(self.plan.members(), self.stage.disks, strict=True)
         }
-        helper = helpers.session(self.plan, devices, death)
+        helper = helpers.session(self.plan, devices, death, look)
         self._stack.callback(helper.kill)
         return helper
 
     def happen(self) -> None:
-        table = self.stage.subject.table()
-        if table is not None and table.partitions:
-            self.stage.table_uuid, self.stage.partition_uuid = table.uuid, table.partitions[0].uuid
+        self.stage.read_table()
         self.had_ours = self.stage.has_table()
-        self.foreign = self.kind.happen(self.stage)
+        self.foreign = self.kind.happen(self.stage) if self.kind.needs in self.stage.given() else None
         if self.foreign is None:
             raise NotApplicableError
         settle()
@@ -399,7 +399,12 @@ def count(layout: Layout, images: Images) -> Counts:
     clear()
     with ExitStack() as stack:
         trial = Trial(layout, Kind("", "", lambda _: None), stack, images)
-        helper = trial.session()
+
+        def look() -> str:
+            trial.stage.read_table()
+            return str(trial.stage.given().value)
+
+        helper = trial.session(look=look)
         heard: list[list[Said]] = []
         for what, awaited in (("", "claimed"), ("make", "ready"), ("unmake", "unmade"), ("release", "ended")):
             if what:
@@ -409,8 +414,7 @@ def count(layout: Layout, images: Images) -> Counts:
                 raise UnexpectedError(f"{said.what} {said.words}")
             heard.append(before)
         helper.reap()
-    making = sum(said.what == "written" for said in heard[1])
-    writes = making + sum(said.what == "written" for said in heard[2])
+    made, unmade = ([Given(int(said.text)) for said in part if said.what == "written"] for part in heard[1:3])
     following = zip(heard[2], [*heard[2][1:], Said("unmade")], strict=True)
-    steps = (said.number for said, then in following if said.what == "step" and then.what != "written")
-    return Counts(making, writes, tuple(steps))
+    steps = (said for said, then in following if said.what == "step" and then.what != "written")
+    return Counts(len(made), (*made, *unmade), {said.number: Given(int(said.text)) for said in steps})

@@ -93,6 +93,23 @@ def test_failures_and_errors_are_counted_and_the_tier_is_red(scripts: Scripts) -
     assert any(re.match(r"postgres +RED ", line) for line in lines)
 
 
+def test_red_names_in_the_summary(scripts: Scripts) -> None:
+    cases = [f"<testcase classname='tests.unit.a' name='test_{n}'><failure/></testcase>" for n in range(21)]
+    cases.append("<testcase classname='tests.unit.a' name='test_ok'/>")
+    report = suite(22, failures=21).replace("/></testsuites>", f">{''.join(cases)}</testsuite></testsuites>")
+    write_pytest(scripts, status=1, report=report)
+    lines = summary(scripts, "begin_beside unit run_tier unit\nend_beside")
+    told = lines[lines.index("== summary") + 2 : -2]
+    assert told == [*(f"  RED tests.unit.a::test_{n}" for n in range(20)), "  and 1 more"]
+
+
+def test_red_checks_in_the_summary(scripts: Scripts) -> None:
+    lines = summary(
+        scripts, "run_check() { [[ $1 != mypy ]]; }\nheading lint\ncheck_all mypy ruff\ncount_lint"
+    )
+    assert lines[-3:] == ["  RED mypy", "", "1 passed, 1 failed"]
+
+
 @pytest.mark.parametrize("report", ["", "<testsuites><testsuite tests='1'", suite(3)])
 def test_an_interpreter_that_dies_is_a_failure(scripts: Scripts, report: str) -> None:
     write_pytest(scripts, status=139, report=report)
@@ -403,18 +420,18 @@ def write_matrix(scripts: Scripts, tally: str, status: int) -> None:
 @pytest.mark.parametrize(
     ("tally", "status", "counted"),
     [
-        ("140 0\\n", 0, "140 passed, 0 failed"),
-        ("138 2\\n", 1, "138 passed, 2 failed"),
-        ("140 0\\n", 3, "140 passed, 1 failed"),
-        ("", 1, "0 passed, 1 failed"),
+        ("140 0\\n", 0, ["", "140 passed, 0 failed"]),
+        ("138 2\\none: kept\\ntwo\\n", 1, ["  RED one: kept", "  RED two", "", "138 passed, 2 failed"]),
+        ("140 0\\n", 3, ["", "140 passed, 1 failed"]),
+        ("", 1, ["", "0 passed, 1 failed"]),
     ],
 )
 def test_combinations_of_the_matrix_are_counted(
-    scripts: Scripts, tally: str, status: int, counted: str
+    scripts: Scripts, tally: str, status: int, counted: list[str]
 ) -> None:
     write_matrix(scripts, tally, status)
     lines = summary(scripts, "ROOT=matrix MACHINE=\nrun_matrix --results /kept")
-    assert lines[-1] == counted
+    assert lines[lines.index("== summary") + 2 :] == counted
     called = (scripts.fake / "matrix.calls").read_text()
     assert called.startswith("-m tests.disks.matrix --tally ")
     assert called.endswith(" --results /kept\n")
