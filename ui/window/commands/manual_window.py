@@ -137,6 +137,8 @@ class ManualWindow(QDialog):
         document.setDefaultFont(self.text.font())
         self.text.setMarkdown(filled_text(CHAPTERS[self.chapters.currentRow()]))
         document.setDocumentMargin(MEDIUM)
+        changes = QTextCursor(document)
+        changes.beginEditBlock()  # one layout for all: a table of 90 rows takes seconds with one for each cell
         for frame in document.rootFrame().childFrames():
             if isinstance(frame, QTextTable):
                 self._rule(frame)
@@ -151,6 +153,7 @@ class ManualWindow(QDialog):
             else:
                 continue
             QTextCursor(block).setBlockFormat(shown)
+        changes.endEditBlock()
         self.text.moveCursor(QTextCursor.MoveOperation.Start)
 
     def _rule(self, table: QTextTable) -> None:
