@@ -174,7 +174,7 @@ def test_start_page_library_and_dialogs(
         looks.at(name, dialog)
         dialog.close()
     for name, box in {
-        "close": ask_whether_it_goes_on(window, "Trial", lambda: None, lambda: None, waiting=2),
+        "close": ask_whether_it_goes_on(window, "Trial", lambda: None, lambda: None),
     }.items():
         looks.at(name, box)
         box.close()

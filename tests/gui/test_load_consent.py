@@ -15,7 +15,6 @@ from app.domain.errors import TargetError
 from app.execution.servers import OpenServer
 from app.hosts.folders import account
 from app.library.entries import CAMPAIGN_NAME
-from app.live.campaign_status import CampaignStatus
 from tests.fix_main_window import until_read
 from tests.gui.test_wizard_server import CONNECTION, EVIL, OTHER, on_server
 from tests.unit.postgres.test_existing import ADDRESS
@@ -50,7 +49,7 @@ class Started:
 
 @pytest.fixture(autouse=True)
 def _state_of_root(own_state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root's state lies elsewhere, where later tests would find the list; here it is the test's as well."""
+    """Root's state lies elsewhere, here it is the test's as well."""
     monkeypatch.setattr(account, "ROOT_FOLDER", str(tmp_path / "root"))
 
 
@@ -184,21 +183,6 @@ def test_a_server_that_cannot_be_reached_is_told_and_nothing_begins(
     assert not dialog.load.isEnabled()
     dialog.reject()
     assert started.launched == []
-
-
-def test_what_was_agreed_to_waits_in_the_queue_with_its_campaign(
-    qtbot: QtBot, pages: CampaignPages, folder: Path, tmp_path: Path
-) -> None:
-    pages.queue.take_live((CampaignStatus("theirs", tmp_path, live=True, runs=()),))
-    for begin in (pages.go_on, pages.again):
-        begin(folder)
-        dialog = asked(qtbot, pages)
-        for connection, name in ((CONNECTION, "db:5432"), (OTHER, "other:5432")):
-            QTest.keyClicks(dialog.servers.fields[connection], name)
-        dialog.load.click()
-    qtbot.waitUntil(lambda: len(pages.queue.queue.waiting) == 2, timeout=PATIENCE_MS)
-    assert [each.load for each in pages.queue.queue.waiting] == [("db:5432", "other:5432")] * 2
-    pages.queue.queue.confirmed.clear()  # nothing begins when the test ends
 
 
 def test_what_the_wizard_asked_for_is_passed_on_once_and_then_asked_anew(

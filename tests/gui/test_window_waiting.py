@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.domain.campaign.configuration import Campaign, Configuration, MemoryTarget
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.machine_lock import MachineLock, acquire_machine_lock
-from app.live.queue import QueuedCampaign
+from app.live.campaign_status import CampaignStatus
 from app.postgres.machine import Machine
 from ui.theme import Scheme, Theme
 from ui.window.main_window import MainWindow
@@ -41,10 +41,9 @@ def other(own_state: Path, tmp_path: Path) -> Iterator[MachineLock]:
 
 @pytest.fixture
 def window(qtbot: QtBot, open_window: OpenWindow, other: MachineLock, tmp_path: Path) -> MainWindow:
-    """A window whose runner waits, with another campaign behind it."""
+    """A window whose runner waits."""
     made = open_window(tmp_path / "library", begin=False)
     made.campaigns.start(CAMPAIGN, wait=True)
-    made.campaigns.queue.add(QueuedCampaign.of(CAMPAIGN))
     qtbot.waitUntil(lambda: bool(made.campaigns.starter.waiting), timeout=PATIENCE_MS)
     return made
 
@@ -61,9 +60,27 @@ def test_stop_ends_waiting(qtbot: QtBot, window: MainWindow) -> None:
     line.stop_button.click()
     ended(qtbot, window)
     assert not line.isVisible()
-    assert "the others wait" in window.notice.words.text()
-    assert window.campaigns.queue.queue.held
-    assert len(window.campaigns.queue.queue.waiting) == 1
+    assert not window.campaigns.running
+
+
+def test_running_refuses_others(open_window: OpenWindow, tmp_path: Path) -> None:
+    pages = open_window(tmp_path / "library", begin=False).campaigns
+    told: list[str] = []
+    pages.told.connect(told.append)
+    pages.take_live((CampaignStatus("first", tmp_path, live=True, runs=()),))
+    pages.start(CAMPAIGN)
+    pages.go_on(tmp_path)
+    pages.again(tmp_path)
+    assert told == ["“first” is still being measured."] * 3
+    assert pages.load_consent is None
+    assert not pages.starter.is_busy
+    pages.open_wizard()
+    wizard = pages.wizard
+    assert wizard is not None
+    assert wizard._running == "first"
+    pages.take_live(())
+    assert wizard._running == ""
+    wizard.reject()
 
 
 @pytest.mark.parametrize(("button", "goes_on"), [("go on", True), ("Stop waiting", False)])

@@ -253,6 +253,11 @@ def test_five_times_enter_gives_a_campaign_that_compares_the_folder_with_memory(
         qtbot.waitUntil(lambda step=step: wizard.flow.step is step, timeout=PATIENCE_MS)  # type: ignore[misc]
         if step is Step.REVIEW:
             settle(qtbot, wizard)
+            wizard.show_running("other")
+            press(wizard, Qt.Key.Key_Return)
+            assert "“other”" in wizard.reason.text()
+            assert accepted == []
+            wizard.show_running("")
         press(wizard, Qt.Key.Key_Return)
     (campaign,) = accepted
     assert [each.target for each in campaign.configurations] == [FolderTarget(), MemoryTarget()]

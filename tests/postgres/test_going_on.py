@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.errors import ExitStatus
 from app.execution.resume.begun import begun_campaign, begun_runs, interrupted_campaigns
 from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME
@@ -99,6 +100,16 @@ def test_several_campaigns_follow_each_other_and_end_in_one_table(campaign_bench
     assert "did not begin" in table
     assert "1 of 1" in table
     assert "all runs are done" in table
+
+
+def test_stop_ends_all(campaign_bench: CampaignBench) -> None:
+    text = campaign_text(memory=True, workload=SHORT)
+    files = [campaign_bench.write(text, f"{name}.toml") for name in "ab"]
+    running = campaign_bench.start_command("run", *files, "--output", str(campaign_bench.library))
+    running.until_phase("measure")
+    kill(running.process, signal.SIGINT)
+    assert running.end() == ExitStatus.CANCELLED
+    assert len(list(campaign_bench.library.iterdir())) == 1
 
 
 def test_a_mistake_in_the_last_of_several_campaigns_is_told_before_the_first(

@@ -35,7 +35,6 @@ from ui.live.header import Banner, Header, banner_text, join_problems, run_probl
 from ui.live.number_tiles import BigNumbers, shown_numbers
 from ui.live.phase_bar import PhaseBar, usual_lengths
 from ui.live.presentation_window import TalkWindow
-from ui.live.queue_panel import QueuePanel
 from ui.live.replay_bar import ReplayBar
 from ui.live.stop_dialog import StopDialog, ask_how_to_stop
 from ui.live.words import (
@@ -342,7 +341,6 @@ class LivePage(QWidget):
         self.command = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         self.log_button = QPushButton(tr("&Log"), self)
         self.log = LogDrawer(theme, self)
-        self.queue = QueuePanel(theme, self)
         self.replay = ReplayBar(theme, self)
         self.poller = FeedPoller(self)
         self.chart_feed = ChartFeed(self.charts)
@@ -364,7 +362,6 @@ class LivePage(QWidget):
             layout.addWidget(widget)
         self.middle.addWidget(self.charts)
         layout.addWidget(self.middle, 1)
-        layout.addWidget(self.queue)
         layout.addWidget(self.replay)
         layout.addLayout(foot)
         layout.addWidget(self.log)

@@ -168,10 +168,6 @@ class MainWindow(QMainWindow):
         start.waiting.put_away_asked.connect(self._put_away)
         start.waiting.draft_put_away.connect(self._put_draft_away)
         start.waiting.draft_asked.connect(self._open_kept)
-        queue = self.campaigns.queue
-        start.waiting.queued_asked.connect(queue.open)
-        start.waiting.queued_put_away.connect(queue.remove)
-        queue.changed.connect(lambda: start.waiting.show_queued(queue.queue.offers()))
         self.runs_page.told.connect(self.notice.tell)
         self.runs_page.benchmark_asked.connect(self.campaigns.open_wizard)
         self.runs_page.focus_changed.connect(lambda _path: self._enable_commands())
@@ -226,7 +222,6 @@ class MainWindow(QMainWindow):
         self._focus_page()
         self.reader.refresh()
         self.live.look()
-        self.campaigns.queue.begin()
         self._look_at_machine()
         self._do(BackgroundOp(import_pages, lambda _none: None, _ignore))
         self._do(BackgroundOp(read_kept, self._take_kept, lambda error: self.notice.tell(error.message)))
@@ -312,7 +307,7 @@ class MainWindow(QMainWindow):
         self._enable_commands()
 
     def _take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
-        self.campaigns.queue.take_live(statuses)
+        self.campaigns.take_live(statuses)
         # Only what ran before the window: a campaign that begins later tears nobody away from a page. All
         # campaigns of root share one place, whatever session and library they are of.
         library = self.reader.library.resolve()
@@ -506,7 +501,6 @@ class MainWindow(QMainWindow):
                 status.name,
                 close,
                 partial(ask_runner, status.folder, Request.STOP, self.notice.tell, close),
-                len(self.campaigns.queue.queue.waiting),
             )
             return
         self._remember()

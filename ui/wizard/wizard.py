@@ -317,7 +317,7 @@ class Wizard(QDialog):
         self.whole_read = WholeRead(self)
         self._advance_wanted = False
         self._trouble = ""
-        self._before: str | None = None
+        self._running = ""
         self._make_widgets()
         self._make_pages()
         self._lay_out()
@@ -522,16 +522,17 @@ class Wizard(QDialog):
         self.title.setText(page.title if self.steps.isVisibleTo(self) else f"{number}: {page.title}")
         self.steps.show_flow(flow)
         self.back.setEnabled(flow.step is not Step.WHERE)
-        start = tr("Add to the &queue") if self._before is not None else tr("&Start")
-        self.next.setText(start if flow.is_last else tr("&Next"))
+        self.next.setText(tr("&Start") if flow.is_last else tr("&Next"))
         # An early Enter is remembered on every page but the last: nothing starts that was not seen.
         waits = obstacle is not None and obstacle.pending and not flow.is_last
-        self.next.setEnabled(obstacle is None or waits)
+        busy = flow.is_last and obstacle is None and bool(self._running)
+        self.next.setEnabled((obstacle is None or waits) and not busy)
         wrong = obstacle is not None and not obstacle.pending
         self.reason.set_role("warning" if wrong or self._trouble else "muted")
         reason = self._trouble or self._named(flow.reason(), obstacle)
-        if not reason and flow.is_last and self._before is not None:
-            reason = _turn_words(self._before)
+        if busy and not reason:
+            sentence = tr("“{name}” is still being measured: start this one when it has ended.")
+            reason = sentence.format(name=one_line(self._running))
         self.reason.setText(reason)
         show_tip(self.reason, *reason.splitlines())
         describe_button(self.next, "")
@@ -559,15 +560,10 @@ class Wizard(QDialog):
         """Whether the campaign waits for one of another user."""
         return self._disturbances.wait.isChecked()
 
-    def show_queue(self, before: str | None) -> None:
-        """Say that the campaign has to wait for its turn.
-
-        Args:
-            before: name of the campaign that is measured now, empty where only others wait; None where this
-                one can begin at once.
-        """
-        if before != self._before:
-            self._before = before
+    def show_running(self, name: str) -> None:
+        """Refuse to start while a campaign of this name is measured; an empty name means none."""
+        if name != self._running:
+            self._running = name
             self._show_state()
 
     # --- the window
@@ -616,12 +612,6 @@ class Wizard(QDialog):
         self.roots.stop()
         self.whole_read.stop()
         self._settings.setValue(_GEOMETRY, self.saveGeometry())
-
-
-def _turn_words(before: str) -> str:
-    if not before:
-        return tr("Other campaigns wait before it: it begins when they have ended.")
-    return tr("“{name}” is measured now: this one begins when its turn comes.").format(name=one_line(before))
 
 
 def _cell(area: QScrollArea, footer: QWidget | None) -> QWidget:

@@ -61,7 +61,6 @@ from app.hosts.folders.account import server_account
 from app.hosts.preferences import Preferences, read_preferences
 from app.library.entries import CAMPAIGN_NAME, default_library
 from app.library.trusted_campaigns import is_trusted
-from app.live.queue import goes_on_after
 from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
@@ -300,7 +299,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             sys.stderr.write(f"{COMMAND}: {plain(f'{source.path}: {error.message} {error.hint}'.strip())}\n")
             continue
         ends.append(QueuedEnd(source, result, status=_status_of(result)))
-        if not goes_on_after(ends[-1].status):
+        if ends[-1].status is ExitStatus.CANCELLED:
             break
     ends += [QueuedEnd(source) for source in sources[len(ends) :]]
     if arguments.progress == "auto":

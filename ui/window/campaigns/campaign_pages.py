@@ -34,16 +34,8 @@ from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line
 from ui.widgets.tab_order import go_as_read
 from ui.widgets.texts import Text
-from ui.window.campaigns.starter import CampaignStarter, QueueRunner
-from ui.window.commands.deferred import (
-    load_replay,
-    look_at_servers,
-    planned_length,
-    queued,
-    queued_going_on,
-    read_begun,
-    servers_of_begun,
-)
+from ui.window.campaigns.starter import CampaignStarter
+from ui.window.commands.deferred import load_replay, look_at_servers, read_begun, servers_of_begun
 from ui.window.commands.tools import ShownRuns
 from ui.wizard.editors.confirmations import ConfirmServers
 
@@ -92,7 +84,7 @@ def _stack_where_large(box: QMessageBox) -> None:
 
 
 def ask_whether_it_goes_on(
-    parent: QWidget, name: str, go_on: Callable[[], None], stop: Callable[[], None], waiting: int = 0
+    parent: QWidget, name: str, go_on: Callable[[], None], stop: Callable[[], None]
 ) -> QMessageBox:
     """Ask what becomes of a running campaign when the window closes.
 
@@ -101,17 +93,12 @@ def ask_whether_it_goes_on(
         name: of the campaign.
         go_on: closes the window.
         stop: stops the campaign and closes the window.
-        waiting: how many campaigns wait for their turn, which nobody begins without the window.
     """
-    more = tr("It does not need this window: the next start shows it again.")
-    if waiting:
-        kept = tr("What waits for its turn ({count}) does not begin without it; the next start offers it.")
-        more = f"{more} {kept.format(count=waiting)}"
     box = _box(
         parent,
         tr("Close the window"),
         tr("“{name}” is still being measured.").format(name=one_line(name)),
-        more,
+        tr("It does not need this window: the next start shows it again."),
     )
     return _ask_whether_to_leave(box, tr("&Stop it, keep what was measured"), go_on, stop)
 
@@ -171,7 +158,6 @@ class CampaignPages(QObject):
 
     Attributes:
         starter: starts runners.
-        queue: the campaigns that wait for their turn.
         wizard: while it is open.
         live_page: of the running or last campaign; None before there was one.
         replay_page: of the last replay; None before there was one.
@@ -215,7 +201,7 @@ class CampaignPages(QObject):
         self._loading: BackgroundOp[ReplaySource] | None = None
         self._draft: CampaignDraft | None = None
         self._untouched = ""
-        self._queued_key = ""
+        self._live: CampaignStatus | None = None
         self._reading: BackgroundOp[Campaign] | None = None
         self._keeping = QTimer(self, singleShot=True, interval=_KEEP_MS)
         self._keeping.timeout.connect(self.keep_draft)
@@ -224,13 +210,10 @@ class CampaignPages(QObject):
         self.starter.asking.connect(self.told)
         self.starter.waits.connect(lambda _sentence: self.told.emit(""))
         self.starter.failed.connect(self._on_failed)
+        for ends in (self.starter.ended, self.starter.failed):
+            ends.connect(self._show_running)
         self.starter.run_failed.connect(self._on_run_failed)
         self.load_consent: LoadConsent | None = None
-        self.queue = QueueRunner(self.starter, library, self)
-        self.queue.told.connect(self.told)
-        self.queue.opened.connect(self._open_queued)
-        self.queue.go_on_wanted.connect(self.go_on)
-        self.queue.changed.connect(self._show_queue)
 
     # The wizard
 
@@ -254,12 +237,11 @@ class CampaignPages(QObject):
             hint = tr("Another folder for the library can be chosen; it counts from the next start.")
             self.refused.emit(f"{reason} {hint}", tr("Pre&ferences …"), self._show_preferences)
             return
-        self._queued_key = ""
         self._fill_in(on_disks=on_disks)
         self.wizard = Wizard(
             self._theme, self._draft, self._window, settings=self._settings, library=self._library
         )
-        self.wizard.show_queue(self.queue.running if self.queue.is_busy else None)
+        self._show_running()
         self.wizard.accepted_campaign.connect(self._on_accepted)
         self.wizard.draft_changed.connect(self._keeping.start)
         self.wizard.finished.connect(self._forget_wizard)
@@ -330,41 +312,47 @@ class CampaignPages(QObject):
 
     # A campaign
 
-    def start(
-        self,
-        campaign: Campaign,
-        about_s: float | None = None,
-        load: tuple[str, ...] = (),
-        *,
-        wait: bool = False,
-    ) -> None:
-        """Start the runner of a campaign; where another is measured, this one waits for its turn.
+    @property
+    def running(self) -> str:
+        """Name of the campaign that is measured now, or begins; empty for none."""
+        if self._live is not None:
+            return self._live.name
+        return self.starter.name if self.starter.is_busy else ""
+
+    def take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
+        """Show which campaigns of this user run now, whoever started them."""
+        self._live = statuses[0] if statuses else None
+        self._show_running()
+
+    def _show_running(self, *_signals: object) -> None:
+        if self.wizard is not None:
+            self.wizard.show_running(self.running)
+
+    def _refuses(self) -> bool:
+        """Say which campaign is still measured; return whether there is one."""
+        if self.running:
+            self.told.emit(tr("“{name}” is still being measured.").format(name=one_line(self.running)))
+        return bool(self.running)
+
+    def start(self, campaign: Campaign, load: tuple[str, ...] = (), *, wait: bool = False) -> None:
+        """Start the runner of a campaign, unless another one is measured.
 
         Args:
             campaign: what is measured.
-            about_s: how long it takes; None where nobody knows.
             load: names of the servers of others that a person agreed to load.
             wait: root's waits for the campaign of another user; those of other users always do.
         """
-        if self.queue.is_busy:
-            self._forget_confirmations()
-            self._forget_kept()
-            self.queue.add(queued(campaign, about_s, load))
-            return
-        self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
-        self.starter.start(campaign, load, wait=wait)
-        self.queue.note_start(campaign.name)
+        if not self._refuses():
+            self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
+            self.starter.start(campaign, load, wait=wait)
 
     def go_on(self, folder: Path) -> None:
         """Measure what is missing of a campaign that was begun; servers of others where that is agreed to."""
 
         def begin(load: tuple[str, ...]) -> None:
-            if self.queue.is_busy:
-                self.queue.add(queued_going_on(folder, load))
-                return
-            self.told.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
-            self.starter.go_on(folder, load)
-            self.queue.note_start(folder.name)
+            if not self._refuses():
+                self.told.emit(tr("Going on with “{name}” …").format(name=one_line(folder.name)))
+                self.starter.go_on(folder, load)
 
         self._agree(folder, begin)
 
@@ -372,43 +360,25 @@ class CampaignPages(QObject):
         """Measure a campaign that was begun once again, in a new folder; servers of others as above."""
 
         def begin(load: tuple[str, ...]) -> None:
-            if self.queue.is_busy:
-                self._read(folder, lambda campaign: self.start(campaign, None, load))
-                return
-            self.told.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
-            self.starter.again(folder, load)
-            self.queue.note_start(folder.name)
+            if not self._refuses():
+                self.told.emit(tr("Starting “{name}” again …").format(name=one_line(folder.name)))
+                self.starter.again(folder, load)
 
         self._agree(folder, begin)
 
     def _agree(self, folder: Path, begin: Agreed) -> None:
         """Begin what was begun once where nobody has to be asked, or once somebody has agreed."""
+        if self._refuses():
+            return
         if self.load_consent is None:
             self.load_consent = LoadConsent(self._window, self._theme)
             self.load_consent.failed.connect(self.told)
         self.load_consent.ask(folder, begin)
 
-    def _open_queued(self, key: str, campaign: Campaign) -> None:
-        """Open the wizard with a campaign that was kept; it leaves the list when it is started."""
-        if self.wizard is None:
-            self.open_wizard_with(campaign)
-            self._queued_key = key
-        else:
-            self.open_wizard()
-
     def _on_accepted(self, campaign: Campaign) -> None:
-        resolved = None if self._draft is None else self._draft.resolved()
         load = () if self._draft is None else self._draft.agreed_servers()
-        if self._queued_key:
-            self.queue.remove(self._queued_key)
         wait = self.wizard is not None and self.wizard.waits
-        self.start(campaign, planned_length(resolved), load, wait=wait)
-
-    def _show_queue(self) -> None:
-        if self.live_page is not None:
-            self.live_page.queue.show_queue(self.queue.queue)
-        if self.wizard is not None:
-            self.wizard.show_queue(self.queue.running if self.queue.is_busy else None)
+        self.start(campaign, load, wait=wait)
 
     def again_with_changes(self, folder: Path) -> None:
         """Open the wizard with the fields of a campaign that was begun."""
@@ -421,12 +391,6 @@ class CampaignPages(QObject):
         self._reading = work.start()
 
     def _on_started(self, folder: Path) -> None:
-        if self.queue.was_turn:  # nobody is torn away from a page, or from what is put together
-            self.told.emit("")
-            self.begun.emit(folder)
-            if self.live_page is not None:
-                self._follow(folder)
-            return
         self._forget_confirmations()
         self._forget_kept()
         self.told.emit("")
@@ -456,21 +420,15 @@ class CampaignPages(QObject):
             self.live_page.go_on_wanted.connect(self.go_on)
             self.live_page.again_wanted.connect(self.again)
             self.live_page.changes_wanted.connect(self.again_with_changes)
-            self.live_page.queue.removed.connect(self.queue.remove)
-            self.live_page.queue.moved.connect(self.queue.move)
-            self.live_page.queue.go_on_wanted.connect(self.queue.go_on)
-            self.live_page.queue.open_wanted.connect(self.queue.open)
-            self._show_queue()
-        self._follow(folder)
-        self.page_wanted.emit(self.live_page)
-
-    def _follow(self, folder: Path) -> None:
-        if self.live_page is not None and folder != self._folder:
+        if folder != self._folder:
             self._folder = folder
             self.live_page.set_campaign(folder)
+        self.page_wanted.emit(self.live_page)
 
     def _on_finished(self, folder: Path) -> None:
         self._folder = None
+        if self._live is not None and self._live.folder == folder:
+            self.take_live(())
         self._show_result(folder)
         self.ended.emit(folder)
 
@@ -498,8 +456,7 @@ class CampaignPages(QObject):
 
     def waiting_words(self) -> str:
         """Return which campaign waits, and for what; empty for none."""
-        sentence = self.starter.waiting
-        name = one_line(self.queue.running)
+        sentence, name = self.starter.waiting, one_line(self.starter.name)
         return tr("“{name}”: {sentence}").format(name=name, sentence=sentence) if sentence else ""
 
     def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
@@ -561,7 +518,6 @@ class CampaignPages(QObject):
             self.keep_draft()
         if self.load_consent is not None:
             self.load_consent.stop()
-        self.queue.stop()
         self.starter.stop()
         for page in (self.live_page, self.replay_page):
             if page is not None:

@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from app.draft.fields.environment import DraftEnvironment
     from app.draft.fields.state import DraftParts
     from app.execution.launch import LaunchedCampaign
-    from app.execution.resolve import ResolvedCampaign
     from app.execution.resume.begun import UnfinishedCampaign
     from app.execution.servers import OpenServer
     from app.hosts.recovery.cleanup import SweepEvent
-    from app.live.queue import QueuedCampaign
     from app.live.replay import ReplaySource
 
 
@@ -96,69 +94,6 @@ def look_at_servers(servers: Mapping[str, str]) -> tuple[tuple[str, OpenServer],
     from app.execution.servers import look_there
 
     return tuple((connection, look_there(connection, ssh)) for connection, ssh in servers.items())
-
-
-def launch_queued(item: QueuedCampaign, library: Path) -> LaunchedCampaign:
-    """Start the runner of a campaign whose turn it is: all was agreed to when it was put there."""
-    from pathlib import Path
-
-    if item.folder:
-        return launch_going_on(Path(item.folder), item.load)
-    return launch(read_queued(item), library, item.load)
-
-
-def read_queued(item: QueuedCampaign) -> Campaign:
-    """Return a campaign that waits, with its scripts as they are now."""
-    from pathlib import Path
-
-    from app.campaign_file.reader import parse_campaign
-
-    if item.folder:
-        return read_begun(Path(item.folder))
-    return parse_campaign(item.text, base_directory="/", source_name=item.name)
-
-
-def queued(campaign: Campaign, about_s: float | None, load: tuple[str, ...]) -> QueuedCampaign:
-    """Return a campaign that waits for its turn."""
-    from app.live.queue import QueuedCampaign
-
-    return QueuedCampaign.of(campaign, about_s, load)
-
-
-def planned_length(resolved: ResolvedCampaign | None) -> float | None:
-    """Return about how many seconds a campaign takes; None where nobody knows."""
-    from app.draft.review import estimated_seconds
-
-    return None if resolved is None else estimated_seconds(resolved)
-
-
-def queued_going_on(folder: Path, load: tuple[str, ...]) -> QueuedCampaign:
-    """Return a campaign that waits for its turn to go on."""
-    from app.live.queue import QueuedCampaign
-
-    return QueuedCampaign.going_on(folder, load)
-
-
-def keep_waiting(waiting: tuple[QueuedCampaign, ...]) -> None:
-    """Keep which campaigns wait."""
-    from app.live.queue import keep_queue, queue_text
-
-    keep_queue(queue_text(waiting))
-
-
-def read_waiting() -> tuple[QueuedCampaign, ...]:
-    """Return the campaigns that waited when the window was closed."""
-    from app.live.queue import read_kept_queue
-
-    return read_kept_queue()
-
-
-def whether_goes_on(folder: Path) -> bool:
-    """Whether the next campaign begins after one that somebody else started."""
-    from app.library.campaign_end import read_end
-    from app.live.queue import goes_on_after_end
-
-    return goes_on_after_end(read_end(folder))
 
 
 def read_begun(folder: Path) -> Campaign:

@@ -1,6 +1,6 @@
 """The first page: three doors, and what is missing on this machine before one of them can work.
 
-What waits: interrupted campaigns, those that waited for their turn, and what was put together.
+What waits: interrupted campaigns, and what was put together.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from ui.widgets.texts import plain_label, show_tip
 if TYPE_CHECKING:
     from app.draft.fields.environment import DraftEnvironment
     from app.execution.resume.begun import UnfinishedCampaign
-    from app.live.queue import QueuedCampaign
 
 
 MOST_SHOWN: Final = 3
@@ -44,8 +43,7 @@ class WaitingList(QFrame):
     """Hidden where nothing waits; of the campaigns the newest few are shown.
 
     Attributes:
-        go_on: a button for each campaign that is shown, by its folder, or by its key where it waited for its
-            turn; that of the draft under None.
+        go_on: a button for each campaign that is shown, by its folder; that of the draft under None.
         put_away: likewise.
 
     Signals:
@@ -53,24 +51,19 @@ class WaitingList(QFrame):
         put_away_asked: folder of a campaign that shall not be offered any more.
         draft_asked: the draft shall be opened.
         draft_put_away: the draft shall not be offered any more.
-        queued_asked: key of a campaign that waited for its turn, to be looked at and started.
-        queued_put_away: key of one that shall not be measured.
     """
 
     go_on_asked = Signal(Path)
     put_away_asked = Signal(Path)
     draft_asked = Signal()
     draft_put_away = Signal()
-    queued_asked = Signal(str)
-    queued_put_away = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setFrameShape(QFrame.Shape.StyledPanel)
-        self.go_on: dict[Path | str | None, QPushButton] = {}
-        self.put_away: dict[Path | str | None, QPushButton] = {}
+        self.go_on: dict[Path | None, QPushButton] = {}
+        self.put_away: dict[Path | None, QPushButton] = {}
         self._found: Sequence[UnfinishedCampaign] = ()
-        self._queued: Sequence[QueuedCampaign] = ()
         self._draft = ""
         self._layout = QGridLayout(self)
         self._layout.setHorizontalSpacing(MEDIUM)
@@ -80,11 +73,6 @@ class WaitingList(QFrame):
     def show_waiting(self, found: Sequence[UnfinishedCampaign]) -> None:
         """Show these campaigns, the newest first."""
         self._found = found[:MOST_SHOWN]
-        self._show()
-
-    def show_queued(self, found: Sequence[QueuedCampaign]) -> None:
-        """Show the first of those that waited for their turn when the window was closed."""
-        self._queued = found[:MOST_SHOWN]
         self._show()
 
     def show_draft(self, sentence: str) -> None:
@@ -105,11 +93,6 @@ class WaitingList(QFrame):
                 partial(_emit, self.put_away_asked, each.folder),
             )
             self._add_row(each.folder, each.sentence, tr("&Go on"), tip, asked)
-        for one in self._queued:
-            sentence = tr("“{name}” waited for its turn when the window was closed.").format(name=one.name)
-            asked = partial(self.queued_asked.emit, one.key), partial(self.queued_put_away.emit, one.key)
-            word = tr("&Go on") if one.folder else tr("Look and start …")
-            self._add_row(one.key, sentence, word, tr("It is not measured."), asked)
         if self._draft:
             deeds = self.draft_asked.emit, self.draft_put_away.emit
             self._add_row(None, self._draft, tr("Go on with &it …"), "", deeds)
@@ -117,7 +100,7 @@ class WaitingList(QFrame):
 
     def _add_row(
         self,
-        key: Path | str | None,
+        key: Path | None,
         sentence: str,
         word: str,
         tip: str,
