@@ -1,7 +1,7 @@
-"""A thread with a GMainContext of its own, in which everything that pydbus does happens.
+"""Run pydbus calls in one thread with its own GMainContext.
 
-Calls of pydbus are synchronous, and its signals arrive in the context that was the thread's default when they
-were subscribed: a context of one's own makes both independent of Qt's event loop and of other users of GLib.
+pydbus calls block, and its signals are delivered in the GMainContext that was the thread's default when they
+were subscribed to. A private context makes both independent of Qt's event loop and of other users of GLib.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _STOP_S: Final = 2.0
 
 
 class BusThread:
-    """Runs functions one after the other, where signals arrive too; it never keeps a process alive."""
+    """Run functions one after the other, in the daemon thread that also receives the signals."""
 
     def __init__(self, name: str) -> None:
         """Start the thread.
@@ -38,7 +38,7 @@ class BusThread:
         self._context.pop_thread_default()
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Run a function in the thread; whatever it raises is the future's."""
+        """Run a function in the thread; the future carries its result or exception."""
         future: Future[T] = Future()
 
         def call(*_: Any) -> bool:  # noqa: ANN401 - GLib's user data
@@ -55,7 +55,7 @@ class BusThread:
         return future
 
     def later(self, delay_s: float, function: Callable[[], None]) -> None:
-        """Run a function in the thread after a while."""
+        """Run a function in the thread after a delay."""
         source = self._glib.timeout_source_new(int(delay_s * 1000))
 
         def call(*_: Any) -> bool:  # noqa: ANN401 - GLib's user data
@@ -66,7 +66,7 @@ class BusThread:
         source.attach(self._context)
 
     def stop(self) -> None:
-        """End the thread; one that hangs in a call is left to die with the process."""
+        """End the thread. If a call hangs, the thread ends with the process."""
         self.submit(self._loop.quit)
         if threading.current_thread() is not self._thread:
             self._thread.join(_STOP_S)

@@ -1,7 +1,7 @@
-"""Who calls: asked of the bus once for each connection, and looked up among the accounts of the machine.
+"""Identify callers: ask the bus once per connection, then look up the account.
 
-dbus-daemon lets nobody connect whose uid has no account, other buses do: whoever may choose among thousands
-of uids (subuid(5)) would have as many times the places of one user.
+dbus-daemon rejects a connection with a uid that has no account; other buses accept it. A user with thousands
+of subordinate uids (subuid(5)) could then exceed the limits per user thousands of times.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from app.dbus.limits import ROOT
 from app.dbus.service import BusService, Call, MethodError, Reply
 
 MOST_WAITING: Final = 32
-"""Calls of one connection before it is known who it is."""
+"""Maximum number of calls from one connection that wait until the caller is identified."""
 NO_ACCOUNT: Final = "no-account"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One connection to the bus.
+    """A connection to the bus.
 
     Attributes:
         name: its unique name.
-        user: uid of the process that connected, when it did.
-        process: number of that process; 0 where the bus does not say.
+        user: uid of the connecting process, at connection time.
+        process: pid of that process; 0 if the bus does not report it.
     """
 
     name: str
@@ -43,10 +43,10 @@ Then = Callable[[Caller], None]
 
 
 class Callers:
-    """See the module; everything is called in the main loop."""
+    """The connections that have called so far; call all methods in the main loop."""
 
     def __init__(self, bus: BusService, left: Callable[[str], None]) -> None:
-        """Nobody is known yet; `left` is told the name of each connection that leaves."""
+        """Start without known callers; `left` is called with the name of each connection that leaves."""
         self._bus = bus
         self._left = left
         self._known: dict[str, Caller] = {}
@@ -56,22 +56,23 @@ class Callers:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a call waits because it is not known yet whose it is."""
+        """Whether a call waits until its caller is identified."""
         return bool(self._waiting)
 
     def has(self, name: str) -> bool:
-        """Whether a connection that was met is still there."""
+        """Whether a known connection is still on the bus."""
         return name in self._known
 
     def user_of(self, name: str) -> int | None:
-        """Return the uid of a connection that was met and is still there."""
+        """Return the uid of a known connection that is still on the bus."""
         return self._known[name].user if name in self._known else None
 
     def meet(self, call: Call, answer: Reply, then: Then) -> None:
-        """Go on with a call as soon as it is known whose it is.
+        """Call `then` as soon as the caller is identified.
 
         Raises:
-            MethodError: TooMany: too many calls of the connection wait for that; and what `then` raises.
+            MethodError: TooMany: too many calls of this connection are waiting. Errors of `then` are passed
+                on.
         """
         name = call.sender
         if name in self._known:

@@ -1,4 +1,4 @@
-"""A connection to a bus of one's own, opened in bounded time."""
+"""Open a private connection to a bus within a time limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def open_system_bus(gio: ModuleType, timeout_s: float) -> Any:  # noqa: ANN401 - PyGObject has no types
-    """Connect to the system bus (DBUS_SYSTEM_BUS_ADDRESS counts), as `open_bus` does."""
+    """Connect to the system bus with `open_bus`; DBUS_SYSTEM_BUS_ADDRESS is respected."""
     return open_bus(gio, gio.BusType.SYSTEM, timeout_s)
 
 
@@ -16,7 +16,7 @@ def open_bus(gio: ModuleType, bus: object, timeout_s: float) -> Any:  # noqa: AN
     """Connect to a bus, a Gio.BusType; the caller closes the connection.
 
     Not `bus_get_sync`: its shared connection ends the whole process when the bus goes away
-    (GDBusConnection:exit-on-close). A bus that accepts and never answers is given up in time.
+    (GDBusConnection:exit-on-close). A bus that accepts the connection but never answers times out.
 
     Raises:
         GLib.Error: there is no bus, or it does not answer in time.

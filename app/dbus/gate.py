@@ -1,17 +1,14 @@
-"""Stands between the bus and GDBus: what is too large is refused unread, nobody waits for a flood of others.
+"""Filter D-Bus messages before GDBus reads them: refuse oversized ones, queue calls fairly.
 
-SECURITY: GDBus takes every message apart that arrives, in order: one of 32 MiB in small pieces, which the bus
-lets anybody send, costs it seconds and more than a gigabyte of memory (measured with GLib 2.74: 80 ns and 47
-bytes for each byte), one of 128 KiB ten milliseconds. Here a message is a length and a sender. Calls wait in
-a fair queue by connection: a small one of somebody who asked for little goes before
-the many or large ones of others. A few are let through at a time, the next when the main loop has dealt with
-those. Answers and the bus's own signals pass at once; signals of others, which nobody asked for, are dropped.
-No descriptor is ever taken: that is not negotiated with the bus.
+SECURITY: GDBus parses every message in order of arrival. One message of 32 MiB made of small pieces, which
+the bus accepts from any user, costs it seconds and more than 1 GiB of memory (measured with GLib 2.74: 80 ns
+and 47 bytes per byte); one of 128 KiB costs 10 ms. This module reads only length, type, sender and member of
+a message. Calls wait in a queue that is fair between connections: a small call from a quiet connection goes
+before the many or large calls of a busy one. A few calls pass at a time, the next ones when the main loop has
+handled those. Replies and the bus's own signals pass at once; signals of other connections are dropped. File
+descriptors are never negotiated with the bus, so none arrive.
 
-The beginning of a message as it lies on the wire: how long it is, of which kind, and who sent it.
-
-No more is taken apart here; GDBus does the rest of what is let through (`app.dbus.gate`). Source: D-Bus
-specification, Message Protocol.
+Source of the message format: D-Bus specification, Message Protocol.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ from enum import IntEnum
 from typing import Final
 
 FIXED_BYTES: Final = 16
-"""Of every message: enough to know how long it is."""
+"""Length of the fixed header, which contains the lengths of the other parts."""
 _NO_REPLY: Final = 0x1
 _LEAST_FIELD_BYTES: Final = 4
 _MEMBER: Final = 3
@@ -51,20 +48,20 @@ class MessageType(IntEnum):
 
 
 class WireError(Exception):
-    """No message of D-Bus."""
+    """The data is not a D-Bus message."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageHeader:
-    """What the first 16 bytes of a message say.
+    """The contents of the first 16 bytes of a message.
 
     Attributes:
-        order: of bytes, as `struct` writes it.
-        kind: see `MessageType`; other ones are to be ignored.
-        wants_reply: whether the caller waits for an answer.
-        serial: by which the answer names it.
-        fields_bytes: of the header's fields, from byte 16 on.
-        body_bytes: of the arguments.
+        order: byte order, as a `struct` prefix.
+        kind: a `MessageType`; other values are ignored.
+        wants_reply: whether the caller waits for a reply.
+        serial: number that the reply refers to.
+        fields_bytes: length of the header fields, from byte 16 on.
+        body_bytes: length of the arguments.
     """
 
     order: str
@@ -86,10 +83,10 @@ class MessageHeader:
 
 
 def beginning_of(data: bytes | bytearray) -> MessageHeader:
-    """Return what the first 16 bytes of a message say.
+    """Parse the first 16 bytes of a message.
 
     Raises:
-        WireError: it is none.
+        WireError: the data is not a D-Bus message.
     """
     order = {ord("l"): "<", ord("B"): ">"}.get(data[0])
     if order is None or data[3] != 1:
@@ -101,14 +98,14 @@ def beginning_of(data: bytes | bytearray) -> MessageHeader:
 
 
 def sender_and_member(header: bytes, beginning: MessageHeader) -> tuple[str, str]:
-    """Return the unique name that the bus wrote into a header, and the method's; empty for what lacks."""
+    """Return the sender, as set by the bus, and the method name; empty strings for missing fields."""
     found = dict(_fields(header, beginning))
     sender, member = (found.get(code, b"").decode("ascii", "replace") for code in (_SENDER, _MEMBER))
     return sender, member
 
 
 def _fields(header: bytes, beginning: MessageHeader) -> Iterator[tuple[int, bytes]]:
-    """Yield the code and the value of the fields that are text, until one is of a type that headers lack."""
+    """Yield code and value of the text fields; stop at the first field of a type that headers do not use."""
     at, end = FIXED_BYTES, min(FIXED_BYTES + beginning.fields_bytes, len(header) - _LEAST_FIELD_BYTES)
     while (at := _aligned(at, 8)) < end:
         code, length = header[at], header[at + 1]
@@ -128,7 +125,7 @@ def _fields(header: bytes, beginning: MessageHeader) -> Iterator[tuple[int, byte
 
 
 def error_reply(serial: int, receiver: str, name: str, text: str) -> bytes:
-    """Return a message that answers a call with an error."""
+    """Return an error reply to a call."""
     body = _text(text)
     fields = b"".join(
         _padded(each, 8)
@@ -162,35 +159,34 @@ def _aligned(at: int, step: int) -> int:
 
 
 MOST_BYTES: Final = 128 * 1024
-"""Of the arguments of one call; longer ones are refused unread."""
+"""Maximum length of a call's arguments; longer calls are refused unread."""
 _MOST_ANSWERED_BYTES: Final = 128 * 1024**2
-"""Of our own messages: as much as D-Bus allows."""
+"""Maximum length of our own messages: the limit of D-Bus."""
 _MOST_HEADER_BYTES: Final = 16 * 1024
 _MOST_WAITING_BYTES: Final = 32 * 1024**2
-"""Of all calls that wait; then nothing more is read until some were let through."""
+"""Maximum length of all waiting calls; above it, reading stops until some have passed."""
 _MOST_OF_ONE_BYTES: Final = 2 * 1024**2
-"""Of the calls of one connection that wait; more are refused. A call while half of all places are taken."""
+"""Maximum length of one connection's waiting calls; if the queue is half full, it is `MOST_BYTES`."""
 _EACH_COSTS_BYTES: Final = 4096
-"""What a call costs besides its length: the main loop's millisecond."""
+"""Fixed cost of a call in addition to its length: about 1 ms of the main loop."""
 _AT_A_TIME_BYTES: Final = 32 * 1024
 _BUFFER_BYTES: Final = 256 * 1024
 _LOOK_MS: Final = 2
 _LAST_S: Final = 3.0
 _MOST_REMEMBERED: Final = 10_000
-"""Connections whose calls were let through and count for their next ones."""
+"""Number of connections whose earlier calls still count in the queue order."""
 _READ_BYTES: Final = 256 * 1024
 _BUS: Final = "org.freedesktop.DBus"
 
 Refused = Callable[[str, str], None]
-"""Told sender and method of the last of its calls that was refused here; called in the main loop."""
+"""Called in the main loop with the sender and the method of the latest refused call of a connection."""
 
 
 class Queue:
-    """Calls that wait, the one first that would end first if all connections were served at once.
+    """Waiting calls; the first is the one that would finish first if all connections shared the service.
 
-    That is fair queueing (Demers, Keshav and Shenker 1989), with the time at which what was served last would
-    have begun for the present (Goyal, Vin and Cheng 1996): a small call of somebody new goes before large
-    ones that wait already, whoever's they are.
+    Fair queueing (Demers, Keshav and Shenker 1989) with the virtual time of start-time fair queueing (Goyal,
+    Vin and Cheng 1996): a small call of a new connection goes before large calls that already wait.
     """
 
     def __init__(self) -> None:
@@ -205,7 +201,7 @@ class Queue:
         return bool(self._heap)
 
     def put(self, sender: str, message: bytes) -> bool:
-        """Let a call wait; return whether there is room for it."""
+        """Add a call; return False if there is no room for it."""
         most = MOST_BYTES if self.bytes > _MOST_WAITING_BYTES / 2 else _MOST_OF_ONE_BYTES
         if self._waiting[sender] and self._waiting[sender] + len(message) > most:
             return False
@@ -219,7 +215,7 @@ class Queue:
         return True
 
     def take(self) -> bytes:
-        """Return the call whose turn it is."""
+        """Remove and return the next call."""
         _, _, start, sender, message = heapq.heappop(self._heap)
         self._now = max(self._now, start)
         self.bytes -= len(message)
@@ -234,19 +230,19 @@ class Queue:
 
 
 class Reader:
-    """Cuts what arrives into messages; of one that is too large only the header is kept."""
+    """Split a byte stream into messages; keep only the header of an oversized one."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        """Nothing has arrived yet; `most_bytes` of arguments are not too large."""
+        """Start empty; messages with more than `most_bytes` of arguments are oversized."""
         self._most_bytes = most_bytes
         self._data = bytearray()
         self._skip = 0
 
     def feed(self, data: bytes) -> list[tuple[MessageHeader, bytes]]:
-        """Return the messages that are complete now; of one that is too large its header alone.
+        """Return the messages that are now complete; of an oversized one only the header.
 
         Raises:
-            WireError: that is no D-Bus.
+            WireError: the data is not D-Bus.
         """
         self._data += data
         found: list[tuple[MessageHeader, bytes]] = []
@@ -267,17 +263,17 @@ class Reader:
 
 
 class Gate:
-    """See the module. It works in a thread of its own until one of its two ends is closed."""
+    """A filter between the bus and GDBus; its thread runs until one of the two ends is closed."""
 
     def __init__(
         self, bus: socket.socket, soon: Callable[[Callable[[], None]], None], interface: str
     ) -> None:
-        """Begin.
+        """Start the thread.
 
         Args:
             bus: connected to the bus and authenticated.
-            soon: has the main loop do something when nothing else waits there; may be called from any thread.
-            interface: begins the name of the error for what is refused here.
+            soon: runs a function in the main loop when it is idle; may be called from any thread.
+            interface: prefix of the error names of refusals.
         """
         self._bus = bus
         self.inner, self._mine = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -301,11 +297,11 @@ class Gate:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a call waits here; may be asked from any thread."""
+        """Whether a call waits here; may be read from any thread."""
         return bool(self._queue) or bool(self._to_us)
 
     def join(self, limit_s: float) -> None:
-        """Wait until what was answered has gone to the bus; the inner end was closed."""
+        """Wait until the replies have been sent to the bus; close the inner end first."""
         self._thread.join(limit_s)
 
     def _run(self) -> None:
@@ -313,7 +309,7 @@ class Gate:
             with suppress(OSError, WireError):
                 while self._turn():
                     pass
-        finally:  # whatever went wrong: a service that hears nothing any more has to end
+        finally:  # after any error: a service without a connection has to end
             with suppress(OSError):
                 self._bus.settimeout(_LAST_S)
                 self._bus.sendall(self._to_bus)
@@ -324,7 +320,7 @@ class Gate:
         """Wait for something to do and do it; return whether both ends are still open.
 
         Raises:
-            OSError, WireError: one of them is not, or sends what is no message.
+            OSError, WireError: one end failed, or sent data that is not D-Bus.
         """
         poller = select.poll()
         is_full = self._queue.bytes > _MOST_WAITING_BYTES
@@ -380,21 +376,21 @@ class Gate:
                 self._to_us += message
 
     def _note_refused(self, sender: str, member: str) -> None:
-        """Have the main loop told, once for all that were refused until it listens: they may be thousands."""
+        """Report refusals to the main loop in one batch: there may be thousands."""
         with self._lock:
             is_first = not self._refused
             self._refused[sender] = member
         if is_first:
-            self._soon(self._tell_refused)
+            self._soon(self._report_refused)
 
-    def _tell_refused(self) -> None:
+    def _report_refused(self) -> None:
         with self._lock:
-            told, self._refused = self._refused, {}
-        for sender, member in told.items():
+            refused, self._refused = self._refused, {}
+        for sender, member in refused.items():
             self.refused(sender, member)
 
     def _let_through(self) -> None:
-        """Let a few calls through, and find out when the main loop has dealt with them."""
+        """Let a few calls pass, and find out when the main loop has handled them."""
         if self._to_us or self._is_asked or self._waits_for_reader:
             return
         if self._let_bytes:
@@ -407,7 +403,7 @@ class Gate:
             self._to_us += message
 
     def _unread_bytes(self) -> int:
-        """Return how much GDBus has not read yet (unix(7), SIOCOUTQ)."""
+        """Return how many bytes GDBus has not read yet (unix(7), SIOCOUTQ)."""
         return int.from_bytes(fcntl.ioctl(self._mine, termios.TIOCOUTQ, b"\0" * 4), sys.byteorder)
 
     def _dealt_with(self) -> None:

@@ -1,8 +1,8 @@
-"""The user's side of the helper's interface (`app/helper/interface.xml`, interface number 7).
+"""The client side of the helper's interface (`app/helper/interface.xml`, interface number 7).
 
-Everything of Gio happens in a thread of its own; whoever calls here waits in bounded time, and may look at
-other things meanwhile. The helper's unique name is asked once: calls go to it and signals are taken from it
-alone, so that nobody who takes the well-known name later can speak for the helper that holds the disks.
+All Gio calls run in one thread; calls from outside block for a limited time and can poll something else
+meanwhile. The helper's unique name is looked up once, and only that connection is called and listened to:
+another process that takes the well-known name later cannot speak for the helper that holds the disks.
 """
 
 from __future__ import annotations
@@ -50,41 +50,41 @@ PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 7
 CONNECT_S: Final = 5.0
 CALL_S: Final = 30.0
-"""Of calls that wait for nobody; starting the helper is one of them."""
+"""Limit of calls without a dialog, including the start of the helper."""
 START_S: Final = 90.0
 """How long systemd lets a service start (DefaultTimeoutStartSec); the bus waits 25 s (dbus-daemon(1))."""
 INSPECT_S: Final = 120.0
 PERSON_S: Final = 660.0
-"""Of calls that wait for a person: polkit's two questions may take five minutes each."""
+"""Limit of calls that wait for a person: each of polkit's two questions may take five minutes."""
 RELEASE_S: Final = PERSON_S + 300.0
-"""Root waits for those who only read the disk, then wipes a few MB and looks at secret places of the disk."""
+"""Root waits for processes that only read the disk, wipes a few MB and reads secret places of the disk."""
 SYNC_S: Final = 1800.0
 MAINTENANCE_S: Final = 1800.0
-"""How much longer than its own limit the answer of a maintenance may take: the helper ends it first."""
+"""Added to a maintenance's own limit, at which the helper ends it."""
 KERNEL_LOG_S: Final = 2.0
-"""Asked once a second while measured: a helper that is slow must not keep the run file from growing."""
+"""Called once a second during a run: a slow helper must not delay writing the run file."""
 READ_S: Final = 14 * 86400.0
-"""Of reading a whole disk: GDBus counts milliseconds in 31 bits."""
+"""Limit for reading a whole disk: GDBus stores milliseconds in 31 bits."""
 _BUS: Final = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _LOOK_S: Final = 0.05
 _VARIANTS: Final = {bool: "b", int: "x", str: "s"}
 
 Watch = Callable[[], None]
-"""Called often while something is waited for; what it raises ends the waiting."""
+"""Called often during a wait; its exceptions end the wait."""
 
 
 def _nothing() -> None:
-    """Look at nothing."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class HelperVersion:
-    """Who answers.
+    """The version of the helper that answers.
 
     Attributes:
         program: version of the helper.
         interface: number of its interface.
-        test_devices: whether it takes loop devices for disks.
+        test_devices: whether it accepts loop devices as disks.
     """
 
     program: str
@@ -94,11 +94,11 @@ class HelperVersion:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the helper would do.
+    """What the helper would do for plans.
 
     Attributes:
         plan: name of the plans, for `HelperClient.execute`.
-        texts: lines for each plan, in the helper's own words.
+        texts: lines for each plan, as written by the helper.
         digest: of all lines.
     """
 
@@ -112,10 +112,10 @@ class HelperSignal:
     """A signal of the helper.
 
     Attributes:
-        name: of the signal; ``Lost`` where the helper has left the bus.
+        name: of the signal; ``Lost`` if the helper has left the bus.
         values: without the session's handle.
         received_s: `time.monotonic`.
-        about: the session's handle; of Looking the number of the device.
+        about: the session's handle; for Looking the device number.
     """
 
     name: str
@@ -126,13 +126,13 @@ class HelperSignal:
 
 @dataclass(slots=True)
 class HelperClient:
-    """A connection to the helper; `close` ends what it began.
+    """A connection to the helper; `close` ends its session.
 
     Attributes:
-        thread: in which everything of Gio happens.
+        thread: runs all Gio calls.
         connection: to the system bus.
         owner: the helper's unique name.
-        version: what it says of itself.
+        version: as the helper reports it.
     """
 
     thread: BusThread
@@ -144,12 +144,12 @@ class HelperClient:
 
     @classmethod
     def open(cls) -> Self:
-        """Connect, start the helper where it sleeps, and make sure that it speaks our version.
+        """Connect, start the helper if necessary, and check its interface number.
 
         Raises:
             NoHelperError: no PyGObject, no system bus, no helper, or one of another version.
             HelperLostError: it does not answer.
-            HelperStartsError: it does not come as long as systemd waits for it.
+            HelperStartsError: it is not up within systemd's limit.
         """
         try:
             gio, glib = load_gio()
@@ -181,7 +181,7 @@ class HelperClient:
         self.thread.submit(self._subscribe).result(CALL_S)
 
     def _wake(self) -> HelperVersion:
-        """Return what the helper says of itself, once it runs: it may start for longer than the bus waits."""
+        """Return the helper's version, retrying while it starts: that may take longer than the bus waits."""
         deadline_s = time.monotonic() + START_S
         while True:
             try:
@@ -198,13 +198,13 @@ class HelperClient:
         progress: Callable[[float], None] | None = None,
         interactive: bool = True,
     ) -> dict[str, RootAnswer]:
-        """Return by device number what root says of disks; some seconds for each that rotates.
+        """Return root's answer for each disk, by device number; takes some seconds per rotating disk.
 
         Args:
             disks: as they were listed.
-            watch: called often while it is waited for.
-            progress: told which share of all disks is looked at, 0 to 1.
-            interactive: whether a person may be asked for a password, where this machine's rules want one.
+            watch: called often during the wait.
+            progress: called with the share of all disks that has been inspected, 0 to 1.
+            interactive: whether polkit may ask a person for a password.
         """
         places = {disk.device_number: place for place, disk in enumerate(disks)}
 
@@ -228,16 +228,17 @@ class HelperClient:
     def read(
         self, disk: DiskIdentity, progress: Callable[[ReadProgress], None], watch: Watch = _nothing
     ) -> RootAnswer:
-        """Have root read every byte of a disk, and return what it says of it then; may take hours.
+        """Have root read every byte of a disk, and return its answer; may take hours.
 
         Args:
             disk: as it was listed.
-            progress: told how far it is.
-            watch: called often; where it raises, `close` ends the reading.
+            progress: called with the progress.
+            watch: called often; if it raises, `close` ends the reading.
 
         Raises:
-            HelperBusyError: a session has claimed the disk meanwhile.
-            CannotError: nothing would end what root knew of the disk.
+            HelperBusyError: a session has claimed the disk.
+            CannotError: the kernel could not report later writes to the disk, so the reading would prove
+                nothing.
         """
         started_s = time.monotonic()
 
@@ -255,12 +256,12 @@ class HelperClient:
     def inspect_kept(
         self, disk: DiskIdentity, watch: Watch = _nothing, *, interactive: bool = True
     ) -> tuple[KeptDisk, str]:
-        """Return what is on a disk that the helper's journal keeps, and the digest by which it is released.
+        """Return the contents of a disk kept in the helper's journal, and the digest needed to release it.
 
         Args:
             disk: as it was listed.
-            watch: called often while it is waited for.
-            interactive: whether a person may be asked for a password, where this machine's rules want one.
+            watch: called often during the wait.
+            interactive: whether polkit may ask a person for a password.
 
         Raises:
             RefusedError: the journal does not keep the disk.
@@ -274,11 +275,11 @@ class HelperClient:
         return kept_from_wire(kept), digest
 
     def release_kept(self, disk: DiskIdentity, digest: str, watch: Watch = _nothing) -> ReleaseOutcome:
-        """Ask for authorisation to release a disk that the journal keeps, and return how it was released.
+        """Ask for authorisation to release a disk kept in the journal, and return the outcome.
 
         Args:
             disk: as it was listed.
-            digest: of `inspect_kept`: root refuses a disk that is not as it was shown.
+            digest: from `inspect_kept`: root refuses if the disk has changed since.
             watch: called often while the person is asked.
 
         Raises:
@@ -295,11 +296,11 @@ class HelperClient:
         return ReleaseOutcome(outcome)
 
     def describe(self, plans: Sequence[StoragePlan], watch: Watch = _nothing) -> Description:
-        """Return what the helper would do for plans; touches nothing, and nobody is asked.
+        """Return what the helper would do for plans; changes nothing and opens no dialog.
 
         Raises:
-            CampaignError: a plan cannot be made here.
-            DiskRefusedError: a disk is not here.
+            CampaignError: a plan is impossible on this machine.
+            DiskRefusedError: a disk is missing.
         """
         _, glib = load_gio()
         wires = [wire_of(plan, glib) for plan in plans]
@@ -311,12 +312,12 @@ class HelperClient:
         return Description(plan, tuple(tuple(lines) for lines in texts), digest)
 
     def execute(self, description: Description, uid: int, watch: Watch = _nothing) -> HelperSession:
-        """Ask for authorisation to erase the disks and lock them; makes nothing yet.
+        """Ask for authorisation to erase the disks, and lock them; creates nothing yet.
 
         Args:
-            description: what the person saw.
-            uid: to whom storage is handed.
-            watch: called often while the person is asked; where it raises, the question is called off.
+            description: the text that the person saw.
+            uid: owner of the storage.
+            watch: called often while the person is asked; if it raises, the question is cancelled.
 
         Raises:
             NotAuthorisedError: with polkit's verdict.
@@ -329,7 +330,7 @@ class HelperClient:
         return HelperSession(self, handle)
 
     def close(self) -> None:
-        """Leave the bus: the helper unmakes and releases whatever is still ours."""
+        """Leave the bus: the helper removes and releases everything this client still holds."""
         _, glib = load_gio()
 
         def leave() -> None:
@@ -341,7 +342,7 @@ class HelperClient:
         self.thread.stop()
 
     def next_event(self, timeout_s: float) -> HelperSignal | None:
-        """Return the next signal; None where none came in time."""
+        """Return the next signal; None after the timeout."""
         try:
             return self._events.get(timeout=timeout_s)
         except queue.Empty:
@@ -357,15 +358,15 @@ class HelperClient:
         watch: Watch = _nothing,
         where: tuple[str, str, str] | None = None,
     ) -> tuple[Any, ...]:
-        """Call a method and return what it answers, unpacked.
+        """Call a method and return its unpacked results.
 
         Raises:
-            FootingError: what was answered instead (`app.dbus.helper_errors.error_of`).
+            FootingError: the helper's error (`app.dbus.helper_errors.error_of`).
         """
         gio, glib = load_gio()
         answer: Future[tuple[Any, ...]] = Future()
         flags = gio.DBusCallFlags.ALLOW_INTERACTIVE_AUTHORIZATION if interactive else gio.DBusCallFlags.NONE
-        if self.owner != NAME:  # a helper that is gone is not started anew in the middle of a session
+        if self.owner != NAME:  # do not start a new helper in the middle of a session
             flags |= gio.DBusCallFlags.NO_AUTO_START
 
         bus_name, path, interface = where or (self.owner, PATH, NAME)
@@ -426,9 +427,9 @@ def _root_answer(answer: str, reasons: Sequence[Sequence[str]], looked: Sequence
 
 
 def _reasons(plans: Sequence[StoragePlan]) -> dict[str, str]:
-    """Return what is wrong with plans, by field as the helper names it.
+    """Return the problems of plans, by field as the helper names it.
 
-    Root says no sentences: it reads plans by the same rules, which say here why.
+    Root sends no sentences: both sides use the same rules, which give the reasons here.
     """
     return {
         f"plans[{number}].{each.path}": each.message
@@ -458,25 +459,25 @@ def _wait(seconds: float, watch: Watch) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HelperSession:
-    """Disks that are ours until `release`; methods as in the interface, errors as `HelperClient.call`."""
+    """Disks that are ours until `release`; methods as in the interface, errors as in `HelperClient.call`."""
 
     client: HelperClient
     handle: str
 
     def make(self, number: int) -> None:
-        """Begin to make one of the described plans; ``Ready`` or ``Unmade`` tells the end."""
+        """Start to create one of the described plans; ends with ``Ready`` or ``Unmade``."""
         self._call("Make", "(su)", number)
 
     def renew(self) -> None:
-        """Tell that the session is used; otherwise it ends twelve hours after the last `make`."""
+        """Keep the session alive; otherwise it ends twelve hours after the last `make`."""
         self._call("Renew", "(s)")
 
     def unmake(self) -> None:
-        """Begin to unmake what is made; ``Unmade`` tells the end."""
+        """Start to remove the created storage; ends with ``Unmade``."""
         self._call("Unmake", "(s)")
 
     def release(self) -> None:
-        """Begin to unmake everything and give the disks back; ``Ended`` tells the end."""
+        """Start to remove everything and release the disks; ends with ``Ended``."""
         self._call("Release", "(s)")
 
     def limit(self, memory_bytes: int) -> None:
@@ -489,7 +490,7 @@ class HelperSession:
         return str(path)
 
     def drop_caches(self, watch: Watch = _nothing) -> None:
-        """Write what is dirty and forget what is cached; waits where that was done a moment ago."""
+        """Write dirty pages and drop the page cache; if that was done just now, wait and repeat."""
         while True:
             try:
                 self.client.call("DropCaches", "(s)", self.handle, timeout_s=SYNC_S, watch=watch)
@@ -499,13 +500,13 @@ class HelperSession:
                 return
 
     def maintain(self, name: str, watch: Watch = _nothing) -> MaintenanceEnd:
-        """Have root do what stands under a name in `app.domain.maintenance`; returns when it has ended.
+        """Run a maintenance of `app.domain.maintenance` as root; return when it has ended.
 
-        May be called in another thread than everything else.
+        May be called in another thread than the other methods.
 
         Raises:
-            CannotError: the storage has no such thing.
-            HelperBusyError: another maintenance is under way.
+            CannotError: the storage does not support it.
+            HelperBusyError: another maintenance is running.
         """
         limit_s = (
             maintenance(name).limit_s * MOST_GROUPS + MAINTENANCE_S
@@ -516,16 +517,16 @@ class HelperSession:
         return MaintenanceEnd(how, message_from_wire(said), seconds)
 
     def end_maintenance(self) -> None:
-        """Have a maintenance that is under way end; `maintain` returns then."""
+        """End a running maintenance; `maintain` returns then."""
         self._call("EndMaintenance", "(s)")
 
     def health(self) -> dict[str, dict[str, str]]:
-        """Return what each disk tells of itself, by device number."""
+        """Return the health values of each disk, by device number."""
         (disks,) = self._call("Health", "(s)", timeout_s=INSPECT_S)
         return {number: dict(values) for number, values in disks}
 
     def kernel_log(self) -> tuple[str, ...]:
-        """Return what the kernel's log said of the session's disks since this was asked last."""
+        """Return the kernel log lines about the session's disks since the last call."""
         (lines,) = self._call("KernelLog", "(s)", timeout_s=KERNEL_LOG_S)
         return tuple(map(str, lines))
 

@@ -1,6 +1,6 @@
-"""What can go wrong between a program of the user and the helper: each told as what it is, with what to do.
+"""Errors between a user's program and the helper, each with a hint.
 
-The helper's errors are names and values (`app/helper/interface.xml`); their sentences are made here.
+The helper sends names and values (`app/helper/interface.xml`); the sentences are made here.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _MOST_DIGITS: Final = 6
 
 
 class NoHelperError(RefusedError):
-    """No helper that this program can talk to; nothing was touched."""
+    """There is no helper that this program can talk to; nothing was touched."""
 
     code = "no-helper"
 
 
 class HelperStartsError(NoHelperError):
-    """The helper is still being started when the bus no longer waits for it; nothing was touched."""
+    """The helper is still starting when the bus stops waiting for it; nothing was touched."""
 
     code = "helper-starts"
 
 
 class NotAuthorisedError(RefusedError):
-    """The system's administration said no, or nobody could be asked; nothing was touched.
+    """polkit refused, or could not ask anyone; nothing was touched.
 
     Attributes:
-        verdict: of polkit, as `app.dbus.polkit.Authorization` names it.
+        verdict: of polkit, a value of `app.dbus.polkit.Authorization`.
     """
 
     code = "not-authorised"
@@ -51,20 +51,20 @@ class DiskRefusedError(RefusedError):
 
 
 class HelperBusyError(BusyError):
-    """The helper works for somebody else, or is still busy with what it was asked before."""
+    """The helper works for another client, or is still busy with an earlier call."""
 
     code = "helper-busy"
     exit_status: ClassVar[ExitStatus] = ExitStatus.REFUSED
 
 
 class HelperLostError(StorageError):
-    """The helper went away or does not answer; what it made, it unmakes when it starts again."""
+    """The helper went away or does not answer; it removes its storage when it starts again."""
 
     code = "helper-lost"
 
 
 class CannotError(FootingError):
-    """Something that this machine or filesystem cannot do.
+    """This machine or filesystem does not support an operation.
 
     Attributes:
         reason: one word of the helper.
@@ -78,10 +78,10 @@ class CannotError(FootingError):
 
 
 class TooSoonError(FootingError):
-    """Something that the helper does again only after a while.
+    """The helper does this again only after a pause.
 
     Attributes:
-        wait_s: so long.
+        wait_s: length of the pause.
     """
 
     code = "helper-too-soon"
@@ -92,13 +92,13 @@ class TooSoonError(FootingError):
 
 
 class ExpiredError(StorageError):
-    """The session was not used for so long that the helper ended it and gave the disks back."""
+    """The helper ended an unused session and released its disks."""
 
     code = "session-expired"
 
 
 def expired() -> ExpiredError:
-    """Return the error for a session that the helper ended because nobody used it."""
+    """Return the error for a session that the helper ended because it was unused."""
     message = tr("The helper gave the disks back: the campaign did not use them for twelve hours.")
     return ExpiredError(message, hint=tr("Start it again with --resume: what was measured is kept."))
 
@@ -107,7 +107,7 @@ RULE_FILE: Final = "/etc/polkit-1/rules.d/50-pgfooting.rules"
 
 
 def rule_of(user: str) -> str:
-    """Return the rule of polkit by which an administrator lets a user erase disks without being asked."""
+    """Return the polkit rule that lets a user erase disks without a question."""
     name = user.replace("\\", "\\\\").replace('"', '\\"')
     return (
         "polkit.addRule(function(action, subject) {\n"
@@ -119,11 +119,11 @@ def rule_of(user: str) -> str:
 
 
 def not_authorised(verdict: str, user: str) -> NotAuthorisedError:
-    """Return the error for what polkit said.
+    """Return the error for a verdict of polkit.
 
     Args:
-        verdict: see `app.dbus.polkit.Authorization`.
-        user: who asked.
+        verdict: a value of `app.dbus.polkit.Authorization`.
+        user: name of the calling user.
     """
     sentence, hint = _VERDICTS.get(verdict, (tr("The helper refused: {verdict}."), ""))
     message = f"{sentence.format(verdict=verdict[:80])} {NOTHING_TOUCHED}"
@@ -193,7 +193,7 @@ _BUSY: Final = {
         tr("One at a time: wait until that one has ended."),
     ),
 }
-"""By the text of Busy; all but the first come before anything is touched."""
+"""Sentence and hint by the text of Busy; all but the first are sent before anything is touched."""
 
 _CANNOT: Final = {
     "no-cgroup2": tr("control groups of version 2 are not mounted"),
@@ -214,10 +214,10 @@ def _refused_disks(text: str) -> FootingError:
 
 
 class PlanRefusedError(CampaignError):
-    """The helper cannot make a plan; nothing was touched.
+    """The helper rejects a plan; nothing was touched.
 
     Attributes:
-        fields: what is wrong, such as ``plans[0].data.level``: the helper names fields, and no reasons.
+        fields: the wrong fields, such as ``plans[0].data.level``: the helper names fields without reasons.
     """
 
     def __init__(self, fields: Sequence[str], reasons: Mapping[str, str] | None = None) -> None:
@@ -297,11 +297,11 @@ def error_of(name: str, text: str, user: str, *, met: bool = False) -> FootingEr
     """Return the error for an answer of the helper or of the bus.
 
     Args:
-        name: of the D-Bus error; empty where it came from no one but the connection.
-        text: what came with it.
-        user: who asked.
-        met: this very helper has answered before: whatever the bus says in its place, it is gone, and what it
-            had made nobody knows.
+        name: of the D-Bus error; empty if the connection itself failed.
+        text: sent with the error.
+        user: name of the calling user.
+        met: whether this helper has answered before: then any error of the bus means that it is gone and that
+            the state of its storage is unknown.
     """
     if name == f"{PREFIX}NotAuthorized":
         return not_authorised(text, user)
@@ -363,4 +363,4 @@ _FROM_BUS: Final[tuple[tuple[tuple[str, ...], Callable[[], FootingError]], ...]]
     (_bus("TimedOut"), _still_starts),
     (_bus("NoReply", "Disconnected", "Timeout"), lost),
 )
-"""What the bus answers in the helper's place (D-Bus specification, and sd_bus_error(3)), by how it begins."""
+"""Errors of the bus in place of the helper (D-Bus specification, and sd_bus_error(3)), by prefix."""

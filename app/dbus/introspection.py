@@ -1,4 +1,4 @@
-"""Where Gio and GLib are imported: on first use, because it takes time that most commands need not pay."""
+"""Import Gio and GLib on first use: most commands do not need them, and the import takes time."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def load_gio() -> tuple[ModuleType, ModuleType]:
 
 
 def drop_forgotten_reference(answered: Any) -> None:  # noqa: ANN401 - PyGObject has no types
-    """Free a method invocation that was answered; call it when nothing else holds it any more.
+    """Free a method invocation that was answered; call it when nothing else refers to it.
 
-    WORKAROUND(PyGObject before 3.50): the invocation that a method is called with has a reference that nobody
-    gives back, so that every call's message stays in memory: anyone could fill it (measured with 3.42.2:
-    172 MB after 6,000 calls). Where there is no second reference, nothing is done.
+    WORKAROUND(PyGObject before 3.50): the invocation passed to a method has a reference that is never
+    released, so every call's message stays in memory and any client could fill it (measured with 3.42.2: 172
+    MB after 6,000 calls). Without that second reference, nothing is done.
     """
     if answered.__grefcount__ == 2:
         library = ctypes.CDLL("libgobject-2.0.so.0")

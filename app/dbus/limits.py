@@ -1,4 +1,4 @@
-"""How much one user may ask for at a time, so that nobody's questions keep another from an answer."""
+"""Limit how much one user may ask for at a time, so that others still get answers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ ROOT = 0
 
 
 def has_room(taken: Iterable[int], user: int, *, each: int, together: int) -> bool:
-    """Whether a user may have one more place.
+    """Return whether a user may have one more place.
 
     Args:
-        taken: whose places are taken, a uid for each.
-        user: uid of the one who wants another.
-        each: places of a user who is not root.
-        together: places of all users but root together; root has as many of its own, which nobody else takes.
+        taken: the uid of each taken place.
+        user: uid that asks for another place.
+        each: places of a user other than root.
+        together: places of all users except root; root has as many of its own.
     """
     users = list(taken)
     if user == ROOT:

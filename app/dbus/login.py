@@ -1,7 +1,7 @@
-"""The sleep inhibitor of logind: the machine must not fall asleep in the middle of a measurement.
+"""Inhibit sleep through logind during a measurement.
 
-Source: org.freedesktop.login1(5), Inhibitor Locks (systemd.io/INHIBITOR_LOCKS). The lock lasts as long
-as the returned file descriptor is open, so it cannot be left behind by a process that dies.
+Source: org.freedesktop.login1(5), Inhibitor Locks (systemd.io/INHIBITOR_LOCKS). The lock lasts as long as the
+returned file descriptor is open, so a process that dies leaves no lock.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _INTERFACE: Final = "org.freedesktop.login1.Manager"
 
 
 class InhibitorUnavailable(Exception):  # noqa: N818 - a state of the machine, not an error of the program
-    """The machine cannot be kept awake through logind.
+    """logind cannot keep the machine awake.
 
     Attributes:
-        reason: a sentence for people.
+        reason: a sentence for users.
     """
 
     def __init__(self, reason: str) -> None:
@@ -36,7 +36,7 @@ class InhibitorUnavailable(Exception):  # noqa: N818 - a state of the machine, n
 
 
 class SleepInhibitor:
-    """Keeps the machine awake until `release`, the end of a ``with`` block, or the end of this process."""
+    """Keep the machine awake until `release`, the end of a ``with`` block, or the end of this process."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -60,7 +60,7 @@ class SleepInhibitor:
 
 
 def inhibit_sleep(why: str, timeout_s: float = TIMEOUT_S) -> SleepInhibitor:
-    """Ask logind on the system bus to keep the machine awake; answers within about twice `timeout_s`.
+    """Ask logind on the system bus to keep the machine awake; return within about twice `timeout_s`.
 
     Args:
         why: shown by ``systemd-inhibit --list``.
@@ -84,16 +84,19 @@ def inhibit_sleep(why: str, timeout_s: float = TIMEOUT_S) -> SleepInhibitor:
 
 
 _FROM_BUS: Final = re.compile(r"GDBus\.Error:(?P<name>[\w.]+): (?P<text>.*)", re.DOTALL)
-"""How GDBus writes an error that another process or the bus has sent (g_dbus_error_encode_gerror)."""
-_NOBODY: Final = ("org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner")
+"""Format in which GDBus writes an error of another process or the bus (g_dbus_error_encode_gerror)."""
+_NO_SERVICE: Final = (
+    "org.freedesktop.DBus.Error.ServiceUnknown",
+    "org.freedesktop.DBus.Error.NameHasNoOwner",
+)
 
 
 def _in_words(message: str) -> str:
-    """Return the message of an error without the names that the bus puts before it."""
+    """Return the message of an error without the prefix of the bus."""
     found = _FROM_BUS.fullmatch(message)
     if found is None:
         return message
-    return tr("there is no logind on this machine") if found["name"] in _NOBODY else found["text"]
+    return tr("there is no logind on this machine") if found["name"] in _NO_SERVICE else found["text"]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Keeping a service small that lives long and serves whoever asks.
+"""Limit the memory of a long-running service.
 
 Sources: mallopt(3), malloc_trim(3); GLib, Running GLib Applications (G_SLICE, until 2.74); gdbusprivate.c.
 """
@@ -17,10 +17,10 @@ _LARGE_BYTES: Final = 128 * 1024
 
 
 def keep_small() -> None:
-    """Have freed memory go back to the system; call it before GLib is loaded and before threads are started.
+    """Return freed memory to the system; call it before GLib is loaded and before threads are started.
 
-    One arena for all threads, because what one thread frees of another's stays in pieces; large blocks are
-    mapped each on its own, however large the largest was; GLib keeps no memory of its own.
+    One arena for all threads, because memory freed by another thread stays fragmented; large blocks are
+    always mapped separately; GLib does not cache memory itself.
     """
     os.environ["G_SLICE"] = "always-malloc"
     with suppress(AttributeError):  # another library than glibc
@@ -31,6 +31,6 @@ def keep_small() -> None:
 
 
 def give_back_memory() -> None:
-    """Return to the system what is free in pieces."""
+    """Return free heap memory to the system."""
     with suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,11 +1,9 @@
-"""Asking polkit, without waiting for it: a dialog may stand open for minutes while other callers are served.
+"""Ask polkit without blocking: a dialog may stay open for minutes while other callers are served.
 
-The subject is always the caller's unique bus name (``system-bus-name``): a process id could be another
-process's by the time polkit looks (CVE-2013-4288). Whatever is not a clear yes is a no.
-
+The subject is always the caller's unique bus name (``system-bus-name``): a process id could belong to another
+process by the time polkit looks (CVE-2013-4288). Every answer but a clear yes is a no. The number of open
+questions per user is limited, so that one user's dialogs cannot block another's.
 Source: polkit(8), org.freedesktop.PolicyKit1.Authority.
-
-The open questions to polkit: few of each user, so that nobody's dialog keeps another from an answer.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from app.dbus.limits import has_room
 from app.dbus.service import BusService, MethodError
 
 DIALOG_TIMEOUT_S: Final = 300.0
-"""How long a person may take to find the password."""
+"""Time limit for typing the password."""
 _AUTHORITY: Final = (
     "org.freedesktop.PolicyKit1",
     "/org/freedesktop/PolicyKit1/Authority",
@@ -34,12 +32,12 @@ _CANCEL_TIMEOUT_MS: Final = 10_000
 
 
 class Authorization(StrEnum):
-    """What polkit said; everything but AUTHORIZED means no.
+    """polkit's answer; everything but AUTHORIZED means no.
 
-    DENIED: not allowed, whoever authenticates. CHALLENGE: allowed after authentication, but nobody could be
+    DENIED: not allowed, with any authentication. CHALLENGE: allowed after authentication, but no one could be
     asked (the caller forbade it, or there is no agent). DISMISSED: the person closed the dialog. FAILED: the
-    authentication failed. TIMED_OUT: nobody answered in time. CANCELLED: called off by us. UNAVAILABLE: no
-    polkit on this bus, or it does not know the action.
+    authentication failed. TIMED_OUT: no answer in time. CANCELLED: by us. UNAVAILABLE: no polkit on this bus,
+    or it does not know the action.
     """
 
     AUTHORIZED = "authorized"
@@ -53,9 +51,10 @@ class Authorization(StrEnum):
 
 
 class AuthorizationRequest:
-    """One question to polkit: first without a person; then, where one could help and may be asked, with one.
+    """One question to polkit: first without a dialog, then with one if that can help and is allowed.
 
-    Two steps, because a wrong password and a rule that says no look alike in the answer to the second alone.
+    Two steps, because the answer to the second alone does not distinguish a wrong password from a rule that
+    says no.
     """
 
     def __init__(self, connection: Any, done: Callable[[Authorization], None]) -> None:  # noqa: ANN401 - Gio
@@ -118,7 +117,7 @@ class AuthorizationRequest:
         )
 
     def cancel(self) -> None:
-        """Close the dialog; ends in CANCELLED at once. Without effect when the answer is there."""
+        """Close the dialog; ends in CANCELLED at once. No effect after the answer."""
         if self._done is not None:
             self._close_dialog()
             self._tell(Authorization.CANCELLED)
@@ -155,7 +154,7 @@ class AuthorizationRequest:
 
 
 def parse_answer(authorized: object, challenge: object, details: Mapping[str, str]) -> Authorization:
-    """Return what one answer of CheckAuthorization means."""
+    """Return the meaning of one answer of CheckAuthorization."""
     if authorized is True:
         return Authorization.AUTHORIZED
     if challenge is True:
@@ -164,7 +163,7 @@ def parse_answer(authorized: object, challenge: object, details: Mapping[str, st
 
 
 Decided = Callable[[Authorization | MethodError], None]
-"""Told once what polkit said, or why it is not asked any more; called in the main loop."""
+"""Called once in the main loop with polkit's answer, or the reason why the question was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +171,9 @@ class QuestionLimit:
     """How many questions of one kind may be open.
 
     Attributes:
-        each: of a user who is not root.
-        together: of all users but root; as many of root.
-        refusal: what somebody is answered for whom there is none.
+        each: of a user other than root.
+        together: of all users except root; as many of root.
+        refusal: the answer beyond these limits.
     """
 
     each: int
@@ -191,26 +190,26 @@ class _Open:
 
 
 class OpenQuestions:
-    """See the module; everything is called in the main loop."""
+    """The open questions to polkit; call all methods in the main loop."""
 
     def __init__(self, bus: BusService, places: Mapping[str, QuestionLimit]) -> None:
-        """Nothing is asked yet; `places` has every action that will be."""
+        """Start without questions; `places` has the limit of every action."""
         self._bus = bus
         self._places: Final = places
         self._open: list[_Open] = []
 
     @property
     def are_open(self) -> bool:
-        """Whether polkit is being asked something."""
+        """Whether a question to polkit is open."""
         return bool(self._open)
 
     def ask(
         self, caller: Caller, action: str, details: Mapping[str, str], decided: Decided, *, interactive: bool
     ) -> None:
-        """Ask polkit whether a caller may do something: first nobody, then a person (`AuthorizationRequest`).
+        """Ask polkit whether a caller may do something: first without a dialog, see `AuthorizationRequest`.
 
         Raises:
-            MethodError: the places of this action are taken.
+            MethodError: the limit of this action is reached.
         """
         places = self._places[action]
         users = [each.caller.user for each in self._open if each.action == action]
@@ -231,7 +230,7 @@ class OpenQuestions:
         self._close([each for each in self._open if each.caller.name == name], Authorization.CANCELLED)
 
     def call_off(self, action: str, why: MethodError) -> None:
-        """Close all dialogs for an action, and tell those who asked why."""
+        """Close all dialogs for an action, and give `why` as their answer."""
         self._close([each for each in self._open if each.action == action], why)
 
     def _close(self, closed: list[_Open], why: Authorization | MethodError) -> None:

@@ -1,8 +1,8 @@
-"""The server side of D-Bus: one object, one main loop, answers that may come later than the next call.
+"""The server side of D-Bus: one object, one main loop, replies that may come later than the next call.
 
-Gio and not pydbus' `publish`, which lets others take the name over, blocks every caller while one method
-runs, lets callers set attributes, and sends them the texts of exceptions (measured with pydbus 0.6.0).
-Types of arguments are checked by GDBus against the interface's XML before anything here runs.
+Gio instead of pydbus' `publish`, which lets others take over the name, blocks every caller while one method
+runs, lets callers set attributes, and sends them the texts of exceptions (measured with pydbus 0.6.0). GDBus
+checks types of arguments against the interface's XML before anything here runs.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _BUS_TIMEOUT_MS: Final = 10_000
 _PRIMARY_OWNER: Final = 1
 _LEAVE_S: Final = 5.0
 _DO_NOT_QUEUE: Final = 4
-"""Of RequestName (D-Bus specification, Message Bus Messages): no replacement is allowed, none is made."""
+"""Flag of RequestName (D-Bus specification, Message Bus Messages): allow no replacement, make none."""
 
 _log = logging.getLogger(__name__)
 
 
 class BusError(Exception):
-    """The bus cannot be reached, or the name is another process's.
+    """The bus cannot be reached, or another process owns the name.
 
     Attributes:
         reason: for the log.
@@ -46,11 +46,11 @@ class BusError(Exception):
 
 
 class MethodError(Exception):
-    """What a method answers instead of its result: an error of the interface's own.
+    """An error of the interface, sent as the answer to a call.
 
     Attributes:
         code: last part of the error's name, such as ``NotAuthorized``.
-        text: values that the caller may know, never a text of an exception or a file.
+        text: values that the caller may know, never the text of an exception or a file.
     """
 
     def __init__(self, code: str, text: str = "") -> None:
@@ -64,9 +64,9 @@ class Call:
     """One method call.
 
     Attributes:
-        sender: the caller's unique name, given by the bus and not by the caller.
+        sender: the caller's unique name, set by the bus.
         method: its name.
-        content: the arguments as they came, a GLib.Variant of the method's type.
+        content: the arguments as received, a GLib.Variant of the method's type.
         interactive: whether the caller allows a question to its user (ALLOW_INTERACTIVE_AUTHORIZATION).
     """
 
@@ -77,12 +77,12 @@ class Call:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """The arguments, unpacked each time: of 128 KiB in small pieces that takes 80 ms (PyGObject 3.42)."""
+        """The arguments, unpacked on each access: 80 ms for 128 KiB of small pieces (PyGObject 3.42)."""
         return tuple(self.content.unpack())
 
 
 class Reply:
-    """The one answer to a call; may be given later. A second one is a mistake that is logged and ignored."""
+    """The one reply to a call; may be given later. A second one is logged and ignored."""
 
     def __init__(
         self,
@@ -99,17 +99,17 @@ class Reply:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing was answered yet."""
+        """Whether no reply was given yet."""
         return self._invocation is not None
 
     def give(self, *values: object) -> None:
-        """Answer with the values of the method's out arguments."""
+        """Reply with the values of the method's out arguments."""
         invocation = self._take()
         if invocation is not None:
             invocation.return_value(variant_of(self._glib, self._signature, values))
 
     def refuse(self, refusal: MethodError) -> None:
-        """Answer with an error."""
+        """Reply with an error."""
         invocation = self._take()
         if invocation is not None:
             self._refused(refusal)
@@ -117,7 +117,7 @@ class Reply:
             invocation.return_dbus_error(f"{invocation.get_interface_name()}.Error.{refusal.code}", text)
 
     def settle(self, action: Callable[[], None]) -> None:
-        """Do, in the main loop, what answers now or later; what it raises is the answer."""
+        """Run, in the main loop, an action that replies now or later; its exception becomes the reply."""
         try:
             action()
         except MethodError as refusal:
@@ -138,18 +138,18 @@ class Reply:
 
 
 class Handler(Protocol):
-    """What answers the calls, in the thread of the main loop."""
+    """A function that answers calls, in the thread of the main loop."""
 
     def __call__(self, call: Call, answer: Reply) -> None:
         """Answer a call now or keep `answer` for later.
 
         Raises:
-            MethodError: answered as such. Everything else that is raised is logged and answered ``Failed``.
+            MethodError: sent as the reply. Every other exception is logged and answered with ``Failed``.
         """
 
 
 class BusService:
-    """One object on the system bus, under one name that nobody can take over.
+    """One object on the system bus, under one name that no other process can take over.
 
     Attributes:
         name: well-known bus name.
@@ -165,7 +165,7 @@ class BusService:
         handler: Handler,
         refused: Callable[[Call, MethodError], None] = lambda _call, _refusal: None,
     ) -> None:
-        """Nothing is on the bus yet; `refused` is told of every refusal, in the main loop."""
+        """Prepare without connecting; `refused` is called with every refusal, in the main loop."""
         self.name = name
         self.path = path
         self._handler = handler
@@ -205,7 +205,7 @@ class BusService:
             self._leave()
 
     def _leave(self) -> None:
-        """Leave the bus when all that was answered is on its way."""
+        """Leave the bus after all replies have been sent."""
         with suppress(self._glib.Error):
             self.connection.flush_sync(None)
             self.connection.close_sync(None)
@@ -217,18 +217,18 @@ class BusService:
         self._glib.idle_add(self._loop.quit)
 
     def soon(self, action: Callable[[], None]) -> None:
-        """Do something in the main loop; may be called from any thread."""
+        """Run an action in the main loop; may be called from any thread."""
         self._glib.idle_add(self._once, action)
 
     def later(self, delay_s: float, action: Callable[[], None]) -> Callable[[], None]:
-        """Do something once after a time; return what calls it off."""
+        """Run an action once after a delay; return a function that cancels it."""
         source = self._glib.timeout_source_new(round(delay_s * 1000))
         source.set_callback(lambda _data: self._once(action))
         source.attach(None)
         return source.destroy  # type: ignore[no-any-return]
 
     def emit(self, receiver: str, signal: str, *values: object) -> None:
-        """Send a signal to one connection and nobody else; one that is gone does not matter."""
+        """Send a signal to one connection only; ignored if that has left."""
         signature = _signature(self._interface.lookup_signal(signal).args)
         content = variant_of(self._glib, signature, values)
         self.connection.emit_signal(receiver, self.path, self._interface.name, signal, content)
@@ -236,18 +236,19 @@ class BusService:
     def watch(self, sender: str, vanished: Callable[[], None]) -> None:
         """Call `vanished` once when a connection leaves the bus.
 
-        Of one that has left before, `ask_credentials` says so when it is asked after this. All are watched by
-        one subscription: the bus gives a connection a few hundred, and anybody may open as many connections.
+        For a connection that left before this call, a following `ask_credentials` returns nothing. One
+        subscription covers all: the bus limits a connection to a few hundred, and any user may open as many
+        connections.
         """
         self._watched[sender] = vanished
 
     def unwatch(self, sender: str) -> None:
-        """Forget a connection that has left before it was watched."""
+        """Forget a connection that left before it was watched."""
         self._watched.pop(sender, None)
 
     @property
     def has_waiting(self) -> bool:
-        """Whether there are calls that were not looked at yet."""
+        """Whether there are unhandled calls."""
         return self._gate is not None and self._gate.has_waiting
 
     def _owner_changed(
@@ -265,13 +266,13 @@ class BusService:
             self._once(vanished)
 
     def when_quiet(self, action: Callable[[], None]) -> None:
-        """Do something when every call has been looked at that was on the bus until now."""
+        """Run an action after all calls that are on the bus now have been handled."""
         self._ask_bus("NameHasOwner", self.name, lambda _there: self.soon(action))
 
     def ask_credentials(self, sender: str, done: Callable[[Mapping[str, Any]], None]) -> None:
-        """Ask the bus whose connection it is (GetConnectionCredentials); empty where it does not say.
+        """Ask the bus for a connection's credentials (GetConnectionCredentials); empty if it has none.
 
-        ``UnixUserID`` and ``ProcessID`` are those of the process that connected, when it did.
+        ``UnixUserID`` and ``ProcessID`` are those of the process that connected, at connection time.
         """
         self._ask_bus("GetConnectionCredentials", sender, lambda found: done(found or {}))
 
@@ -305,7 +306,7 @@ class BusService:
         self.connection.connect("closed", self._closed)
 
     def _own_name(self) -> None:
-        """Register the object, then take the name: nobody sees the name without the object."""
+        """Register the object before taking the name, so that the name never appears without the object."""
         self.connection.register_object(self.path, self._interface, self._called, None, None)
         bus, path, interface = _BUS
         self.connection.signal_subscribe(
@@ -359,7 +360,7 @@ class BusService:
 
 
 def _authenticated(gio: ModuleType, address: str) -> socket.socket:
-    """Return a socket that is connected to a bus which knows who we are.
+    """Return a socket connected to the bus and authenticated.
 
     Raises:
         GLib.Error, OSError: it cannot be reached or refuses.
@@ -384,7 +385,7 @@ def _signature(arguments: Any) -> str:  # noqa: ANN401 - Gio has no types
 
 
 def variant_of(glib: ModuleType, signature: str, values: Any) -> Any:  # noqa: ANN401 - Gio has no types
-    """Return values as a GLib.Variant; what is in a{sv} of them says its type itself (`WireVariant`)."""
+    """Return values as a GLib.Variant; values inside a{sv} carry their type (`WireVariant`)."""
     return glib.Variant(signature, _typed(glib, sendable(values)))
 
 
@@ -401,9 +402,9 @@ def _typed(glib: ModuleType, value: Any) -> Any:  # noqa: ANN401 - whatever a me
 
 
 def sendable(value: Any) -> Any:  # noqa: ANN401 - whatever a method answers
-    """Return a value in whose texts is nothing that D-Bus cannot carry: no NUL, no half of a character.
+    """Replace characters that D-Bus cannot carry: NUL and unpaired surrogates.
 
-    Serial numbers and paths are bytes that anybody may have chosen.
+    Serial numbers and paths may contain any bytes.
     """
     match value:
         case str():

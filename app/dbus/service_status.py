@@ -1,4 +1,4 @@
-"""Whether a service of the system bus is there, without starting it."""
+"""Check whether a service of the system bus exists, without starting it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _BUS: Final = "org.freedesktop.DBus"
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What the bus says of a service.
+    """Whether a service is available.
 
     Attributes:
         there: it runs, or the bus can start it.
-        reason: why the bus could not be asked, a sentence; empty where it could.
+        reason: why the bus could not be asked, a sentence; empty if it could.
     """
 
     there: bool

@@ -1,7 +1,7 @@
-"""UDisks2 as a client: a mirror of its objects, fetched once and then followed by its signals.
+"""Mirror the objects of UDisks2: fetch them once, then follow its signals.
 
-Order matters: subscribe first, then call GetManagedObjects, so that nothing falls in between. What a signal
-invalidates without telling the value is fetched again. Only for showing: root decides by its own reading.
+Subscribe first and call GetManagedObjects after that, so that no change is missed. Properties that a signal
+invalidates without a value are fetched again. For display only: root decides by its own inspection.
 Source: org.freedesktop.UDisks2.xml; D-Bus specification, ObjectManager and Properties.
 """
 
@@ -37,7 +37,7 @@ class UdisksUnavailable(Exception):  # noqa: N818 - a state of the machine, not 
     """UDisks2 does not answer; disks are shown from sysfs alone.
 
     Attributes:
-        reason: a sentence for people.
+        reason: a sentence for users.
     """
 
     def __init__(self, reason: str) -> None:
@@ -46,11 +46,11 @@ class UdisksUnavailable(Exception):  # noqa: N818 - a state of the machine, not 
 
 
 def fetch_objects(timeout_s: float = TIMEOUT_S, *, activate: bool = False) -> Objects:
-    """Return what UDisks2 knows now, in at most about three times `timeout_s`.
+    """Return all objects of UDisks2, within about three times `timeout_s`.
 
     Args:
         timeout_s: for the connection and for each call.
-        activate: whether a service that does not run is started by the bus.
+        activate: whether the bus may start the service.
 
     Raises:
         UdisksUnavailable: no PyGObject or pydbus, no bus, no UDisks2, or no answer in time.
@@ -90,9 +90,10 @@ def _objects(bus: Any, timeout_s: float, *, activate: bool) -> dict[str, dict[st
 
 
 def fetch_wear(timeout_s: float = TIMEOUT_S) -> dict[str, DriveWear]:
-    """Return what NVMe drives say of their wear, by device number; others tell nothing.
+    """Return the wear of NVMe drives by device number; other drives do not report it.
 
-    UDisks2 reads the log when it likes, at most ten minutes ago; asking it needs no rights and wakes nothing.
+    UDisks2 refreshes the values itself, about every ten minutes; reading them needs no rights and wakes no
+    drive.
 
     Raises:
         UdisksUnavailable: as `fetch_objects`.
@@ -118,17 +119,17 @@ def _wear(bus: Any, path: str, timeout_s: float) -> DriveWear | None:  # noqa: A
     _, glib = load_gio()
     try:
         controller = bus.get(SERVICE, path, timeout=timeout_s)[_CONTROLLER]
-        told = controller.SmartGetAttributes({}, timeout=timeout_s)
-        return DriveWear(int(told["total_data_written"]), int(told["percent_used"]))
+        smart = controller.SmartGetAttributes({}, timeout=timeout_s)
+        return DriveWear(int(smart["total_data_written"]), int(smart["percent_used"]))
     except (glib.Error, KeyError, AttributeError, TypeError, ValueError):
         return None  # an old UDisks2, or a drive that has not been asked yet
 
 
 class UdisksFollower:
-    """Follows UDisks2 from a thread of its own until `stop`, also when the service comes and goes.
+    """Follow UDisks2 in a thread until `stop`, across restarts of the service.
 
     `on_change` is called in that thread with the mirror after every change, and with None while UDisks2 does
-    not answer; it must not keep the thread long.
+    not answer; it must return quickly.
     """
 
     def __init__(self, on_change: Callable[[Objects | None], None], timeout_s: float = TIMEOUT_S) -> None:
@@ -152,7 +153,7 @@ class UdisksFollower:
         self._thread.submit(self._begin)
 
     def stop(self) -> None:
-        """End it; nothing is called afterwards."""
+        """Stop; `on_change` is not called afterwards."""
         self._on_change = lambda _: None
         if self._thread is not None:
             self._thread.submit(self._close)

@@ -1,7 +1,7 @@
-"""Works out answers in threads, so that the main loop goes on meanwhile.
+"""Work out answers in threads while the main loop continues.
 
-Who asks much waits for himself: a connection has one call here, a user a few, one of which is worked on at a
-time, and whoever has left none. Another user's call does not wait for those, however long they take.
+A connection may have one call here, a user a few, of which one is worked on at a time. One user's calls never
+wait for another's, however long those take.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from app.dbus.service import BusService, MethodError, Reply
 
 MOST_OF_ONE_USER: Final = 4
 MOST: Final = 16
-"""Calls of all users but root together, and so threads; root has as many of its own."""
+"""Calls of all users except root together, and so threads; root has as many of its own."""
 
 Then = Callable[[], None]
-"""Gives the answer, in the main loop; what it raises is answered instead."""
+"""Gives the reply, in the main loop; its exception becomes the reply."""
 Work = Callable[[], Then]
-"""Finds out what to answer, in a thread; what it raises is answered instead."""
+"""Works out the reply, in a thread; its exception becomes the reply."""
 
 
 class Worker:
-    """See the module; everything is called in the main loop."""
+    """Calls that are worked on in threads; call all methods in the main loop."""
 
     def __init__(self, bus: BusService, name: str) -> None:
-        """Nobody waits yet; `name` is that of the threads."""
+        """Start empty; `name` is the name of the threads."""
         self._bus = bus
         self._name = name
         self._here: set[str] = set()
@@ -38,15 +38,15 @@ class Worker:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a caller waits, or a thread is at work for one that has left."""
+        """Whether a caller waits, or a thread still works for one that has left."""
         return bool(self._lines)
 
     def forget(self, sender: str) -> None:
-        """Begin nothing more for a caller that has left."""
+        """Start no more work for a caller that has left."""
         self._here.discard(sender)
 
     def add(self, caller: Caller, answer: Reply, work: Work) -> None:
-        """Have a call answered when its turn comes.
+        """Queue a call.
 
         Raises:
             MethodError: TooMany: a call of this connection waits already, or too many of this user or of all.

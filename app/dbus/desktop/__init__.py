@@ -1,1 +1,1 @@
-"""What a desktop offers on the bus of a session; whoever has none misses nothing."""
+"""Optional desktop services on the session bus."""

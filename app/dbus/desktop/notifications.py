@@ -1,7 +1,8 @@
-"""A notification of the desktop: org.freedesktop.Notifications on the session bus, where there is one.
+"""Show a desktop notification: org.freedesktop.Notifications on the session bus.
 
 Source: Desktop Notifications Specification 1.2 (specifications.freedesktop.org/notification-spec). Without a
-bus, a service or PyGObject nothing is shown and nothing is wrong: it is told elsewhere as well.
+bus, a notification service or PyGObject nothing is shown and no error is raised: the same message also
+appears elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from app.dbus.introspection import load_gio
 
 TIMEOUT_S: Final = 2.0
 LONGEST_TEXT: Final = 500
-"""Characters of a body: names that people gave are among it."""
+"""Maximum characters of a body, which includes names chosen by users."""
 
 _NAME: Final = "org.freedesktop.Notifications"
 _PATH: Final = "/org/freedesktop/Notifications"
@@ -23,7 +24,7 @@ _AS_THE_DESKTOP_LIKES: Final = -1
 
 
 def notify(summary: str, body: str, timeout_s: float = TIMEOUT_S) -> bool:
-    """Show a notification; answers within about twice `timeout_s`, also where nobody listens.
+    """Show a notification; return within about twice `timeout_s`, even without an answer.
 
     Args:
         summary: one line.
@@ -31,7 +32,7 @@ def notify(summary: str, body: str, timeout_s: float = TIMEOUT_S) -> bool:
         timeout_s: for the connection, and again for the call.
 
     Returns:
-        Whether a service of the desktop has taken it.
+        Whether a desktop service accepted it.
     """
     try:
         gio, glib = load_gio()
@@ -76,5 +77,5 @@ def notify(summary: str, body: str, timeout_s: float = TIMEOUT_S) -> bool:
 
 
 def _plain(text: str, glib: ModuleType) -> str:
-    """Return a text in which nothing is markup: servers may understand some of HTML in a body."""
+    """Escape markup: notification servers may interpret some HTML in a body."""
     return str(glib.markup_escape_text(text[:LONGEST_TEXT]))
