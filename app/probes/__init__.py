@@ -1,1 +1,1 @@
-"""One file per source of samples (registry.py lists them), and the sampler that reads them once a second."""
+"""Sources of samples, one file each, and the sampler that reads them every second."""

@@ -1,1 +1,1 @@
-"""What probes and facts share: the protocol, facts as a tree, mounts, devices, other programs."""
+"""Shared by probes and facts: protocol, fact tree, mounts, devices, external programs."""

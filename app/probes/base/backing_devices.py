@@ -1,10 +1,8 @@
-"""The block devices that really back a folder.
+"""Find the mount and the block devices that back a folder.
 
-Found through partitions, md, device mapper, loop files, btrfs with several devices, and ZFS pools.
-Source: /sys/dev/block, `slaves` and `partition` (Documentation/ABI/testing/sysfs-block), /sys/fs/btrfs,
-``zpool status``. Needs no root.
-
-Which mount a path lies on, from /proc/self/mountinfo (proc(5)).
+Follows partitions, md, device mapper, loop files, btrfs with several devices, and ZFS pools. Needs no root.
+Sources: /proc/self/mountinfo (proc(5)), /sys/dev/block, `slaves` and `partition`
+(Documentation/ABI/testing/sysfs-block), /sys/fs/btrfs, ``zpool status``.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ NETWORK_FILESYSTEMS: Final = frozenset(
         "virtiofs",
     }
 )
-"""Filesystems whose disks are in another machine, or on the host of this virtual machine."""
+"""Filesystems whose disks belong to another machine, or to the host of this virtual machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +54,8 @@ class Mount:
 
     Attributes:
         id: mount id.
-        device: ``major:minor``; major 0 where the filesystem has no single block device.
-        root: which folder of the filesystem is mounted.
+        device: ``major:minor``; major 0 if the filesystem has no single block device.
+        root: the mounted folder of the filesystem.
         mount_point: where.
         options: options of this mount.
         filesystem: type.
@@ -81,12 +79,12 @@ class Mount:
 
     @property
     def in_memory(self) -> bool:
-        """Whether the filesystem lies in memory."""
+        """Whether the filesystem is in memory."""
         return self.filesystem in MEMORY_FILESYSTEMS
 
     @property
     def on_network(self) -> bool:
-        """Whether the disks are in another machine or on the host of this one."""
+        """Whether the disks belong to another machine or to this one's host."""
         return self.filesystem in NETWORK_FILESYSTEMS
 
 
@@ -95,7 +93,7 @@ def _unescape(text: str) -> str:
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
-    """Return the mounts in the order of the file; lines of another form are left out."""
+    """Return the mounts in the order of the file; skip malformed lines."""
     mounts: list[Mount] = []
     for line in text.splitlines():
         left, separator, right = line.partition(" - ")
@@ -118,9 +116,9 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
 
 
 def mount_of(path: str, proc: str = "/proc") -> Mount:
-    """Return the mount on which `path` lies, exact also for bind mounts and subvolumes.
+    """Return the mount that contains `path`, also for bind mounts and subvolumes.
 
-    The kernel tells the mount id of an open file in /proc/self/fdinfo (since Linux 3.15, proc(5)).
+    Uses the mount id of an open file from /proc/self/fdinfo (since Linux 3.15, proc(5)).
 
     Raises:
         OSError: the path or /proc cannot be read.
@@ -140,7 +138,7 @@ def mount_of(path: str, proc: str = "/proc") -> Mount:
 
 
 LOOP: Final = "loop"
-"""Kind of a device that is a file of another filesystem."""
+"""Kind of a device that is backed by a file on another filesystem."""
 
 _DEEPEST: Final = 8
 
@@ -152,9 +150,9 @@ class BackingDevice:
     Attributes:
         name: kernel name, such as ``nvme0n1`` or ``md0``.
         kind: ``disk``, ``md``, ``dm``, ``loop``, ``bcache`` or ``zram``.
-        is_leaf: nothing lies below it: what it writes is what reaches the hardware.
-        beneath_loop: the file of a loop device lies on it, and nothing else of the folder.
-        partitions: those of its partitions that the folder lies on; none where it is used as a whole.
+        is_leaf: there is no device below it: its writes reach the hardware.
+        beneath_loop: it holds the file of a loop device, and no other part of the folder.
+        partitions: partitions that the folder uses; empty if it uses the whole device.
     """
 
     name: str
@@ -165,22 +163,22 @@ class BackingDevice:
 
     @property
     def is_counted(self) -> bool:
-        """Whether its requests are those of the storage under test: the disks that were chosen.
+        """Whether its requests count as those of the storage under test.
 
-        A loop device stands for the disk that it plays: its file's filesystem merges, caches and may drop
-        flushes, so that the disk beneath does something else, for others too.
+        A loop device counts instead of the disk below its file: the file's filesystem merges, caches and may
+        drop flushes, and other programs use that disk too.
         """
         return (self.is_leaf or self.kind == LOOP) and not self.beneath_loop
 
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """What a folder lies on.
+    """The mount and the devices of a folder.
 
     Attributes:
         path: the folder.
         mount: its mount.
-        devices: what the filesystem sees first, disks last; each once.
+        devices: from the filesystem's own devices down to the disks; each once.
         pool: ZFS pool; empty for other filesystems.
     """
 
@@ -191,17 +189,17 @@ class Backing:
 
     @property
     def leaves(self) -> tuple[BackingDevice, ...]:
-        """The disks of the machine at the very bottom."""
+        """The disks at the bottom."""
         return tuple(device for device in self.devices if device.is_leaf)
 
     @property
     def counted(self) -> tuple[BackingDevice, ...]:
-        """The devices whose requests are those of the storage under test."""
+        """The devices whose requests count as those of the storage under test."""
         return tuple(device for device in self.devices if device.is_counted)
 
 
 def merged(backings: Iterable[Backing]) -> tuple[BackingDevice, ...]:
-    """Return the devices of several folders, each once; one that a folder uses itself is beneath no loop."""
+    """Return the devices of several folders, each once; directly used ones are not `beneath_loop`."""
     found: dict[str, BackingDevice] = {}
     for device in (each for backing in backings for each in backing.devices):
         known = found.get(device.name)
@@ -228,12 +226,12 @@ def device_number(path: str) -> str | None:
 
 @dataclass(slots=True)
 class Resolver:
-    """Finds backing devices; the attributes are the places where it looks.
+    """Finds backing devices; tests replace the attributes.
 
     Attributes:
         proc: where procfs is mounted.
         sys: where sysfs is mounted.
-        ask: asks another program (``zpool``).
+        ask: runs another program (``zpool``).
         number: ``major:minor`` of a device node.
         find_mount: the mount of a path.
     """
@@ -245,10 +243,10 @@ class Resolver:
     find_mount: Callable[[str], Mount] = field(default=mount_of)
 
     def resolve(self, path: str) -> Backing:
-        """Return what `path` lies on.
+        """Return the backing devices of `path`.
 
         Raises:
-            ProbeUnavailable: no block device that this machine knows.
+            ProbeUnavailable: this machine knows no block device of it.
         """
         return self._resolve(path, 0)
 
@@ -300,7 +298,7 @@ class Resolver:
         return [number for number in numbers if number is not None]
 
     def _btrfs_numbers(self, mount: Mount) -> list[str]:
-        """Return all devices of the btrfs that has the mount's source among them."""
+        """Return all devices of the btrfs that includes the mount's source."""
         wanted = self.number(mount.source)
         for folder in sorted(Path(self.sys, "fs", "btrfs").glob("*-*/devices")):
             numbers = [text for link in sorted(folder.iterdir()) if (text := _read(link / "dev"))]
@@ -343,7 +341,7 @@ class Resolver:
             found.setdefault(device.name, device)
 
     def _below_file(self, path: str, depth: int) -> tuple[BackingDevice, ...]:
-        """Return what the file of a loop device lies on; nothing where that is hidden from here."""
+        """Return the devices below the file of a loop device; empty if they are hidden from this process."""
         if not path or path.endswith(" (deleted)"):
             return ()
         try:
@@ -357,7 +355,7 @@ def resolve_backing(path: str) -> Backing:
     """Return the block devices that back `path` on this machine.
 
     Raises:
-        ProbeUnavailable: there is none, with the reason.
+        ProbeUnavailable: there are none, with the reason.
     """
     return Resolver().resolve(path)
 
@@ -365,7 +363,7 @@ def resolve_backing(path: str) -> Backing:
 def parse_zpool_status(text: str) -> tuple[str, ...]:
     """Return the names in the tree of ``zpool status``: groups and devices, without spares.
 
-    The caller keeps those that are device nodes. Layout: zpool-status(8), OpenZFS 2.1 to 2.3.
+    The caller keeps the device nodes. Layout: zpool-status(8), OpenZFS 2.1 to 2.3.
     """
     names: list[str] = []
     inside = spares = False

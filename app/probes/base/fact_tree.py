@@ -1,9 +1,8 @@
-"""Facts about the machine as a tree that can be stored: every item is a value, or the reason why not.
+"""Facts about the machine as a tree that can be stored: each item is a value, or the reason for its absence.
 
-A fact that could not be read is ``{"unreadable": reason}`` under the key it would have had, so that
-"not there" and "not looked for" cannot be confused, and two runs can be compared key by key.
-
-Other programs that are asked for facts: read-only questions, as this user, with a time limit.
+A fact that could not be read is ``{"unreadable": reason}`` under its usual key: this distinguishes "not
+there" from "not looked for", and runs can be compared key by key. Other programs are only asked read-only
+questions, as this user, with a time limit.
 """
 
 from __future__ import annotations
@@ -25,19 +24,20 @@ Fact = str | int | float | bool | None | Sequence["Fact"] | Mapping[str, "Fact"]
 Facts = dict[str, Fact]
 
 MEMORY_LIMIT: Final = "memory-limit"
-"""Code of the preflight's finding, kept among the facts, that a control group has less memory than the
-machine."""
+"""Code of the preflight finding, stored among the facts, that a control group has less memory than the
+machine.
+"""
 
 LONGEST_TEXT: Final = 8192
 
 
 def unreadable(reason: str) -> Facts:
-    """Return what stands for a fact that is not known."""
+    """Return the placeholder for an unknown fact."""
     return {"unreadable": reason}
 
 
 def attempt(read: Callable[[], Fact]) -> Fact:
-    """Return what `read` returns, or the reason why it could not."""
+    """Return the result of `read`, or the reason why it failed."""
     try:
         return read()
     except ProbeUnavailable as err:
@@ -59,7 +59,7 @@ def _words(err: OSError) -> str:
 
 
 def read_text(path: Path | str) -> str:
-    """Return the text of a small file without the blanks around it.
+    """Return the stripped text of a small file.
 
     Raises:
         OSError: it cannot be read.
@@ -69,13 +69,13 @@ def read_text(path: Path | str) -> str:
 
 
 def parse_value(text: str) -> Fact:
-    """Return a whole number as number, anything else as text."""
+    """Return a whole number as int, anything else as text."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else text
 
 
 def file_fact(path: Path | str) -> Fact:
-    """Return the value in a file, or the reason why not."""
+    """Return the value in a file, or the reason why it is unreadable."""
     return attempt(lambda: parse_value(read_text(path)))
 
 
@@ -91,25 +91,24 @@ def selected(text: str) -> str:
 
 
 def selected_fact(path: Path | str) -> Fact:
-    """Return the choice in brackets of a file, or the reason why not."""
+    """Return the choice in brackets of a file, or the reason why it is unreadable."""
     return attempt(lambda: selected(read_text(path)))
 
 
 Ask = Callable[[Sequence[str]], str]
-"""Asks a program and returns what it prints; raises ProgramError."""
+"""Runs a program and returns its standard output; raises ProgramError."""
 
 TIMEOUT_S: Final = 2.0
 
 
 def ask_program(argv: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
-    """Return what a program prints on its standard output.
+    """Return the standard output of a program.
 
-    Only the system's own folders are looked through, never the user's PATH: pgFooting may run as root.
-    Exit status 1 with an answer and without a complaint is an answer too: systemd-detect-virt(1) says
-    "none" so.
+    Only the system's own folders are searched, never the user's PATH: pgFooting may run as root. Exit status
+    1 with output and without errors also counts as an answer: systemd-detect-virt(1) prints "none" that way.
 
     Raises:
-        ProgramError: no such program, a failure in the program's own words, or no answer in time.
+        ProgramError: no such program, a failure with the program's message, or a timeout.
     """
     program = shutil.which(argv[0], path=SEARCH_PATH)
     if program is None:
@@ -124,4 +123,4 @@ def ask_program(argv: Sequence[str], timeout_s: float = TIMEOUT_S) -> str:
 
 
 def _forget(_outcome: CommandOutcome) -> None:
-    """Questions are not commands of a run: the answer is what is stored."""
+    """Do not record: questions are no commands of a run."""

@@ -1,7 +1,7 @@
-"""What every probe shares: the protocol, the context, raw files and differences of counters.
+"""Shared by all probes: the protocol, the context, raw files and differences of counters.
 
-A probe reads cumulative counters, notes its own monotonic time with them and yields rates over the
-true interval between two of its reads. The first read yields nothing.
+A probe reads cumulative counters together with the monotonic time and yields rates over the true interval
+between two of its reads. The first read yields nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _FIRST_SIZE: Final = 4096
 
 
 class ProbeUnavailable(Exception):  # noqa: N818 - a state of the machine, not an error of the program
-    """The source does not exist here; the run goes on without it.
+    """The source does not exist on this machine; the run continues without it.
 
     Attributes:
-        reason: a sentence for people.
+        reason: a sentence for users.
     """
 
     def __init__(self, reason: str) -> None:
@@ -35,26 +35,26 @@ class ProbeUnavailable(Exception):  # noqa: N818 - a state of the machine, not a
 
 
 class ReadMissed(Exception):  # noqa: N818 - nothing is wrong with the source
-    """This read is worth nothing (it took too long to say when its values were true); the next may be."""
+    """This read is useless because it took too long to know when its values were true; the next may work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSources:
-    """What facts and probes may read of the server under test; None is what is not known, with the reason.
+    """What facts and probes may read of the server under test; None means unknown, with the reason.
 
-    Block devices, arrays and filesystems are found from the folders: where these are not known, neither are
-    they. What is of the whole machine (CPU, memory, pressure) is of this one, wherever the server is.
+    The folders determine block devices, arrays and filesystems: without them those are unknown too. Values of
+    the whole machine (CPU, memory, pressure) are those of this machine, even if the server is on another.
 
     Attributes:
-        conninfo: libpq connection string of a role that may read all statistics, for a database that exists,
-            with its secret; None while the server takes no connections.
-        postmaster_pid: process of this machine.
-        data_directory: folder of this machine; also before the server makes it.
-        wal_directory: folder of the WAL on a filesystem of its own; None also where it lies with the data.
-        reason: a sentence: why something is not known.
-        tablespaces: what lies there ("tables", "indexes") and its folder, on a filesystem of its own each.
-        elsewhere: the machine that the server is on, where that is not this one and may be asked.
-        database: whose sessions are pgbench's, where others may have sessions too; None for all sessions.
+        conninfo: libpq connection string with password, of a role that may read all statistics, for an
+            existing database; None while the server accepts no connections.
+        postmaster_pid: process on this machine.
+        data_directory: folder on this machine; may be set before the server creates it.
+        wal_directory: folder of a WAL with its own filesystem; None if it shares the data's.
+        reason: a sentence: why something is unknown.
+        tablespaces: contents ("tables", "indexes") and folder of each tablespace with its own filesystem.
+        elsewhere: the server's machine, if it is another one that may be asked.
+        database: database of pgbench's sessions if other sessions are possible; None for all sessions.
     """
 
     conninfo: str | None = field(default=None, repr=False)
@@ -71,7 +71,7 @@ class ServerSources:
         """Folder of the data.
 
         Raises:
-            ProbeUnavailable: it is not known.
+            ProbeUnavailable: it is unknown.
         """
         if self.data_directory is None:
             raise ProbeUnavailable(self.reason)
@@ -79,30 +79,30 @@ class ServerSources:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Folders of data and of what has a filesystem of its own: WAL, tablespaces.
+        """Folders of data, and of WAL and tablespaces with their own filesystem.
 
         Raises:
-            ProbeUnavailable: they are not known.
+            ProbeUnavailable: they are unknown.
         """
         return (self.data_folder, *self.further.values())
 
     @property
     def further(self) -> Mapping[str, str]:
-        """Folders on filesystems of their own, by what lies there; none where nothing is known."""
+        """Folders with their own filesystem, by contents; empty if the folders are unknown."""
         wal = {} if self.wal_directory is None else {"wal": self.wal_directory}
         return {} if self.data_directory is None else {**wal, **dict(self.tablespaces)}
 
 
 @dataclass(slots=True)
 class ProbeContext:
-    """What the runner knows and changes while the sampler runs.
+    """State of the run that the runner changes while the sampler runs.
 
-    The runner's thread assigns, the sampler's threads read; each assignment is atomic. Whoever starts
-    pgbench assigns `pgbench_threads` before `pgbench_pid`.
+    The runner's thread assigns, the sampler's threads read; each assignment is atomic. Assign
+    `pgbench_threads` before `pgbench_pid`.
 
     Attributes:
-        server: what may be read of the running server.
-        pgbench_pid: the running pgbench; None while there is none.
+        server: readable sources of the running server.
+        pgbench_pid: the running pgbench; None if there is none.
         pgbench_threads: ``--jobs`` of the running pgbench.
     """
 
@@ -113,12 +113,12 @@ class ProbeContext:
 
 @dataclass(frozen=True, slots=True)
 class MissingMetric:
-    """A metric that a working probe cannot give here.
+    """A metric that a working probe cannot provide here.
 
     Attributes:
         metric: `Metric.id`.
-        reason: a sentence for people.
-        instance: which device or family; empty for all.
+        reason: a sentence for users.
+        instance: device or family; empty for all.
     """
 
     metric: str
@@ -131,11 +131,11 @@ class Probe(ABC):
 
     Attributes:
         id: stable name.
-        label: what people read.
-        blocking: a read may wait for another process; such a probe gets a thread of its own.
-        of_machine: it reads the machine that it runs on, as if the server were there: left out where the
-            server's own machine is asked.
-        omissions: what it cannot give although it works; complete after the first `read` that yields.
+        label: name for users.
+        blocking: a read may wait for another process; such a probe gets its own thread.
+        of_machine: it reads this machine and assumes that the server runs here; not used if the server's own
+            machine is asked.
+        omissions: metrics it cannot provide although it works; complete after the first `read` that yields.
     """
 
     id: ClassVar[str]
@@ -155,12 +155,12 @@ class Probe(ABC):
 
     @abstractmethod
     def read(self) -> list[Sample]:
-        """Return the values since the last read; nothing at the first read.
+        """Return the values since the last read; empty at the first read.
 
         Raises:
             ProbeUnavailable: the source went away.
             OSError: the source went away.
-            ReadMissed: nothing can be said about this interval alone.
+            ReadMissed: this interval has no valid value.
         """
 
     @abstractmethod
@@ -168,14 +168,14 @@ class Probe(ABC):
         """Release everything; may be called twice and before `open`."""
 
     def interrupt(self) -> None:  # noqa: B027 - only blocking probes have something to interrupt
-        """Make a blocked `read` or `open` of another thread return soon; called from any thread."""
+        """Make a blocked `read` or `open` of another thread return soon; callable from any thread."""
 
 
 class RawFile:
-    """A file of procfs or sysfs that is opened once and read from the start with pread.
+    """A file of procfs or sysfs that stays open and is read from the start with pread.
 
-    The kernel makes the text anew for a read at offset 0 (Documentation/filesystems/seq_file.rst).
-    Raises OSError like the system calls, for instance ENODEV for an unplugged device and ESRCH for a
+    The kernel generates the text again for a read at offset 0 (Documentation/filesystems/seq_file.rst).
+    Methods raise OSError like the system calls, for instance ENODEV for an unplugged device and ESRCH for a
     process that ended.
     """
 
@@ -204,9 +204,8 @@ class RawFile:
 class Counters:
     """Differences of cumulative counters over the true interval between two reads.
 
-    A counter that goes backwards means that its source began anew (device re-created, statistics
-    reset, 32-bit wrap): the whole set is taken as a new start and nothing is yielded, because a rate
-    could only be made up. `forget` does the same on purpose.
+    A counter that goes backwards means that its source restarted (device re-created, statistics reset, 32-bit
+    wrap): the whole set becomes a new start and yields nothing. `forget` does the same explicitly.
     """
 
     __slots__ = ("_clock", "_time_s", "_values")
@@ -223,8 +222,8 @@ class Counters:
     def step(self, values: Sequence[float], time_s: float | None = None) -> CounterDifference | None:
         """Take the counters as read now (or at `time_s`) and return the difference to the last read.
 
-        Returns None at the first read, after a counter went backwards, when the set changed its
-        length, and when hardly any time passed (the old start is kept then).
+        Returns None at the first read, after a counter went backwards, when the set changed its length, and
+        when hardly any time passed (the old start is kept then).
         """
         now = self._clock() if time_s is None else time_s
         before, then = self._values, self._time_s
@@ -239,7 +238,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class CounterDifference:
-    """What counters gained in an interval.
+    """Gains of counters in an interval.
 
     Attributes:
         interval_s: true interval, longer than zero.
@@ -250,12 +249,12 @@ class CounterDifference:
     deltas: tuple[float, ...]
 
     def rate(self, position: int) -> float:
-        """Return the gain per second of one counter, rounded as it is stored."""
+        """Return the gain per second of one counter, rounded for storage."""
         return rounded(self.deltas[position] / self.interval_s)
 
 
 def rounded(value: float) -> float:
-    """Return `value` with what is meaningful of it: whole from 100 on, else three decimals.
+    """Round to significant digits: whole numbers from 100 on, else three decimals.
 
     Whole numbers are returned as int: SQLite stores them in fewer bytes than a real.
     """

@@ -1,4 +1,4 @@
-"""Whom ssh is asked to reach, the arguments it gets, and what its errors mean.
+"""The arguments of ssh, valid destinations, and explanations of its errors.
 
 Everything else is the user's own configuration: keys, jump hosts, shared connections (ControlMaster), ports.
 """
@@ -13,7 +13,7 @@ from app.domain.text import tr
 
 CONNECT_TIMEOUT_S: Final = 10
 SILENCE_S: Final = 15
-"""After which ssh takes a connection for cut that answers nothing."""
+"""After this time without an answer ssh considers a connection broken."""
 
 _PROBE_S: Final = 5
 _HOST: Final = re.compile(r"[A-Za-z0-9_%\[][A-Za-z0-9_.:@%\[\]/+-]{0,254}")
@@ -32,11 +32,11 @@ _OPTIONS: Final = {
     "RemoteCommand": "none",
     "RequestTTY": "no",
 }
-"""Of ssh_config(5): nothing is asked, nothing is forwarded, and a cut line is noticed."""
+"""Options of ssh_config(5): no questions, no forwarding, broken connections are detected."""
 
 
 def harmless(text: str) -> str:
-    """Return a text without what steers terminals or turns the direction of writing."""
+    """Replace characters that control terminals or change the direction of text."""
     return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -47,11 +47,11 @@ def is_destination(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SshDestination:
-    """A machine by the name that the user's ssh knows.
+    """A machine by a name that the user's ssh knows.
 
     Attributes:
-        host: for which `is_destination` holds.
-        configuration: a file instead of the user's own configuration; empty for that one.
+        host: passes `is_destination`.
+        configuration: file in place of the user's own configuration; empty for that one.
     """
 
     host: str
@@ -62,7 +62,7 @@ class SshDestination:
             raise ValueError(tr("“{host}” is no name of a host.").format(host=harmless(self.host)))
 
     def argv(self) -> tuple[str, ...]:
-        """Return ssh's arguments for a shell there that reads its program from standard input."""
+        """Return ssh's arguments for a remote shell that reads its program from standard input."""
         own = ("-F", self.configuration) if self.configuration else ()
         options = [word for name, value in _OPTIONS.items() for word in ("-o", f"{name}={value}")]
         return ("ssh", *own, *options, "-T", "--", self.host, "sh")
@@ -70,11 +70,11 @@ class SshDestination:
 
 @dataclass(frozen=True, slots=True)
 class RemoteMachine:
-    """The machine of a server that is not this one.
+    """The machine of a server that is not on this one.
 
     Attributes:
-        destination: by which ssh reaches it.
-        folder: of the data there; None where the server does not tell.
+        destination: for ssh.
+        folder: data directory there; None if the server does not report it.
     """
 
     destination: SshDestination
@@ -83,13 +83,13 @@ class RemoteMachine:
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """An error of ssh's in its own words, and a sentence for people."""
+    """A message of ssh and our sentence for it."""
 
     words: str
     sentence: str
 
 
-# The first one counts: what is told of a changed key contains what is told of an unknown one.
+# The first match wins: ssh's message about a changed key contains the one about an unknown key.
 _CAUSES: Final = (
     _Cause(
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
@@ -136,12 +136,12 @@ _CAUSES: Final = (
 
 
 def explain(host: str, errors: str, status: int | None) -> str:
-    """Return a sentence for why a connection does not exist, with ssh's last words where nothing is known.
+    """Return a sentence for the failure of a connection; for unknown errors it quotes ssh's last message.
 
     Args:
         host: as the user calls it.
-        errors: what ssh and the far side printed as errors.
-        status: with which ssh ended; None while it runs.
+        errors: standard error of ssh and of the remote side.
+        status: exit status of ssh; None while it runs.
     """
     for cause in _CAUSES:
         if cause.words in errors:

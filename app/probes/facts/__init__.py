@@ -1,1 +1,1 @@
-"""Facts about machine, storage and server that a run file keeps."""
+"""Facts about machine, storage and server for the run file."""

@@ -1,6 +1,7 @@
-"""Everything about the machine that a run file keeps, read before and after a run.
+"""Facts about the machine for the run file, read before and after a run.
 
-Stable keys, no root, well under a second. What cannot be read says why (see `app.probes.base.fact_tree`).
+Keys are stable; no root is needed; reading takes well under a second. Unreadable values have a reason (see
+`app.probes.base.fact_tree`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from app.probes.facts.storage import storage_facts
 from app.probes.sources.memory import parse_meminfo
 
 FACTS_FORMAT: Final = 1
-"""Raised when a key changes its meaning; new keys do not count."""
+"""Increased when a key changes its meaning, not for new keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,11 @@ class FactSources:
 
 
 def read_facts(server: ServerSources, places: FactSources | None = None) -> Facts:
-    """Return all facts about the machine and about what the server's data lies on.
+    """Return all facts about the machine and about the storage of the server's data.
 
     Args:
-        server: whose folder exists where it is known: the data directory, or where it will be made.
-        places: other places than this machine's, for tests.
+        server: if its data directory is known, that folder or its parent exists.
+        places: replaces this machine's paths in tests.
     """
     where = places or FactSources()
     proc, sys, resolver = where.proc, where.sys, where.resolver
@@ -75,7 +76,7 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
 
 
 def _there(folder: str) -> str:
-    """Return a folder, or the one around it, on the same filesystem: initdb has not made pg_wal yet."""
+    """Return a folder, or its parent on the same filesystem: initdb has not created pg_wal yet."""
     return folder if Path(folder).exists() else str(Path(folder).parent)
 
 
@@ -93,7 +94,7 @@ def read_changing_facts(places: FactSources | None = None) -> Facts:
 
 
 def load_facts(proc: Path) -> Facts:
-    """Return load averages and pressure as of now, and the uptime."""
+    """Return current load averages and pressure, and the uptime."""
     return {
         "average": attempt(lambda: [float(word) for word in read_text(proc / "loadavg").split()[:3]]),
         "uptime_s": attempt(lambda: float(read_text(proc / "uptime").split()[0])),

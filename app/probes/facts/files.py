@@ -1,26 +1,20 @@
-"""How much of files is in the cache of the operating system: asked of the kernel, without root.
+"""Facts about files, without root: cached share, compressibility, attributes, compressed size.
 
-mincore(2) on a mapping of each file, which tells of pages in the page cache, mapped or not; of files that
-the caller neither owns nor may write it says "all of it" (since Linux 5.2). ZFS keeps files in a cache of its
-own, the ARC, which tells how much it holds of all files together, as they are read (`uncompressed_size` of
-/proc/spl/kstat/zfs/arcstats; OpenZFS, module/zfs/arc.c): of ours that is the most it can be.
+Cached share: mincore(2) on a mapping of each file reports pages in the page cache, mapped or not; for files
+that the caller neither owns nor may write it reports "all" (since Linux 5.2). ZFS uses its own cache, the
+ARC, which reports only its total over all files, uncompressed (`uncompressed_size` of
+/proc/spl/kstat/zfs/arcstats; OpenZFS, module/zfs/arc.c): an upper bound.
 
-How far files can be compressed: pieces of them through libzstd at level 3, as ``zstd -3 -B128K`` does it.
+Compressibility: pieces of the files are compressed with libzstd at level 3, like ``zstd -3 -B128K``. libzstd
+is loaded from the system, where Debian's dpkg and systemd, btrfs and PostgreSQL from 15 on need it anyway;
+Python has a module for it from 3.14 on. The functions are stable since version 1.0 (zstd.h, "Simple API").
 
-libzstd is loaded where the system has it, which Debian's dpkg and systemd, btrfs and PostgreSQL from 15 on
-need anyway; Python has a module for it only from 3.14 on. Its functions and their meaning are stable since
-version 1.0 (zstd.h, "Simple API").
+Attributes: as in lsattr(1). Source: ioctl_iflags(2), include/uapi/linux/fs.h.
 
-Attributes of a file as lsattr(1) shows them: what the filesystem itself says of how it keeps the file.
-
-Source: ioctl_iflags(2), include/uapi/linux/fs.h.
-
-How much of a file really lies compressed on the disk: asked of the filesystem, without root.
-
-FIEMAP (Linux, Documentation/filesystems/fiemap.rst) marks the extents that are stored encoded, which on
-btrfs means compressed (fs/btrfs/extent_io.c); it says how long they are uncompressed, not what they take. ZFS
-has no FIEMAP, but the blocks of stat(2) are those that it takes, compressed; on btrfs they are those of the
-uncompressed data (fs/btrfs/inode.c). What shows the rest of btrfs, the ioctl that compsize uses, is root's.
+Compressed size: FIEMAP (Linux, Documentation/filesystems/fiemap.rst) marks encoded extents, which on btrfs
+means compressed (fs/btrfs/extent_io.c), and reports their uncompressed length. ZFS has no FIEMAP, but its
+stat(2) blocks are the compressed size; on btrfs they are the uncompressed one (fs/btrfs/inode.c). The ioctl
+of compsize, which knows the rest of btrfs, needs root.
 """
 
 from __future__ import annotations
@@ -47,19 +41,19 @@ from app.probes.sources.zfs import parse_kstat
 
 _AT_ONCE: Final = 64 * MIB
 _RESIDENT: Final = bytes(value & 1 for value in range(256))
-"""Only the least bit of mincore's answers means anything."""
+"""Only the lowest bit of mincore's answers is defined."""
 _ARC: Final = Path("/proc/spl/kstat/zfs/arcstats")
 _ARC_BYTES: Final = "uncompressed_size"
 
 
 @dataclass(frozen=True, slots=True)
 class CachedBytes:
-    """What is cached of files.
+    """How much of some files is cached.
 
     Attributes:
-        data_bytes: of all.
-        cached_bytes: of those.
-        is_bound: what is cached is that or less.
+        data_bytes: size of all files.
+        cached_bytes: cached part of it.
+        is_bound: `cached_bytes` is an upper bound.
     """
 
     data_bytes: int
@@ -73,16 +67,16 @@ def cached_bytes(
     find_mount: Callable[[str], Mount] = mount_of,
     arc: Path = _ARC,
 ) -> CachedBytes:
-    """Return what is cached of files.
+    """Return how much of some files is cached.
 
     Args:
-        folder: in which they lie.
-        paths: of them.
-        find_mount: tells of which filesystem it is.
-        arc: statistics of the cache of ZFS.
+        folder: contains the files.
+        paths: of the files.
+        find_mount: returns the mount of the folder.
+        arc: statistics of the ZFS cache.
 
     Raises:
-        ProbeUnavailable: the kernel does not tell.
+        ProbeUnavailable: the kernel does not report it.
         OSError: a file cannot be read, or is no regular file.
     """
     try:
@@ -91,7 +85,7 @@ def cached_bytes(
         raise ProbeUnavailable(tr("the mount of {path} cannot be found").format(path=err)) from err
     data = cached = 0
     for path in paths:
-        # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+        # SECURITY: the runner may have more rights than the owner of the files: follow no link.
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             found = os.fstat(file)
@@ -107,7 +101,7 @@ def cached_bytes(
 
 
 def _cached_of(file: int, size: int) -> int:
-    """Return how many bytes of a file lie in pages that are cached; whole pages."""
+    """Return how many bytes of a file are in cached pages; whole pages."""
     total = 0
     for start in range(0, size, _AT_ONCE):
         length = min(_AT_ONCE, size - start)
@@ -123,7 +117,7 @@ def _resident_pages(pages: mmap.mmap, length: int) -> int:
     """Return how many pages of a mapping are cached.
 
     Raises:
-        ProbeUnavailable: the kernel does not tell.
+        ProbeUnavailable: the kernel does not report it.
     """
     answer = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
     first = ctypes.c_char.from_buffer(pages)
@@ -147,20 +141,20 @@ def _in_arc(arc: Path) -> int:
 
 
 LEVEL: Final = 3
-"""The default of the program zstd, and of ``compress=zstd`` of btrfs and ``compression=zstd`` of ZFS."""
+"""Default level of the program zstd, of btrfs's ``compress=zstd`` and of ZFS's ``compression=zstd``."""
 PIECE_BYTES: Final = 128 * KIB
-"""The largest extent that btrfs compresses at once, and the default of ZFS for a record."""
+"""The largest extent that btrfs compresses at once, and the default record size of ZFS."""
 _MOST_PIECES: Final = 64
 _LIBRARY: Final = "libzstd.so.1"
 
 
 @dataclass(frozen=True, slots=True)
 class SampledCompression:
-    """What became of pieces of files.
+    """Result of compressing samples of files.
 
     Attributes:
-        sampled_bytes: of all pieces.
-        compressed_bytes: of the same.
+        sampled_bytes: size of all samples.
+        compressed_bytes: size after compression.
         zstd_version: of the library, such as ``1.5.4``.
     """
 
@@ -170,10 +164,10 @@ class SampledCompression:
 
 
 def sample_compression(paths: Iterable[Path]) -> SampledCompression:
-    """Compress pieces, spread evenly over files, each for itself.
+    """Compress pieces that are spread evenly over files, each piece separately.
 
     Args:
-        paths: regular files; what is left of a file after its last whole piece takes no part.
+        paths: regular files; the rest of a file after its last whole piece is ignored.
 
     Raises:
         ProbeUnavailable: there is no libzstd, or not one whole piece.
@@ -196,7 +190,7 @@ def sample_compression(paths: Iterable[Path]) -> SampledCompression:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+    # SECURITY: the runner may have more rights than the owner of the files: follow no link.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", 0)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -210,7 +204,7 @@ def _whole_pieces(path: Path) -> int:
 
 
 def _spread(files: Sequence[tuple[Path, int]]) -> Iterator[tuple[Path, list[int]]]:
-    """Yield each file with the offsets of its pieces, at equal distances in all files together.
+    """Yield each file with the offsets of its pieces, equally spaced over all files.
 
     Args:
         files: each with its number of whole pieces.
@@ -252,19 +246,19 @@ def _compressed_size(zstd: ctypes.CDLL, piece: bytes) -> int:
 
 
 _FS_IOC_GETFLAGS: Final = 0x8008_6601 if array.array("l").itemsize == 8 else 0x8004_6601
-"""_IOR('f', 1, long): the size is of a long, what is returned an int (ioctl_iflags(2), NOTES)."""
+"""_IOR('f', 1, long): the request has the size of a long, but returns an int (ioctl_iflags(2), NOTES)."""
 
 LETTERS: Final = {"C": 0x0080_0000}
-"""Those that options can ask for: FS_NOCOW_FL."""
+"""Attributes that options can set: FS_NOCOW_FL."""
 
 
 def attributes_of(path: Path) -> frozenset[str]:
     """Return the letters of `LETTERS` that a file or folder has.
 
     Raises:
-        OSError: it cannot be opened, is neither, or its filesystem knows no attributes.
+        OSError: it cannot be opened, is neither, or its filesystem has no attributes.
     """
-    # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+    # SECURITY: the runner may have more rights than the owner of the files: follow no link.
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(file).st_mode
@@ -289,13 +283,13 @@ _STAT_BLOCK_BYTES: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class StoredBytes:
-    """What files take.
+    """Disk space of files.
 
     Attributes:
-        logical_bytes: as they are read.
+        logical_bytes: length of the contents.
         disk_bytes: blocks of stat(2); on btrfs those of the uncompressed data.
-        encoded_bytes: of `logical_bytes`, in extents that are stored encoded; None where nothing tells.
-        extents: in which they lie; None likewise.
+        encoded_bytes: part of `logical_bytes` in encoded extents; None if unknown.
+        extents: number of extents; None if unknown.
     """
 
     logical_bytes: int
@@ -305,7 +299,7 @@ class StoredBytes:
 
 
 def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
-    """Return what files take together.
+    """Return the total disk space of files.
 
     Raises:
         OSError: one cannot be read, or is no regular file.
@@ -313,7 +307,7 @@ def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
     logical = disk = 0
     mapped: Extents | None = Extents()
     for path in paths:
-        # SECURITY: the runner may have other rights than whose files these are: no link is followed.
+        # SECURITY: the runner may have more rights than the owner of the files: follow no link.
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             found = os.fstat(file)
@@ -334,26 +328,26 @@ def stored_bytes(paths: Iterable[Path]) -> StoredBytes:
 
 @dataclass(frozen=True, slots=True)
 class Extents:
-    """What FIEMAP tells of a file.
+    """Answer of FIEMAP for a file.
 
     Attributes:
-        encoded_bytes: of the file, in extents that are stored encoded.
-        count: of extents.
+        encoded_bytes: length of its encoded extents.
+        count: number of extents.
     """
 
     encoded_bytes: int = 0
     count: int = 0
 
     def with_those_of(self, other: Extents) -> Extents:
-        """Return the extents of two files together."""
+        """Return the sum of two files' extents."""
         return Extents(self.encoded_bytes + other.encoded_bytes, self.count + other.count)
 
 
 def extents_of(file: int, size: int) -> Extents | None:
-    """Return in which extents a file lies, and what of it is stored encoded; None where nothing tells.
+    """Return number and encoded length of a file's extents; None if the filesystem has no FIEMAP.
 
     Raises:
-        OSError: of another kind than a filesystem without FIEMAP.
+        OSError: any other failure.
     """
     start = total = count = 0
     while start < size:

@@ -64,18 +64,18 @@ _APPLICATION: Final = b"org.pgfooting.Footing"
 
 
 def identity_facts(machine_id: Path = _MACHINE_ID) -> Facts:
-    """Return what tells this installation of a system from every other one, without giving its identity away.
+    """Return an anonymous identifier of this installation of a system.
 
-    machine-id(5) asks programs not to show the id itself: it is the key of a hash over our own name.
+    machine-id(5) asks programs not to reveal the id: it is used as the key of a hash over our own name.
     """
     return {"machine_id": attempt(lambda: hashed_machine_id(read_text(machine_id)))}
 
 
 def hashed_machine_id(machine_id: str) -> str:
-    """Return what stands for a machine-id(5).
+    """Return the hash of a machine-id(5).
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no machine id.
     """
     key = bytes.fromhex(machine_id)
     if len(key) != 16 or not any(key):
@@ -104,7 +104,7 @@ def processor_facts(proc: Path, sys: Path) -> Facts:
 
 
 def frequency_facts(sys: Path) -> Facts:
-    """Return what controls the CPUs' frequency: governor, driver, preference, limits, boost."""
+    """Return the settings of the CPUs' frequency: governor, driver, preference, limits, boost."""
     cpu = sys / "devices/system/cpu"
     return {
         "governor": _distinct(cpu, "cpufreq/scaling_governor"),
@@ -118,7 +118,7 @@ def frequency_facts(sys: Path) -> Facts:
 
 
 def read_cpuinfo(proc: Path) -> str:
-    """Return what /proc/cpuinfo says of the first processor; the file is long on large machines.
+    """Return /proc/cpuinfo for the first processor; the file is long on large machines.
 
     Raises:
         OSError: it cannot be read.
@@ -193,7 +193,7 @@ def _supply(folder: Path) -> Facts:
 
 
 def on_battery(sys: Path) -> bool | None:
-    """Return whether a battery of the machine discharges and no mains is online; None where unknown."""
+    """Return whether the machine discharges its battery without mains; None if unknown."""
     supplies = [_supply(path) for path in _entries(sys / "class/power_supply")]
     own = [supply for supply in supplies if supply["scope"] != "Device"]
     if not own:
@@ -205,7 +205,7 @@ def on_battery(sys: Path) -> bool | None:
 
 
 def virtualisation_facts(proc: Path, sys: Path, ask: Ask = ask_program) -> Facts:
-    """Return what kind of virtual machine or container this is, and its maker's names."""
+    """Return the kind of virtual machine or container, and its vendor's names."""
     return {
         "machine": attempt(lambda: ask(("systemd-detect-virt", "--vm")).strip()),
         "container": attempt(lambda: ask(("systemd-detect-virt", "--container")).strip()),
@@ -215,7 +215,7 @@ def virtualisation_facts(proc: Path, sys: Path, ask: Ask = ask_program) -> Facts
 
 
 def thermal_facts(sys: Path) -> Facts:
-    """Return temperatures in degrees Celsius and how often processors were throttled; changes in a run."""
+    """Return temperatures in degrees Celsius and counts of throttling; both change in a run."""
     throttle = "cpu/cpu[0-9]*/thermal_throttle/package_throttle_count"
     return {
         "zones": {
@@ -231,7 +231,7 @@ def thermal_facts(sys: Path) -> Facts:
 
 
 def celsius(path: Path) -> Fact:
-    """Return the temperature in a file that holds thousandths of a degree, or why it is not known."""
+    """Return the temperature in a file of thousandths of a degree, or the reason why it is unknown."""
     return attempt(lambda: int(read_text(path)) / 1000)
 
 

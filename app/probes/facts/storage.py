@@ -1,7 +1,7 @@
-"""Facts about what a folder lies on: mount, filesystem, block devices; no root needed.
+"""Facts about the storage of a folder: mount, filesystem, block devices; no root needed.
 
 Sources: mountinfo, statvfs, Documentation/ABI/stable/sysfs-block, sysfs of md, dm, loop, ext4, btrfs and ZFS,
-udev's database for serial numbers. What only root may read is recorded as such.
+udev's database for serial numbers. Values that only root may read are recorded as such.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def storage_facts(path: str, resolver: Resolver) -> Facts:
 
 
 def attempt_mount(path: str, resolver: Resolver) -> Mount | None:
-    """Return the mount of a path; None where it cannot be found, which "mount" then explains."""
+    """Return the mount of a path; None if it cannot be found, in which case "mount" has the reason."""
     try:
         return resolver.find_mount(path)
     except (OSError, LookupError):
@@ -132,7 +132,7 @@ def _space_facts(path: str) -> Facts:
 
 
 def _filesystem_facts(mount: Mount, resolver: Resolver) -> Fact:
-    """Return what the filesystem tells about itself without root."""
+    """Return the filesystem's facts about itself that need no root."""
     sys, name = Path(resolver.sys), Path(mount.source).name
     if mount.filesystem == "ext4":
         node = Path(os.path.realpath(mount.source)).name
@@ -218,7 +218,7 @@ _NEEDS_ROOT: Final = tr("needs root, which is not used for a folder target")
 
 
 def _udev_facts(number: str) -> Facts:
-    """Return what udev found out when the device appeared: the serial number among it."""
+    """Return the properties from udev's database, including the serial number."""
     properties = dict(
         line[2:].split("=", 1)
         for line in read_text(Path("/run/udev/data", f"b{number}")).splitlines()

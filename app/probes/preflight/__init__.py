@@ -1,1 +1,1 @@
-"""What would spoil a measurement, found before it starts."""
+"""Find what would spoil a measurement, before it starts."""

@@ -1,4 +1,4 @@
-"""What the preflight checks look at, gathered once, and what they say: load, limits, processor, storage."""
+"""The data that the preflight checks look at, gathered once, and the findings they return."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from app.probes.sources.cpu import TICKS_PER_S, parse_cpu_line
 from app.probes.sources.pressure import parse_pressure
 from app.probes.sources.processes import parse_process_stat
 
-# --- What they say.
+# --- Findings.
 
 
 class Severity(StrEnum):
-    """How much it matters."""
+    """How much a finding matters."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -32,12 +32,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreflightFinding:
-    """One thing that may spoil a measurement.
+    """A condition that may spoil a measurement.
 
     Attributes:
         code: stable name.
-        severity: a warning makes results doubtful; a note should be known when reading them.
-        message: what was found.
+        severity: a warning makes results doubtful; a note helps to interpret them.
+        message: the finding.
         hint: what to do; may be empty.
         evidence: the numbers behind it.
     """
@@ -49,13 +49,13 @@ class PreflightFinding:
     evidence: Facts = field(default_factory=dict)
 
 
-# --- What else the machine does: CPU of others, steal and pressure over a short window.
+# --- Other activity: CPU of other programs, steal and pressure over a short window.
 
 WINDOW_S: Final = 0.7
 _TOP: Final = 3
 _LEAST_CORES: Final = 0.02
 _OWN: Final = "pgfooting-helpe"
-"""The kernel's 15 characters of the helper's name: it has just looked at disks for us, and sleeps soon."""
+"""The kernel's 15 characters of the helper's name: it has just inspected disks for us, and sleeps soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class BusyProcess:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The machine over a window.
+    """Activity of the machine over a window.
 
     Attributes:
         window_s: its length.
@@ -109,7 +109,7 @@ def measure_load(
     clock: Clock = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Load:
-    """Watch the machine for `window_s` and return what it did.
+    """Watch the machine for `window_s`.
 
     Raises:
         OSError: /proc cannot be read.
@@ -186,7 +186,7 @@ class CgroupLimits:
     """The tightest limits.
 
     Attributes:
-        cpus: CPU time per time; None without a limit.
+        cpus: CPU seconds per second; None without a limit.
         memory_bytes: memory including page cache; None without a limit.
     """
 
@@ -195,7 +195,7 @@ class CgroupLimits:
 
 
 def read_cgroup_limits(proc: Path = Path("/proc")) -> CgroupLimits:
-    """Return the limits of this process; no limits where control groups cannot be seen.
+    """Return the limits of this process; no limits if control groups are hidden.
 
     Raises:
         OSError: /proc cannot be read.
@@ -218,7 +218,7 @@ def _memberships(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _folders_of(mounts: tuple[Mount, ...], controllers: str, path: str) -> Iterator[Path]:
-    """Yield the folders of a control group and all above it that can be seen."""
+    """Yield the visible folders of a control group and all its ancestors."""
     for mount in mounts:
         if mount.filesystem != ("cgroup" if controllers else "cgroup2"):
             continue
@@ -257,27 +257,27 @@ def _memory_limit(folder: Path) -> list[int]:
     return [int(words[0])]
 
 
-# --- Everything together.
+# --- All data together.
 
 
 @dataclass(frozen=True, slots=True)
 class PreflightContext:
-    """What the checks look at, gathered once.
+    """The data of the checks, gathered once.
 
     Attributes:
-        load: the machine over a window before the start; None where /proc cannot be read.
+        load: the machine over a window before the start; None if /proc cannot be read.
         processor: `processor_facts`.
         memory: `memory_facts`.
         power: `power_facts`.
-        battery: whether the machine runs on battery; None where unknown.
+        battery: whether the machine runs on battery; None if unknown.
         clock_source: the kernel's clock source.
         limits: of the control group.
         mount: of the folder under test.
-        backing: of the folder under test; None where it cannot be seen.
+        backing: of the folder under test; None if it is hidden.
         library_devices: names of the disks below the library.
-        memory_target: the target is meant to lie in memory.
+        memory_target: the target is meant to be in memory.
         needed_bytes: memory that the run needs beyond the server's own, such as a memory target's size.
-        sleep_reason: why the machine could not be kept awake; empty where it is.
+        sleep_reason: why sleep cannot be inhibited; empty if it is.
     """
 
     load: Load | None
@@ -297,14 +297,14 @@ class PreflightContext:
 
 @dataclass(frozen=True, slots=True)
 class PreflightRequest:
-    """What the caller knows.
+    """The caller's part of the data.
 
     Attributes:
-        folder: under test; exists. Empty where storage is made for each run.
+        folder: under test; exists. Empty if storage is created for each run.
         library: folder of the run files; exists, or None.
-        memory_target: the target is meant to lie in memory.
+        memory_target: the target is meant to be in memory.
         needed_bytes: memory that the run needs.
-        sleep_reason: why the machine could not be kept awake; empty where it is.
+        sleep_reason: why sleep cannot be inhibited; empty if it is.
     """
 
     folder: str
@@ -315,7 +315,7 @@ class PreflightRequest:
 
 
 def observe(questions: PreflightRequest, places: FactSources) -> PreflightContext:
-    """Gather what the checks look at."""
+    """Gather the data of the checks."""
     proc, sys, resolver = places.proc, places.sys, places.resolver
     try:
         load = measure_load(proc=proc)

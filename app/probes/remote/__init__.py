@@ -1,1 +1,1 @@
-"""What the machine of a server does that is not this one: asked over the user's own ssh."""
+"""Facts and samples of a server's machine that is not this one, over the user's own ssh."""

@@ -1,15 +1,13 @@
-"""One ssh connection to the machine of a server: the program is sent, requests are asked, answers are read.
+"""One ssh connection to the machine of a server: send the program, send requests, read answers.
 
-Nothing is kept of what is not understood, an answer is bounded in size and time, and whatever goes wrong is
-a sentence. Nothing is written there; the program ends with the connection.
+Output that is not understood is discarded, an answer is bounded in size and time, and every failure is a
+sentence. Nothing is written there; the program ends with the connection.
 
-The lines that `machine.sh` prints, and the reader that finds them in whatever a far side sends. Pure.
+`machine.sh` prints lines of ``pgfooting TOKEN KIND`` and tab-separated fields. The token is random for each
+connection: output of login shells, of messages of the day or of programs in between does not have it. The
+remote side is not trusted: sizes are limited, control characters are removed.
 
-``pgfooting TOKEN KIND`` and fields behind tabs. The token is chosen by who asks, for one connection: what a
-login shell, a message of the day or a program in between prints is none of ours. Everything is bounded, and
-nothing that could steer a terminal is let through: the far side may be anybody.
-
-How far the clock of another machine is from this one's. Pure.
+Also computes how far the remote clock differs from this one's.
 """
 
 from __future__ import annotations
@@ -45,9 +43,9 @@ class ClockAnswer:
     """One question for the time.
 
     Attributes:
-        sent_s: seconds since 1970 by our clock, when it was asked.
-        received_s: by our clock, when the answer was there.
-        text: the answer: seconds since 1970, with what the far side has of a fraction.
+        sent_s: seconds since 1970 by our clock, when it was sent.
+        received_s: by our clock, when the answer arrived.
+        text: the answer: seconds since 1970, with the fraction if the remote side has one.
     """
 
     sent_s: float
@@ -61,8 +59,8 @@ class ClockOffset:
 
     Attributes:
         offset_s: theirs minus ours.
-        bound_s: the true difference is at most so far from it.
-        round_trip_s: of the question that told it.
+        bound_s: maximum error of the offset.
+        round_trip_s: duration of the question.
     """
 
     offset_s: float
@@ -71,9 +69,9 @@ class ClockOffset:
 
 
 def compare_clocks(answers: Iterable[ClockAnswer]) -> ClockOffset | None:
-    """Return what the narrowest of several answers tells; None where none is a time.
+    """Return the most precise result of several answers; None if no answer is a time.
 
-    Their clock was read somewhere between question and answer; a clock without a fraction was cut down to
+    The remote clock was read between question and answer; a clock without a fraction was rounded down to
     whole seconds. (Cristian 1989, Probabilistic clock synchronization.)
     """
     found = [each for answer in answers if (each := _offset(answer)) is not None]
@@ -93,16 +91,16 @@ def _offset(answer: ClockAnswer) -> ClockOffset | None:
 
 
 FORMAT: Final = "1"
-"""What the first line of a far side names; another one is not understood."""
+"""Format number in the first line; other formats are not understood."""
 
 LONGEST_LINE: Final = 16384
-"""Bytes; of a longer line nothing is kept."""
+"""Bytes; longer lines are discarded."""
 
 _MOST_FIELDS: Final = 200
 
 
 class LineKind(StrEnum):
-    """What a line tells, with its fields."""
+    """Kinds of lines, with their fields."""
 
     HELLO = "H"
     """Format, system: the first line."""
@@ -111,17 +109,17 @@ class LineKind(StrEnum):
     DEVICE = "D"
     """Device, name, value."""
     PROPERTY = "P"
-    """Of which ZFS thing, name, value."""
+    """ZFS object, name, value."""
     OUTPUT = "O"
-    """Of which program, a line of what it printed for the facts."""
+    """Program, a line of its output for the facts."""
     LIVE = "L"
-    """Of which program, a line of what it prints every second."""
+    """Program, a line of its output every second."""
     SAMPLE = "S"
     """Number of the request, ``name=value`` each."""
     CLOCK = "C"
     """Number of the request, seconds since 1970."""
     END = "E"
-    """Which answer is complete."""
+    """The request that is complete."""
 
 
 _FEWEST_FIELDS: Final = {
@@ -139,10 +137,10 @@ _FEWEST_FIELDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RemoteLine:
-    """One line that was understood.
+    """One valid line.
 
     Attributes:
-        kind: what it tells.
+        kind: determines the fields.
         fields: at least as many as `LineKind` says, of printable text.
     """
 
@@ -151,7 +149,7 @@ class RemoteLine:
 
 
 def parse_line(line: bytes, token: str) -> RemoteLine | None:
-    """Return what a line tells; None where it is not of the program with this token."""
+    """Parse a line; return None if it is not from the program with this token."""
     head, *fields = line.split(b"\t", _MOST_FIELDS)
     words = head.split(b" ")
     if len(words) != 3 or words[0] != b"pgfooting" or words[1] != token.encode():
@@ -166,10 +164,10 @@ def parse_line(line: bytes, token: str) -> RemoteLine | None:
 
 
 class LineReader:
-    """Cuts what arrives into lines; holds at most one of them.
+    """Splits a byte stream into lines; buffers at most one line.
 
     Attributes:
-        foreign: how many lines were not ours, or too long.
+        foreign: number of lines without our token, or too long.
     """
 
     def __init__(self, token: str) -> None:
@@ -180,10 +178,10 @@ class LineReader:
         self._too_long = False
 
     def feed(self, part: bytes) -> list[RemoteLine]:
-        """Take what arrived and return the lines that are complete now.
+        """Add received bytes and return the lines that are now complete.
 
-        Only what begins as ours does is looked at: a shell that prints without an end (``yes``) sends two
-        million lines before that is more than an answer can be, which must not take as long as a timeout.
+        Only lines with our prefix are parsed: a shell that prints endlessly (``yes``) sends two million lines
+        before the size limit, which must not take as long as a timeout.
         """
         first, *more = part.split(b"\n")
         self._add(first)
@@ -223,16 +221,16 @@ _HELLO_TIMEOUT_S: Final = CONNECT_TIMEOUT_S + ANSWER_TIMEOUT_S
 _CLOSE_TIMEOUT_S: Final = 1.0
 _PART_BYTES: Final = 65536
 _MOST_BYTES: Final = 4 * 1024 * 1024
-"""Of one answer, with everything around it that is none of ours."""
+"""Maximum size of one answer, with all foreign output around it."""
 _MOST_LINES: Final = 5000
 _MOST_WAITING: Final = 500
-"""Lines of programs that run there, which are kept until somebody asks for them."""
+"""Maximum number of buffered lines of remote programs."""
 _ERROR_BYTES: Final = 16384
 _MOST_LAST_PARTS: Final = 16
 _CLOCK_QUESTIONS: Final = 3
 
 Launch = Callable[[SshDestination], subprocess.Popen[bytes]]
-"""Starts what speaks to the far side: standard input and both outputs are pipes."""
+"""Starts the process that connects: standard input and both outputs are pipes."""
 
 
 def launch_ssh(destination: SshDestination) -> subprocess.Popen[bytes]:
@@ -257,13 +255,13 @@ def launch_ssh(destination: SshDestination) -> subprocess.Popen[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class RemoteAnswer:
-    """What a request brought.
+    """The answer to a request.
 
     Attributes:
-        lines: of the answer itself, without the one that ends it.
-        last: the line that ended it.
-        sent_s: seconds since 1970 by our clock, when it was asked.
-        received_s: by our clock, when it was complete.
+        lines: without the final line.
+        last: the final line.
+        sent_s: seconds since 1970 by our clock, when the request was sent.
+        received_s: by our clock, when the answer was complete.
     """
 
     lines: tuple[RemoteLine, ...]
@@ -273,10 +271,10 @@ class RemoteAnswer:
 
 
 class RemoteConnection:
-    """A connection, used by one thread but for `interrupt`. Opened once, closed once.
+    """A connection, opened once and closed once; only `interrupt` may be called by other threads.
 
     Attributes:
-        system: what the machine calls its system (``uname -s``); empty before `open`.
+        system: ``uname -s`` of the machine; empty before `open`.
     """
 
     def __init__(self, destination: SshDestination, launch: Launch = launch_ssh) -> None:
@@ -295,7 +293,7 @@ class RemoteConnection:
         """Connect, send the program and wait for its first line.
 
         Raises:
-            ProbeUnavailable: that is not possible; says why.
+            ProbeUnavailable: it failed, with the reason.
         """
         self._refuse_interrupted()
         try:
@@ -326,13 +324,13 @@ class RemoteConnection:
     def ask(
         self, request: str, until: LineKind, argument: str, timeout_s: float = ANSWER_TIMEOUT_S
     ) -> RemoteAnswer:
-        """Ask and return the answer.
+        """Send a request and return the answer.
 
         Args:
-            request: a word of the program's.
+            request: a command word of the program.
             until: kind of the line that ends the answer.
-            argument: of the request; that line has it as its first field, or the request's word where it is
-                an `LineKind.END`. Lines of earlier requests are thrown away.
+            argument: of the request; the final line has it as its first field, or the request's word if
+                `until` is `LineKind.END`. Lines of earlier requests are discarded.
             timeout_s: for everything.
 
         Raises:
@@ -349,7 +347,7 @@ class RemoteConnection:
         return RemoteAnswer(tuple(lines[:-1]), lines[-1], sent_s, time.time())
 
     def clock(self) -> ClockOffset | None:
-        """Compare the clocks; None where the machine does not tell the time.
+        """Compare the clocks; None if the machine does not report the time.
 
         Raises:
             ProbeUnavailable: as `ask`.
@@ -360,7 +358,7 @@ class RemoteConnection:
         )
 
     def take_live(self) -> list[RemoteLine]:
-        """Return what programs there printed since the last call; where that is much, the end of it."""
+        """Return the output of remote programs since the last call; at most `_MOST_WAITING` lines."""
         lines, self._live = self._live, []
         return lines
 
@@ -391,7 +389,7 @@ class RemoteConnection:
                     raise ProbeUnavailable(self._explain_end()) from err
 
     def _read_until(self, is_last: Callable[[RemoteLine], bool], timeout_s: float) -> list[RemoteLine]:
-        """Return the lines up to and with the last one."""
+        """Return the lines up to and including the last one."""
         process, _, stdout = self._running()
         deadline_s = time.monotonic() + timeout_s
         found: list[RemoteLine] = []
@@ -416,7 +414,7 @@ class RemoteConnection:
                     arrived_bytes += self._take(selector, key, stdout)
 
     def _take(self, selector: selectors.BaseSelector, key: selectors.SelectorKey, stdout: IO[bytes]) -> int:
-        """Read what is there of one pipe; return how much that was."""
+        """Read available data of one pipe; return its size."""
         try:
             part = os.read(key.fd, _PART_BYTES)
         except BlockingIOError:
@@ -433,7 +431,7 @@ class RemoteConnection:
         del self._live[:-_MOST_WAITING]
         return len(part)
 
-    # --- words
+    # --- explanations
 
     def _explain_silence(self) -> str:
         if self._process is not None and self._process.poll() is not None:
@@ -444,7 +442,7 @@ class RemoteConnection:
         return tr("{host} does not answer any more.").format(host=self._destination.host)
 
     def _explain_end(self) -> str:
-        """Say why ssh has ended; what it still has to say is waited for."""
+        """Explain why ssh has ended, with its last output."""
         process = self._process
         status: int | None = None
         if process is not None:
@@ -456,10 +454,10 @@ class RemoteConnection:
                         self._errors.add(os.read(process.stderr.fileno(), _PART_BYTES))
         return explain(self._destination.host, self._errors.text(), status)
 
-    # --- its end
+    # --- end
 
     def interrupt(self) -> None:
-        """End it from another thread: what waits for an answer raises soon."""
+        """End the connection from another thread: a waiting call raises soon."""
         self._interrupted.set()
         process = self._process
         if process is not None and process.returncode is None:
@@ -467,7 +465,7 @@ class RemoteConnection:
                 process.kill()
 
     def close(self) -> None:
-        """End the program there and ssh here; may be called again."""
+        """End the remote program and ssh; may be called again."""
         process, self._process = self._process, None
         if process is None:
             return

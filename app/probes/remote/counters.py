@@ -1,16 +1,13 @@
-"""What a Linux elsewhere did in a second, from the counters of its kernel. Pure but for what was before.
+"""Samples from kernel counters of a remote Linux and from tables of remote BSDs and illumos.
 
-The same counters, arithmetic and metrics as of the probes of this machine; the time between two samples is
-that of the far side's own clock since it started (/proc/uptime, in steps of 10 ms).
+Linux: the same counters, arithmetic and metrics as in the probes of this machine; intervals are measured by
+the remote clock since boot (/proc/uptime, in steps of 10 ms).
 
-What iostat, vmstat, gstat and zpool print every second on BSDs and illumos. Pure.
-
-NOT TRIED ON A REAL SYSTEM: read from manuals, sources and output that others recorded
-(tests/data/probes/remote names each). Columns are found by their headings, what is not understood is left
-out, and the first report of every program, which is of the time since the machine started, is thrown away.
-
-OpenBSD's iostat and the vmstat of all of them do not tell reads from writes, nor memory as Linux counts it:
-those stay unknown.
+BSDs and illumos: output of iostat, vmstat, gstat and zpool, once a second. NOT TESTED ON A REAL SYSTEM: based
+on manuals, sources and published output (tests/data/probes/remote names each). Columns are found by their
+headings, unknown ones are skipped, and the first report of every program is discarded because it covers the
+time since boot. OpenBSD's iostat and all vmstats do not separate reads from writes, nor count memory as Linux
+does: those metrics stay unknown.
 """
 
 from __future__ import annotations
@@ -43,11 +40,11 @@ _MOST_DEVICES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class LinuxUnits:
-    """What the counters of a machine are counted in.
+    """Units of a machine's counters.
 
     Attributes:
         ticks_per_s: of CPU times.
-        page_bytes: of what is swapped.
+        page_bytes: of swapped pages.
     """
 
     ticks_per_s: int = USUAL_TICKS_PER_S
@@ -55,7 +52,7 @@ class LinuxUnits:
 
 
 class LinuxSamples:
-    """Makes samples of the lines of one connection."""
+    """Makes samples from the lines of one connection."""
 
     def __init__(self, units: LinuxUnits) -> None:
         self._units = units
@@ -63,7 +60,7 @@ class LinuxSamples:
         self._highest_iowait = 0
 
     def take(self, fields: tuple[str, ...]) -> list[Sample]:
-        """Return what happened since the line before; nothing of what cannot be read.
+        """Return the samples since the previous line; skip unreadable values.
 
         Args:
             fields: ``name=value`` each, of a `LineKind.SAMPLE` without its number.
@@ -116,7 +113,7 @@ class LinuxSamples:
         return samples
 
     def _devices(self, values: Mapping[str, str], time_s: float) -> list[Sample]:
-        """Return what each disk did, and all of them where all of them tell."""
+        """Return samples of each disk, and their sum if all disks are readable."""
         samples: list[Sample] = []
         counted: list[Activity] = []
         names = [name for name in values if name.startswith("device.")][:_MOST_DEVICES]
@@ -167,13 +164,13 @@ _NOT_DISKS: Final = re.compile(r"(pass|cd|fd|lofi|ramdisk|sa)\d+|.*:.*|.*/.*")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a program says of one device in one second; None is what it does not say.
+    """A program's figures for one device in one second; None for missing ones.
 
     Attributes:
-        reads: a second.
-        writes: a second.
-        read_bytes: a second.
-        write_bytes: a second.
+        reads: per second.
+        writes: per second.
+        read_bytes: per second.
+        write_bytes: per second.
         read_ms: mean time of a read.
         write_ms: mean time of a write.
         queue: requests in flight.
@@ -216,7 +213,7 @@ def row_samples(prefix: str, rows: Sequence[Row], instance: str) -> list[Sample]
 
 
 def device_row_samples(rows: Rows) -> list[Sample]:
-    """Return what each device did."""
+    """Return samples of each device."""
     samples: list[Sample] = []
     for name, row in rows.items():
         samples += row_samples("device", [row], name)
@@ -226,7 +223,7 @@ def device_row_samples(rows: Rows) -> list[Sample]:
 
 
 def number(text: str) -> float | None:
-    """Return a number that may have a suffix of powers of 1024; None for anything else, and for none."""
+    """Return a number with an optional suffix of powers of 1024; None for anything else."""
     matched = _SCALED.fullmatch(text)
     if matched is None:
         return None
@@ -236,14 +233,14 @@ def number(text: str) -> float | None:
 
 @dataclass(slots=True)
 class _Block:
-    """Rows of one report, and how many the report before had."""
+    """Rows of one report, and the size of the previous one."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     expected: int = 0
     reports: int = 0
 
     def finish(self) -> Rows | None:
-        """Return the report and begin the next; None where there is nothing, and for the very first."""
+        """Return the report and start the next; None if it is empty or the very first."""
         rows, self.rows = self.rows, {}
         if not rows:
             return None
@@ -252,7 +249,7 @@ class _Block:
         return rows if self.reports > 1 else None
 
     def add(self, name: str, row: Row) -> Rows | None:
-        """Take a row; return the report where that completes it."""
+        """Add a row; return the report if that completes it."""
         complete = None
         if name in self.rows:
             complete = self.finish()
@@ -264,7 +261,7 @@ class _Block:
 
 
 class ColumnReader:
-    """Reports with one line a device below headings: iostat -x and gstat."""
+    """Reports with headings and one line per device: iostat -x and gstat."""
 
     def __init__(self, parse: Callable[[Mapping[str, str]], tuple[str, Row] | None]) -> None:
         self._parse = parse
@@ -272,7 +269,7 @@ class ColumnReader:
         self._block = _Block()
 
     def take(self, line: str) -> Rows | None:
-        """Take a line; return the report that it completes."""
+        """Add a line; return the report that it completes."""
         words = line.replace("|", " ").split()
         if _is_heading(words):
             self._columns = _distinct(words)
@@ -288,7 +285,7 @@ def _is_heading(words: Sequence[str]) -> bool:
 
 
 def _distinct(words: Sequence[str]) -> tuple[str, ...]:
-    """Return headings with a number behind those that were there before: kBps, kBps2."""
+    """Return headings with a number appended to repeated ones: kBps, kBps2."""
     seen: dict[str, int] = {}
     names = []
     for word in words:
@@ -298,7 +295,7 @@ def _distinct(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def parse_extended(fields: Mapping[str, str]) -> tuple[str, Row] | None:
-    """Return a line of ``iostat -x`` (FreeBSD) or ``iostat -xn`` (illumos)."""
+    """Parse a line of ``iostat -x`` (FreeBSD) or ``iostat -xn`` (illumos)."""
     values = {key: number(text) for key, text in fields.items()}
     queue = values.get("qlen")
     if queue is None and values.get("actv") is not None:
@@ -307,7 +304,7 @@ def parse_extended(fields: Mapping[str, str]) -> tuple[str, Row] | None:
 
 
 def parse_gstat(fields: Mapping[str, str]) -> tuple[str, Row] | None:
-    """Return a line of ``gstat -B -p`` (FreeBSD)."""
+    """Parse a line of ``gstat -B -p`` (FreeBSD)."""
     values = {key: number(text) for key, text in fields.items()}
     name = fields.get("Name", "")
     return _of_disk(name, values, ("kBps", "kBps2"), values.get("L(q)"), values.get("%busy"))
@@ -320,13 +317,13 @@ def _of_disk(
     queue: float | None,
     busy: float | None,
 ) -> tuple[str, Row] | None:
-    """Return the row of a disk; None for what is none, and where a figure is missing.
+    """Return the row of a disk; None for other devices and if a figure is missing.
 
     Args:
         name: of the device.
         values: by their headings.
-        sizes: headings of what was read and written, in KiB a second.
-        queue: requests that wait or are served.
+        sizes: headings of bytes read and written, in KiB per second.
+        queue: waiting and active requests.
         busy: percent of the time.
     """
     reads, writes, read_kib, write_kib = (values.get(key) for key in ("r/s", "w/s", *sizes))
@@ -339,7 +336,7 @@ def _of_disk(
 
 
 class NetBsdReader:
-    """``iostat -x`` of NetBSD, whose headings have blanks: KB/t, r/s, time, MB/s; KB/t, w/s, time, MB/s."""
+    """``iostat -x`` of NetBSD, with blanks in its headings: KB/t, r/s, time, MB/s; KB/t, w/s, time, MB/s."""
 
     _HEADINGS: Final = ("read", "KB/t", "r/s", "time", "MB/s", "write", "KB/t", "w/s", "time", "MB/s")
 
@@ -348,7 +345,7 @@ class NetBsdReader:
         self._block = _Block()
 
     def take(self, line: str) -> Rows | None:
-        """Take a line; return the report that it completes."""
+        """Add a line; return the report that it completes."""
         words = line.split()
         if words[:1] == ["device"]:
             self._is_known = words[1:] == list(self._HEADINGS)
@@ -363,7 +360,7 @@ class NetBsdReader:
 
 
 class WideReader:
-    """``iostat -d -D`` of DragonFly: devices beside each other, each with KB/t, rtps, MBr/s, wtps, MBw/s."""
+    """``iostat -d -D`` of DragonFly: devices side by side, each with KB/t, rtps, MBr/s, wtps, MBw/s."""
 
     _COLUMNS: Final = ("KB/t", "rtps", "MBr/s", "wtps", "MBw/s")
 
@@ -373,7 +370,7 @@ class WideReader:
         self._reports = 0
 
     def take(self, line: str) -> Rows | None:
-        """Take a line; return the report that it is."""
+        """Add a line; return the report that it is."""
         words = tuple(line.split())
         if words[: len(self._COLUMNS)] == self._COLUMNS:
             fits = len(words) == len(self._above) * len(self._COLUMNS)
@@ -399,14 +396,14 @@ class WideReader:
 
 
 class PoolReader:
-    """``zpool iostat -v POOL 1``: what the disks of a pool did, which are the rows with none below them."""
+    """``zpool iostat -v POOL 1``: the disks of a pool are the rows without children."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, str, Row | None]] = []
         self._reports = 0
 
     def take(self, line: str) -> Rows | None:
-        """Take a line; return the disks of the report that it completes."""
+        """Add a line; return the disks of the report that it completes."""
         words = line.split()
         if words and set(words[0]) == {"-"}:
             return self._finish()
@@ -445,7 +442,7 @@ class VmstatReader:
         self._reports = 0
 
     def take(self, line: str) -> list[Sample]:
-        """Take a line; return the CPU time of the second that it tells."""
+        """Add a line; return the CPU time of its second."""
         words = line.split()
         if words[-3:] == ["us", "sy", "id"]:
             self._is_known = True
@@ -471,15 +468,15 @@ DEVICE_READERS: Final[Mapping[str, Callable[[], DeviceReader]]] = MappingProxyTy
         "gstat": lambda: ColumnReader(parse_gstat),
     }
 )
-"""By what `machine.sh` calls the program."""
+"""By program, as `machine.sh` names it."""
 
 
 class TableSamples:
-    """Makes samples of what programs of one connection print.
+    """Makes samples from the output of one connection's programs.
 
     Args:
-        cpus: of the machine; 0 where unknown.
-        sources: of the data: names of devices or partitions; of a pool, its disks.
+        cpus: of the machine; 0 if unknown.
+        sources: devices or partitions of the data; for a pool, its disks.
     """
 
     def __init__(self, cpus: int, sources: Sequence[str]) -> None:
@@ -489,7 +486,7 @@ class TableSamples:
         self._vmstat = VmstatReader(cpus)
 
     def take(self, program: str, line: str) -> list[Sample]:
-        """Return what a line completes."""
+        """Return the samples that a line completes."""
         if program == "vmstat":
             return self._vmstat.take(line)
         if program == "zpool-iostat":
@@ -507,7 +504,7 @@ class TableSamples:
 
 
 def disk_of(source: str, disks: Rows) -> str | None:
-    """Return which disk a partition is of, by its name: ada0p2, da1s1a, wd0a, c1t0d0s0; None for none."""
+    """Return the disk of a partition by its name: ada0p2, da1s1a, wd0a, c1t0d0s0; None if there is none."""
     name = source.rsplit("/", 1)[-1]
     fitting = [
         disk

@@ -1,11 +1,7 @@
-"""Facts of a machine elsewhere, from the lines of `machine.sh`, under the keys that local ones have. Pure.
+"""Facts of a remote machine, parsed from the lines of `machine.sh`, with the keys of local facts. Pure.
 
-What a system does not tell is not there. Linux was tried; of the others everything is read from manuals and
-recorded output (see `app.probes.remote.counters`).
-
-What the tools of other systems tell of a filesystem: how it was made, what it is set to. Pure.
-
-Read from the sources of these tools and from output that others recorded; tried on none of these systems.
+Unknown values have no key. Only Linux was tested; all other systems, and the tools that describe their
+filesystems, are based on sources, manuals and recorded output (see `app.probes.remote.counters`).
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ _LONGEST: Final = 300
 
 
 def told_of_filesystem(output: Mapping[str, Sequence[str]]) -> Facts:
-    """Return what tools told, by a word each: made_with, format_version, compression, check.
+    """Return facts about the filesystem from its tools: made_with, format_version, compression, check.
 
     Args:
         output: lines by program, as `machine.sh` names them.
@@ -48,16 +44,16 @@ def told_of_filesystem(output: Mapping[str, Sequence[str]]) -> Facts:
 
 
 def _made_with(lines: Iterable[str]) -> str:
-    """Return the newfs(8) that would make a UFS again (``dumpfs -m``), without size and device.
+    """Return the newfs(8) command of a UFS (``dumpfs -m``), without size and device.
 
-    These are of its disk; the same filesystem on another one differs in nothing else.
+    Those two depend on the disk; without them, equal filesystems have equal commands.
     """
     line = next((each for each in lines if each.startswith(_MADE)), "").rstrip()
     return _SIZE_AND_DEVICE.sub("", line)[:_LONGEST]
 
 
 def _of_hammer2(lines: Sequence[str]) -> Facts:
-    """Return what ``hammer2 stat`` tells of a folder: how new files in it are compressed and checked."""
+    """Parse ``hammer2 stat`` of a folder: how its new files are compressed and checked."""
     if (
         len(lines) < 2
         or not lines[1].strip()
@@ -71,7 +67,7 @@ def _of_hammer2(lines: Sequence[str]) -> Facts:
 
 
 def mounts_of_mnttab(lines: Iterable[str]) -> list[Facts]:
-    """Return the mounts of mnttab(5): source, point, type, options, time; one with a blank does not fit."""
+    """Return the mounts of mnttab(5): source, point, type, options, time; skip malformed lines."""
     found: list[Facts] = []
     for line in lines:
         words = line.split()
@@ -81,7 +77,7 @@ def mounts_of_mnttab(lines: Iterable[str]) -> list[Facts]:
 
 
 def mount_of(source: str, point: str, kind: str, options: Iterable[str]) -> Facts:
-    """Return a mount; the number of its device is no option of it."""
+    """Return a mount, without the device number among its options."""
     kept: list[Fact] = [
         word for each in options if (word := each.strip()) and not word.startswith(_DEVICE_NUMBER)
     ]
@@ -89,7 +85,7 @@ def mount_of(source: str, point: str, kind: str, options: Iterable[str]) -> Fact
 
 
 TRIED_SYSTEMS: Final = frozenset({"Linux"})
-"""Systems (``uname -s``) on which this was tried; the others are read from manuals and recordings."""
+"""Systems (``uname -s``) on which this was tested."""
 
 _FORMAT: Final = 1
 _MOST_OF_A_KIND: Final = 500
@@ -101,11 +97,11 @@ _PHYSICAL_MEMORY: Final = ("sysctl.hw.physmem64", "sysctl.hw.physmem")
 
 @dataclass(frozen=True, slots=True)
 class RemoteFacts:
-    """What a machine told, sorted.
+    """The parsed lines of a machine.
 
     Attributes:
         named: single values by name.
-        devices: names and values by device, in the order in which they came.
+        devices: names and values by device, in the order of arrival.
         properties: of "dataset" and "pool": names and values.
         output: lines by program.
     """
@@ -117,12 +113,12 @@ class RemoteFacts:
 
     @property
     def system(self) -> str:
-        """What the machine calls its system."""
+        """The machine's name for its system."""
         return self.named.get("kernel.system", "")
 
     @property
     def cpus(self) -> int:
-        """How many are online; 0 where it is not told."""
+        """Number of online CPUs; 0 if unknown."""
         for name in ("processor.online", "sysctl.hw.ncpuonline", "sysctl.hw.ncpu"):
             if self.named.get(name, "").isdigit():
                 return int(self.named[name][:6])
@@ -131,7 +127,7 @@ class RemoteFacts:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Names of devices or partitions of the data; none where a pool tells of its disks itself."""
+        """Devices or partitions of the data; empty for a pool, which reports its disks itself."""
         source = str(self.mount().get("source") or "")
         return (source.removeprefix("/dev/").split("@", 1)[0],) if source.startswith("/dev/") else ()
 
@@ -151,7 +147,7 @@ class RemoteFacts:
 
 
 def sort_facts(lines: Iterable[RemoteLine]) -> RemoteFacts:
-    """Return what lines tell, at most so much of each kind as a machine can have."""
+    """Sort lines into facts; limit the number of each kind."""
     facts = RemoteFacts()
     for line in lines:
         if line.kind is LineKind.FACT and len(facts.named) < _MOST_OF_A_KIND:
@@ -174,7 +170,7 @@ def _put(groups: dict[str, dict[str, str]], fields: tuple[str, ...]) -> None:
 
 
 def remote_fact_tree(told: RemoteFacts, clock: ClockOffset | None) -> Facts:
-    """Return the facts of a run's environment, as `app.probes.facts.environment.read_facts` has them."""
+    """Return the facts of a run's environment, as `app.probes.facts.environment.read_facts` does."""
     facts: Facts = {
         "format": _FORMAT,
         "reached": _reached(told, clock),
@@ -201,7 +197,7 @@ def _reached(told: RemoteFacts, clock: ClockOffset | None) -> Facts:
 
 
 def _group(told: RemoteFacts, prefix: str) -> Facts:
-    """Return the values whose names begin so, without that."""
+    """Return the values with this prefix in their names, without the prefix."""
     return {
         name.removeprefix(prefix): parse_value(value)
         for name, value in told.named.items()
@@ -328,7 +324,7 @@ def _below(values: Mapping[str, str], prefix: str) -> Facts:
 
 
 def _kind(name: str) -> str:
-    """Return what a device of Linux is, by its name, as `app.probes.base.backing_devices` calls it."""
+    """Return the kind of a Linux device by its name, as in `app.probes.base.backing_devices`."""
     for prefix, kind in (
         ("md", "md"),
         ("dm-", "dm"),
@@ -357,7 +353,7 @@ def _split(text: str) -> list[Fact]:
 
 
 def _mount_of(mounts: Iterable[Facts], place: str) -> Facts:
-    """Return the mount that a folder is in; nothing where none fits."""
+    """Return the mount that contains a folder; empty if there is none."""
     best: Facts = {}
     for found in mounts:
         point = str(found.get("mount_point") or "")
@@ -368,7 +364,7 @@ def _mount_of(mounts: Iterable[Facts], place: str) -> Facts:
 
 
 def _mounted(line: str) -> Facts:
-    """Return a mount from what mount(8) of BSDs and illumos prints; nothing where it does not fit.
+    """Parse a line of mount(8) on BSDs and illumos; return an empty mapping if it does not match.
 
     ``SOURCE on POINT (TYPE, OPTION, ...)`` (FreeBSD, DragonFly), ``SOURCE on POINT type TYPE (OPTION, ...)``
     (NetBSD, OpenBSD) and ``POINT on SOURCE OPTION/OPTION/... on DATE`` (illumos, without the type).

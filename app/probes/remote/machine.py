@@ -1,8 +1,6 @@
-"""A machine elsewhere as it is asked: its facts once, what it does every second.
+"""The machine of a server that is not this one, over ssh: its facts, and the same series as of this machine.
 
-The machine of a server that is not this one, over ssh: the same series as of this machine.
-
-The facts of the machine that a server is on: of this one, or of one elsewhere that is asked over ssh.
+`FactReading` reads the facts of the server's machine, local or remote.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ from app.probes.remote.counters import (
 from app.probes.remote.facts import TRIED_SYSTEMS, RemoteFacts, remote_fact_tree, sort_facts
 
 SECOND_TIMEOUT_S: Final = 5.0
-"""After which a machine that does not answer a tick is given up; the next attempt begins anew."""
+"""A machine that does not answer a tick within this time is disconnected; then a new attempt starts."""
 
 _NOWHERE: Final = "-"
 _FACTS_TIMEOUT_S: Final = 30.0
 
 
 class Asked(Protocol):
-    """What is asked: `RemoteConnection`, or another one in tests."""
+    """The connection: a `RemoteConnection`, or a replacement in tests."""
 
     def open(self) -> None:
         """Connect."""
@@ -52,19 +50,19 @@ class Asked(Protocol):
     def ask(
         self, request: str, until: LineKind, argument: str, timeout_s: float = ANSWER_TIMEOUT_S
     ) -> RemoteAnswer:
-        """Ask and return the answer."""
+        """Send a request and return the answer."""
 
     def clock(self) -> ClockOffset | None:
         """Compare the clocks."""
 
     def take_live(self) -> list[RemoteLine]:
-        """Return what programs there printed since the last call."""
+        """Return the output of remote programs since the last call."""
 
     def interrupt(self) -> None:
-        """End it from another thread."""
+        """End the connection from another thread."""
 
     def close(self) -> None:
-        """End it."""
+        """End the connection."""
 
 
 Connect = Callable[[RemoteMachine], Asked]
@@ -76,7 +74,7 @@ def connect_by_ssh(machine: RemoteMachine) -> Asked:
 
 
 def ask_facts(connection: Asked, machine: RemoteMachine) -> RemoteFacts:
-    """Return what a machine tells of itself.
+    """Return the facts of a machine.
 
     Raises:
         ProbeUnavailable: it does not answer.
@@ -87,11 +85,11 @@ def ask_facts(connection: Asked, machine: RemoteMachine) -> RemoteFacts:
 
 
 class RemoteWatch:
-    """A connection that is asked once a second. Used by one thread but for `interrupt`.
+    """A connection that is read once a second; only `interrupt` may be called by other threads.
 
     Attributes:
-        told: what the machine told of itself.
-        clock: its clock; None where it does not tell the time.
+        told: facts of the machine.
+        clock: its clock; None if it does not report the time.
     """
 
     def __init__(self, machine: RemoteMachine, connect: Connect = connect_by_ssh) -> None:
@@ -104,10 +102,10 @@ class RemoteWatch:
         self._tables: TableSamples | None = None
 
     def open(self) -> None:
-        """Connect, ask for facts, and let its programs begin.
+        """Connect, ask for facts, and start the remote programs.
 
         Raises:
-            ProbeUnavailable: it cannot be reached; says why.
+            ProbeUnavailable: it cannot be reached, with the reason.
         """
         connection = self._connection
         connection.open()
@@ -122,7 +120,7 @@ class RemoteWatch:
             self._tables = TableSamples(told.cpus, told.sources)
 
     def read(self) -> list[Sample]:
-        """Ask for a second.
+        """Return the samples of a second.
 
         Raises:
             ProbeUnavailable: there is no answer.
@@ -138,11 +136,11 @@ class RemoteWatch:
         return list(newest.values())
 
     def interrupt(self) -> None:
-        """End it from another thread."""
+        """End the connection from another thread."""
         self._connection.interrupt()
 
     def close(self) -> None:
-        """End the program there and the connection."""
+        """End the remote program and the connection."""
         self._connection.close()
 
 
@@ -153,8 +151,8 @@ def _count(text: str, otherwise: int) -> int:
 class RemoteMachineProbe(Probe):
     """CPU, memory, pressure and disks of the server's machine.
 
-    A line that is cut makes a gap, which the run file tells with its reason, and is connected again; the run
-    goes on. Its values are true for the second before they arrived.
+    A broken connection leaves a gap, with its reason in the run file, and is opened again; the run continues.
+    Values are true for the second before they arrived.
     """
 
     id = "remote-machine"
@@ -203,7 +201,7 @@ class RemoteMachineProbe(Probe):
 
 
 def _omissions(watch: RemoteWatch) -> tuple[MissingMetric, ...]:
-    """Return what this machine does not tell."""
+    """Return the metrics that this machine does not provide."""
     told = watch.told
     if told.system not in TRIED_SYSTEMS:
         reason = tr(
@@ -225,10 +223,10 @@ _CHANGING = ("format", "reached", "processor", "memory", "load")
 
 
 class FactReading:
-    """Reads facts once, in any thread; can be called off from another one.
+    """Reads facts once, in any thread; can be cancelled from another one.
 
     Attributes:
-        facts: what was read; empty before.
+        facts: the result; empty before.
     """
 
     def __init__(self, server: ServerSources, connect: Connect = connect_by_ssh) -> None:
@@ -240,12 +238,12 @@ class FactReading:
         self._is_called_off = False
 
     def read(self) -> None:
-        """Read everything: before a run."""
+        """Read all facts: before a run."""
         machine = self._server.elsewhere
         self.facts = read_facts(self._server) if machine is None else self._of(machine)
 
     def read_changing(self) -> None:
-        """Read what a run may change: after it."""
+        """Read the facts that a run may change: after it."""
         machine = self._server.elsewhere
         if machine is None:
             self.facts = read_changing_facts()
@@ -262,7 +260,7 @@ class FactReading:
             asked.interrupt()
 
     def _of(self, machine: RemoteMachine) -> Facts:
-        """Return the facts of a machine elsewhere; where it cannot be asked, why."""
+        """Return the facts of a remote machine, or the reason why it cannot be asked."""
         asked = self._connect(machine)
         with self._lock:
             self._asked = asked

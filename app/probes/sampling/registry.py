@@ -1,4 +1,4 @@
-"""The registry of probes: the one place that lists them. A new probe is one file and one line here."""
+"""The registry of probes. A new probe is one file and one line here."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ PROBES: Final[tuple[type[Probe], ...]] = (
 
 
 def make_probes(server: ServerSources | None = None) -> list[Probe]:
-    """Return one fresh object of every probe that fits a server, for one sampler.
+    """Return a new object of every probe that fits a server, for one sampler.
 
-    Where the server's machine is asked over ssh, it takes the place of this one in all series of machines.
+    If the server's machine is read over ssh, it replaces this one in all series of machines.
     """
     if server is None or server.elsewhere is None:
         return [probe() for probe in PROBES]

@@ -1,13 +1,10 @@
-"""Reads all probes once a second without drift and delivers ticks.
+"""Read all probes once a second without drift and deliver ticks.
 
-Deadlines are absolute: start + number x interval on CLOCK_MONOTONIC. A tick that comes late is
-delivered late, and its rates are over their true interval. Deadlines that were slept through are
-recorded as missed; nothing is interpolated. Probes that may block have threads of their own, and what
-they read is delivered with the next tick under its own time.
-
-A probe as the sampler sees it: opened, read, and opened again after it failed.
-
-Whatever a probe raises ends here: the other probes and the run go on.
+Deadlines are absolute: start + number x interval on CLOCK_MONOTONIC. A late tick is delivered late, with
+rates over its true interval. Deadlines that passed during a sleep are recorded as missed; nothing is
+interpolated. Probes that may block have their own threads, and their readings are delivered with the next
+tick under their own time. A failing probe is opened again later; its exceptions never reach the other probes
+or the run.
 """
 
 from __future__ import annotations
@@ -26,13 +23,13 @@ from app.domain.text import tr
 from app.probes.base.probe import Clock, MissingMetric, Probe, ProbeContext, ProbeUnavailable, ReadMissed
 
 LONGEST_PAUSE: Final = 32
-"""Reads to let pass before the next attempt, at most; it doubles from 1."""
+"""Maximum number of reads to skip before the next attempt; it doubles from 1."""
 
 _log = logging.getLogger(__name__)
 
 
 class SourceState(StrEnum):
-    """What became of a source."""
+    """State of a source."""
 
     AVAILABLE = "available"
     UNAVAILABLE = "unavailable"
@@ -45,8 +42,8 @@ class SourceChange:
     Attributes:
         probe: `Probe.id`.
         state: the new state.
-        reason: a sentence for people; empty when available.
-        omissions: what it cannot give although it is available.
+        reason: a sentence for users; empty when available.
+        omissions: metrics it cannot provide although it is available.
     """
 
     probe: str
@@ -60,8 +57,8 @@ class ProbeSlot:
 
     Attributes:
         probe: the probe.
-        reason: why it gives nothing now; empty while it works.
-        missed: the last read came to nothing although nothing is wrong.
+        reason: why it yields nothing now; empty while it works.
+        missed: the last read was useless, without an error.
     """
 
     def __init__(self, probe: Probe, context: ProbeContext) -> None:
@@ -76,7 +73,7 @@ class ProbeSlot:
         self._skip = 0
 
     def open(self) -> None:
-        """Open the probe; when that fails it is tried again later."""
+        """Open the probe; a failure is retried later."""
         try:
             self.probe.open(self._context)
         except Exception as err:  # noqa: BLE001 - a border: one probe never stops the others
@@ -85,7 +82,7 @@ class ProbeSlot:
             self._is_open = True  # whether it works, only a read can tell
 
     def read(self) -> list[Sample]:
-        """Return the probe's samples; none while it is unavailable."""
+        """Return the probe's samples; empty while it is unavailable."""
         self.missed = False
         if not self._is_open and not self._reopen():
             return []
@@ -117,7 +114,7 @@ class ProbeSlot:
             _log.error("probe %s failed", self.probe.id, exc_info=err)
 
     def _tell(self, reason: str) -> None:
-        """Note a change of state; the same state is told once."""
+        """Record a change of state; repeated states are recorded once."""
         self.reason = reason
         now = (reason, self.probe.omissions)
         if now != self._told:
@@ -151,11 +148,11 @@ STOP_TIMEOUT_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class ProbeReading:
-    """What a blocking probe read.
+    """Result of a blocking probe.
 
     Attributes:
         probe: `Probe.id`.
-        number: the tick that asked for it.
+        number: the tick that requested it.
         monotonic_s: when it was read.
         samples: may be empty.
     """
@@ -168,11 +165,11 @@ class ProbeReading:
 
 @dataclass(frozen=True, slots=True)
 class MissedReading:
-    """A blocking probe gave no value of its own for a tick.
+    """A blocking probe yielded no value of its own for a tick.
 
     Attributes:
         probe: `Probe.id`.
-        number: the tick that asked for it.
+        number: the tick that requested it.
     """
 
     probe: str
@@ -181,18 +178,18 @@ class MissedReading:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What was read at one deadline.
+    """The readings of one deadline.
 
     Attributes:
-        number: counts the deadlines of a run from 0; where the sampler is exchanged, its successor goes on.
+        number: counts the deadlines of a run from 0, across samplers.
         monotonic_s: when reading began.
         lateness_s: how long after the deadline that was.
-        interval_s: time since the tick before; 0 at the first.
+        interval_s: time since the previous tick; 0 at the first.
         samples: of the probes that do not block; true for the interval up to `monotonic_s`.
-        delayed: what blocking probes finished since the tick before.
+        delayed: readings that blocking probes finished since the previous tick.
         missed: numbers of deadlines that passed without a tick.
-        missed_readings: readings of blocking probes that came to nothing.
-        changes: sources that became unavailable, failed or came back, each told once.
+        missed_readings: useless readings of blocking probes.
+        changes: sources that became unavailable, failed or came back, each once.
         read_s: how long reading took.
     """
 
@@ -216,11 +213,11 @@ class Sampler:
 
     Args:
         probes: each used by this sampler alone.
-        context: shared with the runner, who changes it while the sampler runs.
+        context: shared with the runner, which changes it while the sampler runs.
         deliver: called in the sampler's thread with every tick; must be quick.
         interval_s: distance of the deadlines.
-        clock: CLOCK_MONOTONIC; another one only in tests.
-        wait: waits so many seconds, returns whether to stop; another one only in tests.
+        clock: CLOCK_MONOTONIC; replaced in tests.
+        wait: waits some seconds, returns whether to stop; replaced in tests.
     """
 
     def __init__(
@@ -251,14 +248,14 @@ class Sampler:
 
     @property
     def next_number(self) -> int:
-        """Number of the tick after the last one."""
+        """Number of the next tick."""
         return self._first if self._previous is None else self._previous.number + 1
 
     def start(self, first: int = 0) -> None:
-        """Open all probes that do not block and begin; the first tick is made at once.
+        """Open all probes that do not block and start; the first tick is immediate.
 
         Args:
-            first: its number: that where an earlier sampler of the same run ended.
+            first: its number: the next number of an earlier sampler of the same run.
         """
         self._first = first
         for source in self._sources:
@@ -269,10 +266,10 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """End within 2 s, whatever a blocking probe waits for, and close all probes.
+        """End within 2 s, even if a blocking probe waits, and close all probes.
 
         Raises:
-            BaseException: what `deliver` raised, if that is why the sampler ended.
+            BaseException: an exception of `deliver` that ended the sampler.
         """
         self._stopping.set()
         deadline_s = time.monotonic() + STOP_TIMEOUT_S
@@ -345,9 +342,9 @@ class _Worker:
         self._thread.start()
 
     def collect(self, number: int) -> tuple[list[ProbeReading], list[MissedReading]]:
-        """Return what was finished and missed since the last call, and ask for the next reading.
+        """Return results and misses since the last call, and request the next reading.
 
-        While a reading has not returned, the ticks that would ask are missed.
+        While a reading has not returned, further ticks are missed.
         """
         with self._condition:
             if self._asked is None:
@@ -393,6 +390,6 @@ class _Worker:
         self.source.probe.interrupt()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the thread; one that hangs all the same is a daemon and is left to itself."""
+        """Wait for the thread; a hanging one is a daemon and is abandoned."""
         if self._thread.ident is not None:
             self._thread.join(timeout_s)

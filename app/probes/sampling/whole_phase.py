@@ -1,7 +1,7 @@
-"""The kernel's counters at the start and at the end of a phase: what happened between, however short it was.
+"""Read the kernel's counters at the start and at the end of a phase, however short it was.
 
-The sampler has a value for each whole second inside a phase; a phase of three seconds has two of them. The
-counters of the kernel are cumulative, so two reads say what the whole phase used.
+The sampler has one value per whole second inside a phase: two for a phase of three seconds. Cumulative
+counters cover the whole phase with two reads.
 """
 
 from __future__ import annotations
@@ -27,22 +27,21 @@ _PROBES: Final[tuple[type[Probe], ...]] = (
     PressureProbe,
     SwapInProbe,
 )
-"""Those of which the judgement of disturbances needs cumulative counters."""
+"""The probes whose cumulative counters are needed to judge disturbances."""
 
 
 class WholePhase:
-    """Reads the counters twice: when it is made, and when `read` is called. Used once.
+    """Reads the counters twice: on creation, and in `read`. Used once.
 
     Args:
-        context: of the probes. Where the server's machine is another one, the counters of this machine say
-            nothing about it, and nothing is read.
+        context: of the probes. Nothing is read if the server is on another machine.
     """
 
     def __init__(self, context: ProbeContext) -> None:
         self._slots: list[ProbeSlot] = []
         self._ended = Counters()
         if context.server.elsewhere is None:
-            # pgbench is counted when it has ended, as a child: /proc has forgotten it by then.
+            # pgbench counts as an ended child: /proc no longer has it by then.
             own = ProbeContext(context.server)
             self._slots = [ProbeSlot(probe(), own) for probe in _PROBES]
         for slot in self._slots:
@@ -54,8 +53,8 @@ class WholePhase:
     def read(self) -> tuple[float, Mapping[str, float]]:
         """Return the seconds since the start, and means over them by metric and instance.
 
-        A key is the metric, a blank and the instance, without the blank where there is no instance. What
-        cannot be read is missing.
+        A key is the metric, a blank and the instance, without the blank if there is no instance. Unreadable
+        values are missing.
         """
         seconds = time.monotonic() - self._started_s
         samples = [sample for slot in self._slots for sample in slot.read()]
@@ -73,6 +72,6 @@ class WholePhase:
 
 
 def _ended_children() -> tuple[float, float]:
-    """Return the CPU time of this process' children that have ended, of which pgbench is one."""
+    """Return the CPU time of this process's ended children, which include pgbench."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime, usage.ru_stime

@@ -1,1 +1,1 @@
-"""One module for each source of samples and events."""
+"""The sources of samples and events, one module each."""

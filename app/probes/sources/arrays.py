@@ -1,8 +1,8 @@
 """State and synchronisation of the md arrays below the data directory, from /sys/block/mdX/md.
 
-A synchronisation in the middle of a measurement takes bandwidth, and a missing member changes what is
-measured: both must be seen beside the transactions. Source: Documentation/admin-guide/md.rst;
-`sync_completed` counts sectors of 512 bytes, `sync_speed` KiB a second.
+A synchronisation takes bandwidth, and a missing member changes the measured storage: the run must record
+both. Source: Documentation/admin-guide/md.rst; `sync_completed` counts sectors of 512 bytes, `sync_speed` KiB
+per second.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILES: Final = ("degraded", "sync_action", "sync_completed", "sync_speed")
 
 
 def parse_sync_remaining(text: str) -> int:
-    """Return the bytes that a synchronisation has still to look at; 0 for ``none`` and ``delayed``."""
+    """Return the remaining bytes of a synchronisation; 0 for ``none`` and ``delayed``."""
     done, separator, total = text.partition(" / ")
     if not separator:
         return 0
@@ -32,7 +32,7 @@ def parse_sync_remaining(text: str) -> int:
 
 
 class ArraysProbe(Probe):
-    """Members missing from md arrays, and how much is still to be synchronised at which speed."""
+    """Missing members of md arrays, and remaining bytes and speed of a synchronisation."""
 
     id = "arrays"
     label = tr("Arrays")

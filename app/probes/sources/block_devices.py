@@ -1,10 +1,10 @@
-"""What the block devices below the data directory do, from /sys/block/DEVICE/stat.
+"""Activity of the block devices below the data directory, from /sys/block/DEVICE/stat.
 
 Fields as in Documentation/block/stat.rst: discards since Linux 4.18, flushes since 5.5; a sector is always
-512 bytes. Series ``device.*`` are of each device, ``storage.*`` are the sum over the chosen disks, so that
-a folder on one disk and one on six of them can be laid over each other. Those are whole disks, for which
-alone the kernel counts flushes (block/blk-flush.c); the members of arrays, pools and volumes, not what lies
-over them; and loop devices themselves, not the disk below their files.
+512 bytes. Series ``device.*`` are per device, ``storage.*`` are the sum over the counted disks, which makes a
+folder on one disk comparable with one on six. Counted are whole disks, because the kernel counts flushes only
+for those (block/blk-flush.c); the members of arrays, pools and volumes instead of the devices above them; and
+loop devices instead of the disk below their files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PASS_FLUSHES_ON: Final = frozenset({"md", "dm", "bcache", "zram"})
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What one device did in an interval.
+    """Activity of one device in an interval.
 
     Attributes:
         interval_s: true interval.
@@ -55,8 +55,8 @@ class Activity:
         write_ms: time summed over the writes.
         busy_ms: time with at least one request in flight.
         queue_ms: time summed over all requests in flight.
-        discards: requests completed; None where the kernel does not count them.
-        flushes: requests completed; None where kernel or device do not count them.
+        discards: requests completed; None if the kernel does not count them.
+        flushes: requests completed; None if kernel or device do not count them.
         flush_ms: time summed over the flushes.
     """
 
@@ -75,7 +75,7 @@ class Activity:
 
 
 def parse_device_stat(text: bytes) -> tuple[int, ...]:
-    """Return the counters of a device; the number of requests in flight, which is none, is set to 0.
+    """Return the counters of a device; the requests in flight, not a counter, are set to 0.
 
     Raises:
         ValueError: fewer than the eleven fields that every kernel has.
@@ -183,14 +183,14 @@ class _Device:
         self._fields = len(parse_device_stat(self._file.read()))
 
     def read(self) -> Activity | None:
-        """Return what the device did since the last read."""
+        """Return the activity since the last read."""
         difference = self._counters.step(parse_device_stat(self._file.read()))
         if difference is None:
             return None
         return activity(difference, counts_flushes=self._kind not in _PASS_FLUSHES_ON)
 
     def omissions(self) -> tuple[MissingMetric, ...]:
-        """Return what this kernel or kind of device does not count."""
+        """Return the metrics that this kernel or kind of device does not count."""
         reasons: list[MissingMetric] = []
         if self._kind in _PASS_FLUSHES_ON:
             reason = tr("{device} passes flushes on to its members and does not count them")
@@ -208,7 +208,7 @@ class _Device:
 
 
 def device_samples(name: str, gained: Activity) -> list[Sample]:
-    """Return what one device did."""
+    """Return the samples of one device."""
     samples = _samples("device", [gained], name)
     busy = min(100, round(gained.busy_ms / gained.interval_s / 10, 1))
     samples.append(Sample("device.utilisation", busy, name))
@@ -218,7 +218,7 @@ def device_samples(name: str, gained: Activity) -> list[Sample]:
 
 
 def storage_samples(activities: Sequence[Activity]) -> list[Sample]:
-    """Return what the counted devices did together."""
+    """Return the samples of all counted devices together."""
     return _samples("storage", activities, "")
 
 

@@ -1,7 +1,7 @@
-"""Btrfs below the data directory: commits and how long they take, and errors of its devices.
+"""Commits and device errors of the btrfs below the data directory.
 
-From /sys/fs/btrfs/UUID, which needs no root: `commit_stats` (Linux 6.0), `devinfo/ID/error_stats` (Linux
-5.14), the same counters as ``btrfs device stats``. The devices themselves are counted by `block_devices`.
+From /sys/fs/btrfs/UUID, without root: `commit_stats` (Linux 6.0), `devinfo/ID/error_stats` (Linux 5.14), the
+same counters as ``btrfs device stats``. `block_devices` counts the devices themselves.
 Source: fs/btrfs/sysfs.c; btrfs-device(8).
 """
 
@@ -38,7 +38,7 @@ def parse_numbers(text: bytes) -> Mapping[str, int]:
 
 
 class BtrfsProbe(Probe):
-    """Commits of the filesystem, their mean time, and errors of each device since the run began."""
+    """Commits, their mean time, and errors of each device since the start of the run."""
 
     id = "btrfs"
     label = tr("btrfs")

@@ -1,8 +1,8 @@
-"""The clocks: which wall clock time a monotonic time was, and whether the machine slept meanwhile.
+"""Detect suspends and clock changes, and convert between wall clock and monotonic time.
 
-CLOCK_MONOTONIC stands still while the machine is suspended, CLOCK_BOOTTIME does not
-(clock_gettime(2)): their distance grows by the length of each suspend. The wall clock may be set;
-pgbench and the server write wall clock times, so a step is told.
+CLOCK_MONOTONIC stops while the machine is suspended, CLOCK_BOOTTIME does not (clock_gettime(2)): their
+distance grows by the length of each suspend. pgbench and the server write wall clock times, so steps of the
+wall clock are reported.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Final
 
 SHORTEST_SUSPEND_S: Final = 0.1
 SHORTEST_STEP_S: Final = 0.05
-"""NTP slews by at most 0.5 ms a second (adjtimex(2)); what moves faster was set."""
+"""NTP slews by at most 0.5 ms a second (adjtimex(2)); faster changes are steps."""
 
 ReadClock = Callable[[int], float]
 
 
 class ClockEventKind(StrEnum):
-    """What happened to the clocks."""
+    """Kinds of clock events."""
 
     SUSPEND = "suspend"
     STEP = "clock-step"
@@ -29,10 +29,10 @@ class ClockEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClockEvent:
-    """Something that happened since the last look.
+    """An event since the last check.
 
     Attributes:
-        kind: what.
+        kind: of event.
         monotonic_s: when it was noticed.
         seconds: length of the suspend, or how far the wall clock was set (negative: back).
     """
@@ -52,7 +52,7 @@ class _Reading:
 class ClockWatch:
     """Notices suspends and steps of the wall clock, and converts wall clock to monotonic time.
 
-    The conversion follows steps: an epoch is converted with what the clocks said at the last `check`.
+    The conversion follows steps: it uses the clocks' difference at the last `check`.
     """
 
     def __init__(self, read: ReadClock = time.clock_gettime) -> None:
@@ -60,7 +60,7 @@ class ClockWatch:
         self._last = self._read()
 
     def _read(self) -> _Reading:
-        """Read the three clocks within a moment of each other."""
+        """Read the three clocks close together."""
         before = self._read_clock(time.CLOCK_MONOTONIC)
         boot = self._read_clock(time.CLOCK_BOOTTIME)
         epoch = self._read_clock(time.CLOCK_REALTIME)
@@ -68,7 +68,7 @@ class ClockWatch:
         return _Reading((before + after) / 2, boot, epoch)
 
     def check(self) -> tuple[ClockEvent, ...]:
-        """Return what happened since the last call; to be called about once a second."""
+        """Return the events since the last call; call it about once a second."""
         last, now = self._last, self._read()
         self._last = now
         events: list[ClockEvent] = []
@@ -81,9 +81,9 @@ class ClockWatch:
         return tuple(events)
 
     def monotonic_of(self, epoch_s: float) -> float:
-        """Return the monotonic time of a wall clock time near the last look."""
+        """Return the monotonic time of a wall clock time near the last check."""
         return epoch_s - self._last.epoch_s + self._last.monotonic_s
 
     def epoch_of(self, monotonic_s: float) -> float:
-        """Return the wall clock time of a monotonic time near the last look."""
+        """Return the wall clock time of a monotonic time near the last check."""
         return monotonic_s - self._last.monotonic_s + self._last.epoch_s

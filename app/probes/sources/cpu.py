@@ -25,7 +25,7 @@ TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
 """USER_HZ, the unit of every CPU time in /proc (proc(5))."""
 
 IOWAIT: Final = 4
-"""Position of iowait among what `parse_cpu_line` returns."""
+"""Position of iowait in the result of `parse_cpu_line`."""
 
 _FIELDS: Final = 8
 _METRICS: Final = ("cpu.user", "cpu.system", "cpu.interrupt", "cpu.iowait", "cpu.steal")
@@ -34,7 +34,7 @@ _METRICS: Final = ("cpu.user", "cpu.system", "cpu.interrupt", "cpu.iowait", "cpu
 def parse_cpu_line(text: bytes) -> tuple[int, ...]:
     """Return user, nice, system, idle, iowait, irq, softirq, steal of the whole machine in USER_HZ ticks.
 
-    Guest time is not returned: user and nice contain it already (proc(5)).
+    Guest time is not returned: user and nice include it (proc(5)).
 
     Raises:
         ValueError: not the text of /proc/stat.
@@ -48,9 +48,9 @@ def parse_cpu_line(text: bytes) -> tuple[int, ...]:
 class CpuProbe(Probe):
     """User, system, interrupt, iowait and steal time of all CPUs together.
 
-    The kernel documents that iowait may decrease (Documentation/filesystems/proc.rst): a decrease
-    counts as no gain until the counter has passed its highest value again. Idle time, which may
-    decrease too, is not read: it is what is left of the CPUs.
+    The kernel documents that iowait may decrease (Documentation/filesystems/proc.rst): a decrease counts as
+    no gain until the counter exceeds its maximum again. Idle time, which may decrease too, is not read: it is
+    the rest.
     """
 
     id = "cpu"
@@ -90,13 +90,13 @@ class CpuProbe(Probe):
 
 
 def cpu_counters(times: Sequence[int], iowait: int) -> tuple[int, ...]:
-    """Return what is counted of the times of `parse_cpu_line`, with the highest iowait so far."""
+    """Return the counters from the times of `parse_cpu_line` and the highest iowait so far."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = times
     return user + nice, system, irq + softirq, iowait, steal
 
 
 def cpu_samples(difference: CounterDifference, ticks_per_s: int) -> list[Sample]:
-    """Return what `cpu_counters` gained, in cores."""
+    """Return the gains of `cpu_counters`, in cores."""
     scale = 1 / (ticks_per_s * difference.interval_s)
     return [
         Sample(metric, round(ticks * scale, 3))

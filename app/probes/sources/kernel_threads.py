@@ -1,7 +1,7 @@
-"""CPU of the kernel threads that work for filesystems, arrays and memory, by family, in cores.
+"""CPU of kernel threads for filesystems, arrays and memory, by family, in cores.
 
-What PostgreSQL's writes cost is partly paid by kernel threads: jbd2 for ext4, txg_sync for ZFS,
-md0_raid5 for an array, kworker for write-back and much else. They are the children of kthreadd (pid 2).
+Kernel threads do part of the work of PostgreSQL's writes: jbd2 for ext4, txg_sync for ZFS, md0_raid5 for an
+array, kworker for write-back and much else. They are the children of kthreadd (pid 2).
 """
 
 from __future__ import annotations
@@ -50,21 +50,20 @@ _FAMILIES: Final = (
     ("ksoftirqd", re.compile(r"ksoftirqd")),
     ("irq", re.compile(r"irq/")),
 )
-"""Names as given in the kernel's and OpenZFS' sources; the first match counts."""
+"""Names from the sources of the kernel and of OpenZFS; the first match counts."""
 
 
 def family_of(name: str) -> str | None:
-    """Return the family of a kernel thread by its name; None where it has nothing to do with storage."""
+    """Return the family of a kernel thread by its name; None if it has nothing to do with storage."""
     return next((family for family, pattern in _FAMILIES if pattern.match(name)), None)
 
 
 class KernelThreadsProbe(Probe):
-    """CPU of each family; a family that used none in the interval is left out.
+    """CPU of each family, without families that used none in the interval.
 
-    The list is made anew every 10 s, and a thread that appeared since counts from then on. CPU is read
-    from /proc/PID/schedstat in nanoseconds (Documentation/scheduler/sched-stats.rst), or where the
-    kernel keeps none, from /proc/PID/stat in ticks of 10 ms. On machines with more workers than can be
-    read cheaply the family kworker is omitted.
+    The list is renewed every 10 s; a new thread counts from then on. CPU is read from /proc/PID/schedstat in
+    nanoseconds (Documentation/scheduler/sched-stats.rst), or, if the kernel keeps none, from /proc/PID/stat
+    in ticks of 10 ms. With too many workers to read cheaply the family kworker is omitted.
     """
 
     id = "kernel-threads"
@@ -118,7 +117,7 @@ class KernelThreadsProbe(Probe):
         self._leave_out_workers(workers)
 
     def _meet(self, pid: int) -> _Thread | None:
-        """Start to watch a new thread; one of no family is remembered as ignored."""
+        """Start to watch a new thread; remember one without a family as ignored."""
         folder = f"{self._proc}/{pid}"
         keep = len(self._threads) < KEPT_FILES
         try:
@@ -209,7 +208,7 @@ class _Thread:
 
 
 def _read_name(folder: str) -> str:
-    """Return the whole name of a process from its stat file, where kworkers say what they work for."""
+    """Return the full name of a process from its stat file, which for kworkers includes their task."""
     file = RawFile(f"{folder}/stat")
     try:
         text = file.read()

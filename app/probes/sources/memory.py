@@ -22,7 +22,7 @@ _DIRECT: Final = (
 def parse_meminfo(text: bytes) -> dict[bytes, int]:
     """Return the fields of /proc/meminfo in bytes (the file says kB and means KiB, proc(5)).
 
-    Fields without a unit, such as HugePages_Total, are returned as they are.
+    Fields without a unit, such as HugePages_Total, are returned unchanged.
     """
     fields: dict[bytes, int] = {}
     for line in text.splitlines():
@@ -34,7 +34,7 @@ def parse_meminfo(text: bytes) -> dict[bytes, int]:
 
 
 def memory_samples(fields: Mapping[bytes, int]) -> list[Sample]:
-    """Return what the fields of `parse_meminfo` tell."""
+    """Return the samples from the fields of `parse_meminfo`."""
     samples = [Sample(metric, fields[name]) for metric, name in _DIRECT if name in fields]
     if b"Cached" in fields:
         samples.append(Sample("memory.cached", fields[b"Cached"] + fields.get(b"Buffers", 0)))

@@ -1,21 +1,18 @@
-"""What the server counts itself: WAL, checkpoints, buffers and I/O, by version 13 to 18.
+"""The server's own statistics: WAL, checkpoints, buffers, I/O and wait events, for versions 13 to 18.
 
-One statement over the cumulative statistics views; which view has a counter in which version is in
-`COLUMNS`, from the release notes and the manual's chapter "The Cumulative Statistics System". Backends
-report their counters at most once a second (PGSTAT_MIN_INTERVAL, pgstat.c), so single seconds of all
-but ``wal.bytes`` may be uneven while sums over many seconds are right.
+Counters: one statement over the cumulative statistics views; `COLUMNS` lists the view of each counter by
+version, from the release notes and the manual's chapter "The Cumulative Statistics System". Backends report
+their counters at most once a second (PGSTAT_MIN_INTERVAL, pgstat.c), so single seconds of all but
+``wal.bytes`` may be uneven while sums over many seconds are right.
 
-What probes have in common that ask the server itself: a connection each, made anew when the server is.
+Wait events: states of pgbench's sessions in pg_stat_activity, once a second. The mean over a run is the mean
+number of sessions in a state ("average active sessions"), so its share is a share of the clients' time. One
+sample says nothing about its second; 8 clients over a minute are 480 samples, which give a share of one half
+within five points. Events are grouped by the resource that limits them. Names: PostgreSQL's manual, chapter
+"Monitoring Database Activity", tables of wait events; version 17 changed the spelling (``WalSync`` for
+``WALSync``), so they are compared without case.
 
-What pgbench's sessions waited for at one moment of each second, from pg_stat_activity: versions 13 to 19.
-
-The mean of such samples over a run is the mean number of sessions in a state ("average active sessions"), so
-that a share of it is a share of the clients' time. A moment a second says nothing of that second alone; 8
-clients over a minute are 480 samples, whose share of one half is right within five points.
-
-Events are grouped by what would have to be faster. Names: PostgreSQL's manual, chapter "Monitoring Database
-Activity", tables of wait events; from 17 on they are spelled in another way (``WalSync`` for ``WALSync``), so
-they are compared without case.
+Each probe has its own connection, which is renewed with the server.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ from app.process.metered import ANSWER_ERRORS, connect_bounded
 CONNECT_TIMEOUT_S: Final = 2  # the shortest that libpq has
 STATEMENT_TIMEOUT_MS: Final = 1000
 APPLICATION: Final = "pgfooting "
-"""What the application name of every connection of a probe begins with."""
+"""Prefix of the application name of every probe's connection."""
 
 ServerConnection = psycopg.Connection[tuple[Any, ...]]
 
@@ -81,7 +78,7 @@ class ServerProbe(Probe):
 
     @abstractmethod
     def _ask(self, connection: ServerConnection) -> list[Sample]:
-        """Return the values since the last read, or of now; may raise psycopg.Error or `ReadMissed`."""
+        """Return values since the last read, or current ones; may raise psycopg.Error or `ReadMissed`."""
 
     @override
     def open(self, context: ProbeContext) -> None:
@@ -150,12 +147,12 @@ class ServerProbe(Probe):
 OLDEST: Final = 13
 NEWEST: Final = 99
 LONGEST_READ_S: Final = 0.2
-"""A longer read says too little about when its values were true; the next one covers the time."""
+"""After a longer read the time of its values is too uncertain; the next read covers the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class CounterColumn:
-    """Where a counter is found in a range of versions.
+    """Where a range of versions has a counter.
 
     Attributes:
         metric: `Metric.id`.
@@ -241,7 +238,7 @@ COLUMNS: Final = (
 
 
 def columns_of(major: int) -> tuple[CounterColumn, ...]:
-    """Return the columns that a major version has."""
+    """Return the columns of a major version."""
     return tuple(column for column in COLUMNS if column.first <= major <= column.last)
 
 
@@ -254,7 +251,7 @@ def statement_of(major: int) -> str:
 
 
 def omissions_of(major: int) -> tuple[MissingMetric, ...]:
-    """Return the metrics that a major version has in no view."""
+    """Return the metrics that a major version lacks."""
     present = {column.metric for column in columns_of(major)}
     oldest = {
         metric: min(column.first for column in COLUMNS if column.metric == metric)
@@ -326,13 +323,13 @@ _WAITING: Final = (
 )
 _GROUPED: Final = " GROUP BY 1, 2, 3"
 STATEMENT: Final = _WAITING + _GROUPED
-"""Only columns of pg_stat_get_activity: the planner then leaves out the view's joins."""
+"""Only columns of pg_stat_get_activity: then the planner omits the view's joins."""
 
 OF_DATABASE: Final = f"{_WAITING} AND datname = %s{_GROUPED}"
-"""The same of one database, where others have sessions as well."""
+"""The same for one database, if other sessions are possible."""
 
 WAL_LOCKS: Final = frozenset({"walwrite", "walbufmapping"})
-"""LWLocks under which sessions wait for WAL that another one writes or flushes (XLogFlush, xlog.c)."""
+"""LWLocks of sessions that wait until another one writes or flushes their WAL (XLogFlush, xlog.c)."""
 
 BUFFER_IO: Final = "bufferio"
 """Waiting for a read of the same page by another session; an LWLock in 13, of type IPC since."""
@@ -349,10 +346,10 @@ ActivityRow = tuple[str | None, str | None, str | None, int]
 
 
 def group_of(state: str, kind: str, event: str) -> str:
-    """Return the group of `SESSION_GROUPS` that a session in this state counts for.
+    """Return the group of `SESSION_GROUPS` for a session's state.
 
     Args:
-        state: of pg_stat_activity: active, idle, idle in transaction ...; empty where there is none yet.
+        state: of pg_stat_activity: active, idle, idle in transaction ...; empty if there is none yet.
         kind: wait_event_type; empty for none.
         event: wait_event; empty for none.
     """
@@ -371,7 +368,7 @@ def group_of(state: str, kind: str, event: str) -> str:
 
 
 def samples_of(rows: Iterable[ActivityRow]) -> list[Sample]:
-    """Return the sessions by what they wait for, every group also where it is empty, and by event."""
+    """Return the number of sessions by group, including empty groups, and by event."""
     groups = dict.fromkeys(SESSION_GROUPS, 0)
     events: Counter[str] = Counter()
     for state, kind, event, sessions in rows:
@@ -404,5 +401,5 @@ class WaitEventsProbe(ServerProbe):
 
 
 def _literal(statement: str) -> bytes:
-    """Return a statement with parameters, in which the percent sign of LIKE is doubled for psycopg."""
+    """Return a statement for psycopg with parameters, with LIKE's percent sign doubled."""
     return statement.replace(f"{APPLICATION}%", f"{APPLICATION}%%").encode()

@@ -38,7 +38,7 @@ def parse_pressure(text: bytes) -> dict[str, int]:
 def pressure_samples(
     resource: str, totals: Mapping[str, int], counters: Counters, time_s: float | None = None
 ) -> list[Sample]:
-    """Return shares of the time since the last call from what `parse_pressure` told."""
+    """Return shares of the time since the last call, from the totals of `parse_pressure`."""
     kinds = [kind for kind in _WANTED[resource] if kind in totals]
     difference = counters.step([totals[kind] for kind in kinds], time_s)
     if difference is None:
@@ -95,5 +95,5 @@ class PressureProbe(Probe):
 
 
 def _per_cent(gain_us: float, interval_s: float) -> float:
-    """Return the share of the interval, at most 100 (the kernel adds up after the fact)."""
+    """Return the share of the interval, at most 100: the kernel adds time after the fact."""
     return min(100, round(gain_us / interval_s / 10_000, 2))

@@ -1,10 +1,8 @@
 """CPU of the server and its backends, of pgbench, and of pgFooting itself, in cores.
 
-Times come from /proc/PID/stat (proc(5)) in ticks of 10 ms; they are cumulative, so nothing is lost
-between two reads. The server's CPU is that of the postmaster, of its living children, and of the
-children that ended (the postmaster's cutime and cstime): short-lived connections count too.
-
-The children of a process, found cheaply once a second.
+Times come from /proc/PID/stat (proc(5)) in ticks of 10 ms; they are cumulative, so nothing is lost between
+two reads. The server's CPU is the sum over the postmaster, its living children and its ended children (the
+postmaster's cutime and cstime), which includes short-lived connections.
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ from app.probes.sources.cpu import TICKS_PER_S
 class Children:
     """Lists the children of one process through /proc/PID/task/PID/children.
 
-    Only kernels with CONFIG_PROC_CHILDREN have that file (Debian, Ubuntu and Fedora do); elsewhere all
-    of /proc is looked through, where only processes that were not seen before are read. Children of
-    threads other than the first are not found: neither the postmaster nor kthreadd has such threads.
+    Only kernels with CONFIG_PROC_CHILDREN have that file (Debian, Ubuntu and Fedora do); elsewhere all of
+    /proc is listed, but only new processes are read. Children of threads other than the first are not found:
+    neither the postmaster nor kthreadd has such threads.
     """
 
     def __init__(self, pid: int, proc: str = "/proc") -> None:
@@ -52,7 +50,7 @@ class Children:
             self._file = None
 
     def pids(self) -> set[int]:
-        """Return the pids as of now; a child that ends just then may or may not be among them.
+        """Return the current pids; a child that ends at this moment may or may not be included.
 
         Raises:
             OSError: the process itself is gone.
@@ -114,7 +112,7 @@ class ProcessTimes:
 
 
 def parse_process_stat(text: bytes) -> ProcessTimes:
-    """Return parent and times from /proc/PID/stat; the name in parentheses may hold anything.
+    """Return parent and times from /proc/PID/stat; the name in parentheses may contain anything.
 
     Raises:
         ValueError: not such a text.
@@ -133,8 +131,8 @@ def usable_threads(threads: int, cpus: int | None = None) -> int:
 class ServerTree:
     """The postmaster and its children; adds up their CPU ticks.
 
-    A child's file stays open, which survives the reuse of its pid; children beyond the first 512 are
-    opened at each read, so that a runner with the usual limit of 1024 files is never short of them.
+    A child's file stays open, which survives the reuse of its pid; children beyond the first 512 are opened
+    at each read, so that the usual limit of 1024 files suffices.
     """
 
     def __init__(self, pid: int, proc: str = "/proc") -> None:
@@ -147,8 +145,8 @@ class ServerTree:
     def read(self) -> tuple[int, int, int]:
         """Return user ticks, system ticks and the number of processes.
 
-        A child that ends while it is read would be counted never or twice: the read is repeated when
-        the postmaster's times of ended children changed meanwhile.
+        A child that ends during the read would be counted never or twice: the read is repeated if the
+        postmaster's times of ended children have changed.
 
         Raises:
             OSError: the postmaster is gone.
@@ -177,7 +175,7 @@ class ServerTree:
         return user, system, count
 
     def _read_child(self, pid: int) -> ProcessTimes | None:
-        """Return a child's times; None when it ended, or when its pid belongs to someone else now."""
+        """Return a child's times; None if it ended or its pid now belongs to another process."""
         file = self._files.get(pid)
         try:
             if file is not None:
@@ -205,7 +203,7 @@ class ServerTree:
 
 
 class ProcessesProbe(Probe):
-    """CPU of PostgreSQL, pgbench and pgFooting; follows the context when either is started anew."""
+    """CPU of PostgreSQL, pgbench and pgFooting; follows the context when either is restarted."""
 
     id = "processes"
     label = tr("CPU of PostgreSQL and pgbench")
@@ -306,7 +304,7 @@ class _Watched:
         self.counters = Counters(clock)
 
     def follow(self, pid: int | None) -> bool:
-        """Watch `pid` from now on; returns whether that is another one than before."""
+        """Watch `pid` from now on; return whether it has changed."""
         if pid == self._pid:
             return False
         self._pid = pid

@@ -1,9 +1,9 @@
 """How many processes of the server and threads of pgbench are ready to run but wait for a CPU.
 
 From the time that each spent on a run queue, the second number of /proc/PID/schedstat, in nanoseconds
-(Documentation/scheduler/sched-stats.rst). It tells whether CPUs limit a run where utilisation cannot: where
-programs are kept to some of the CPUs, or where others use what these leave idle. A session that was sent a
-statement and has not run yet still looks idle to pg_stat_activity.
+(Documentation/scheduler/sched-stats.rst). It shows whether CPUs limit a run in cases that utilisation hides:
+programs bound to some of the CPUs, or others that use the idle ones. A session that received a statement and
+has not run yet still looks idle in pg_stat_activity.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.probes.base.probe import Clock, MissingMetric, Probe, ProbeContext, Pro
 from app.probes.sources.processes import Children
 
 MOST_PROCESSES: Final = 256
-"""Of the server that are read; of more a share stands for all, so that files never run short."""
+"""Maximum number of server processes that are read, which limits open files; beyond it they are a sample."""
 
 _NS: Final = 1e9
 METRIC: Final = "process.queueing"
@@ -126,9 +126,9 @@ class _Delays:
         self._time_s: float | None = None
 
     def step(self, instance: str, paths: Iterable[str], scale: float) -> list[Sample]:
-        """Return how many waited since the last read; nothing at the first one.
+        """Return how many waited since the last read; empty at the first one.
 
-        A process that came or ended meanwhile counts for nothing in that second.
+        A process that started or ended since then does not count.
         """
         now, before = self._clock(), self._delays
         self._delays = {path: delay for path in paths if (delay := self._read(path)) is not None}

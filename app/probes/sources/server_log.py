@@ -1,8 +1,8 @@
 """Events from the server's log: checkpoints, autovacuum, warnings, errors and crashes.
 
-The log is written by our own server with ``log_line_prefix = '%n [%p] '`` (epoch with milliseconds, pid)
-and ``lc_messages = C``. The wordings of 13 to 18 are recorded in tests/data/server_log; values are found by
-their names, so that a version that adds one (LSNs in 16, SLRU buffers in 18) needs nothing new here.
+Our own server writes the log with ``log_line_prefix = '%n [%p] '`` (epoch with milliseconds, pid) and
+``lc_messages = C``. tests/data/server_log has the wordings of 13 to 18; values are found by their names, so
+versions may add some (LSNs in 16, SLRU buffers in 18).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST_LINE: Final = 65536
 
 
 class ServerEventKind(StrEnum):
-    """What the server reports."""
+    """Kinds of events."""
 
     CHECKPOINT_START = "checkpoint-start"
     CHECKPOINT_COMPLETE = "checkpoint-complete"
@@ -41,14 +41,14 @@ Value = float | str
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """One thing that the server reports.
+    """One event of the server.
 
     Attributes:
-        kind: what.
+        kind: of event.
         epoch_s: wall clock time of the log line.
         pid: process that wrote it.
-        text: the message in the server's words, with detail, hint and statement if it has them.
-        values: numbers and names in it; units are in the names.
+        text: the server's message, with detail, hint and statement if it has them.
+        values: its numbers and names; units are in the keys.
     """
 
     kind: ServerEventKind
@@ -93,8 +93,9 @@ _SIZES: Final = tuple(
     (f"{name}_bytes", re.compile(rf"\b{name}=(\d+) kB")) for name in ("distance", "estimate")
 )
 _HARMLESS: Final = frozenset({"the database system is starting up", "connection to client lost"})
-"""What our own clients provoke: one that waits for the start, and a probe that is called off at the end of a
-run while a busy server answers it. That pgbench, the only other client, was lost is the run's failure."""
+"""Messages provoked by our own clients: one that waits for the start, and a probe that is cancelled at the
+end of a run while a busy server answers it. Losing pgbench, the only other client, fails the run anyway.
+"""
 
 
 @dataclass(slots=True)
@@ -109,17 +110,17 @@ class _Record:
 
 
 class RecordReader:
-    """Puts lines together to messages and names the events among them.
+    """Joins lines to messages and returns their events.
 
-    A message is complete when the next one begins, because what belongs to it (lines that begin with
-    a tab, DETAIL, HINT, STATEMENT ... of the same process) follows at once.
+    A message is complete when the next one begins, because its other lines (lines that begin with a tab,
+    DETAIL, HINT, STATEMENT ... of the same process) follow at once.
     """
 
     def __init__(self) -> None:
         self._record: _Record | None = None
 
     def feed(self, lines: Iterable[str]) -> list[ServerEvent]:
-        """Take lines without their line ends; returns the events that became complete."""
+        """Add lines without their line ends; return the events that became complete."""
         events: list[ServerEvent] = []
         for line in lines:
             match = _LINE.fullmatch(line)
@@ -134,7 +135,7 @@ class RecordReader:
         return events
 
     def flush(self) -> list[ServerEvent]:
-        """Return the event of the last message, for when nothing more of it will come."""
+        """Return the event of the last message; call it at the end of the log."""
         record, self._record = self._record, None
         event = None if record is None else _event(record)
         return [] if event is None else [event]
@@ -156,7 +157,7 @@ def _event(record: _Record) -> ServerEvent | None:
 
 
 def _log_event(record: _Record) -> tuple[ServerEventKind | None, dict[str, Value]]:
-    """Return kind and values of a message of severity LOG; no kind for all that is of no interest."""
+    """Return kind and values of a message of severity LOG; no kind for uninteresting ones."""
     message = record.message
     if match := _STARTING.match(message):
         return ServerEventKind.CHECKPOINT_START, {"cause": match[1].strip()}
@@ -206,14 +207,14 @@ def _autovacuum(match: re.Match[str], text: str) -> tuple[ServerEventKind, dict[
 
 
 OpenLog = Callable[[], IO[bytes]]
-"""Opens a log, unbuffered; raises FileNotFoundError as long as there is none."""
+"""Opens a log, unbuffered; raises FileNotFoundError while it does not exist."""
 
 
 class ServerLogTail:
-    """Reads what was added to a log since the last look, from its beginning on.
+    """Reads additions to a log, from its beginning on.
 
     Args:
-        open_log: whatever it raises but FileNotFoundError goes through.
+        open_log: exceptions other than FileNotFoundError are passed on.
     """
 
     def __init__(self, open_log: OpenLog) -> None:
@@ -225,7 +226,7 @@ class ServerLogTail:
         self._reader = RecordReader()
 
     def poll(self) -> list[ServerEvent]:
-        """Return the events that became complete; none while there is no such file yet.
+        """Return the events that became complete; none while the file does not exist.
 
         The last message counts as complete once nothing was added between two polls.
 
@@ -237,7 +238,7 @@ class ServerLogTail:
         return events if self._offset > begun else self._reader.flush()
 
     def _read(self) -> list[ServerEvent]:
-        """Read what was added, at most 4 MiB, and return the events that it completes."""
+        """Read additions, at most 4 MiB, and return the events that they complete."""
         file = self._opened()
         if file is None:
             return []
@@ -252,7 +253,7 @@ class ServerLogTail:
         return events
 
     def finish(self) -> list[ServerEvent]:
-        """Return everything that is left, also a last line without its end, and close the file."""
+        """Return all remaining events, including a last line without an end, and close the file."""
         events: list[ServerEvent] = []
         begun = -1
         while self._offset != begun:
@@ -278,7 +279,7 @@ class ServerLogTail:
         return self._file
 
     def _lines(self, data: bytes) -> list[str]:
-        """Return the complete lines; of one that is longer than the limit only its beginning."""
+        """Return the complete lines; cut those beyond the limit."""
         *complete, rest = (self._rest + data).split(b"\n")
         if complete and self._cutting:  # the end of a line whose beginning was passed on already
             complete, self._cutting = complete[1:], False

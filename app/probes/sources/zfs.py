@@ -2,8 +2,8 @@
 
 From the kstats of OpenZFS in /proc/spl/kstat/zfs, which need no root: `arcstats`, `POOL/objset-0x*` of the
 dataset and, for the intent log, the dataset's `zil_*` (OpenZFS 2.2 and newer) or `zil` of the whole module
-(before). The disks of the pool are devices like others: `block_devices` counts them. Source: OpenZFS,
-module/zfs/arc.c, dataset_kstats.c, zil.c; zfs(4).
+(before). `block_devices` counts the disks of the pool. Source: OpenZFS, module/zfs/arc.c, dataset_kstats.c,
+zil.c; zfs(4).
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ZfsProbe(Probe):
         self._counters = {part: Counters(self._clock) for part in _RATES}
 
     def _dataset_file(self, dataset: str) -> RawFile | None:
-        """Return the opened statistics of a dataset; nothing tells the number in their file's name."""
+        """Return the opened statistics of a dataset, found by its name inside the files."""
         for path in sorted((self._folder / dataset.partition("/")[0]).glob("objset-*")):
             file = RawFile(str(path))
             if parse_kstat(file.read()).get("dataset_name") == dataset:

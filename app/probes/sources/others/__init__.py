@@ -1,1 +1,1 @@
-"""What others do to the machine while a run is measured: swap, heat, frequency, their I/O, maintenance."""
+"""Outside activity during a run: swap, heat, frequency, foreign I/O, maintenance."""

@@ -1,10 +1,10 @@
-"""What others read from and write to the disks under test, in bytes a second.
+"""Reads and writes of other programs on the disks under test, in bytes per second.
 
-What reached a disk beyond what PostgreSQL asked for is mostly of its own making: journals, copies, parity,
-written back by kernel threads. So others are not what is left over, but what is certainly theirs: requests to
-other partitions of the same disk (Documentation/block/stat.rst), and requests of other control groups, to
-which the kernel charges write-back as well (io.stat, Documentation/admin-guide/cgroup-v2.rst). Both are lower
-bounds; the larger one is told.
+I/O beyond PostgreSQL's own requests is mostly caused by them too: journals, copies, parity, written back by
+kernel threads. So foreign I/O is not the remainder, but only I/O with a certain origin: requests to other
+partitions of the same disk (Documentation/block/stat.rst), and requests of other control groups, to which the
+kernel also charges write-back (io.stat, Documentation/admin-guide/cgroup-v2.rst). Both are lower bounds; the
+larger one is recorded.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ Bytes = tuple[int, int]
 
 
 def parse_io_stat(text: bytes, devices: Iterable[str]) -> Bytes:
-    """Return what a control group read from and wrote to some devices, by ``major:minor``.
+    """Return the bytes that a control group read from and wrote to some devices, by ``major:minor``.
 
-    Lines are ``254:0 rbytes=1 wbytes=2 rios=3 ...``; the kernel leaves devices without requests out.
+    Lines are ``254:0 rbytes=1 wbytes=2 rios=3 ...``; the kernel omits devices without requests.
     """
     wanted = {device.encode() for device in devices}
     read = written = 0
@@ -46,11 +46,11 @@ def parse_io_stat(text: bytes, devices: Iterable[str]) -> Bytes:
 
 
 def other_groups(path: str, own: Iterable[str], root: Path) -> list[Path]:
-    """Return the io.stat files of the control groups beside a path and beside its parents.
+    """Return the io.stat files of the siblings of a control group and of its ancestors.
 
     Args:
         path: control group of the server, as in /proc/PID/cgroup.
-        own: control groups of ours: neither they nor what they are in count.
+        own: our control groups: they and their ancestors are excluded.
         root: where version 2 is mounted.
     """
     ours = [path, *own]
@@ -68,7 +68,7 @@ def other_groups(path: str, own: Iterable[str], root: Path) -> list[Path]:
 
 
 class ForeignIoProbe(Probe):
-    """Bytes that others read and wrote on the counted disks, each a lower bound."""
+    """Bytes read and written by others on the counted disks, both lower bounds."""
 
     id = "foreign-io"
     label = tr("I/O of others")
@@ -111,7 +111,7 @@ class ForeignIoProbe(Probe):
             )
 
     def _scan(self) -> None:
-        """Find the control groups beside the server's, which come and go."""
+        """Find the sibling control groups, which come and go."""
         self._scanned_s = self._clock()
         pid = None if self._context is None else self._context.server.postmaster_pid
         path = None if pid is None else self._group_of(str(pid))
@@ -168,7 +168,7 @@ class ForeignIoProbe(Probe):
 
 
 class _Disk:
-    """A disk and those of its partitions that are under test: the rest is what others do on it."""
+    """A disk and its partitions under test: the rest of its I/O is foreign."""
 
     def __init__(self, device: BackingDevice, block: Path, clock: Clock) -> None:
         self._counters = Counters(clock)
@@ -178,9 +178,10 @@ class _Disk:
         self._parts = [RawFile(str(folder / part / "stat")) for part in device.partitions]
 
     def read(self) -> tuple[float, float] | None:
-        """Return bytes read and written a second; None at the first read.
+        """Return bytes read and written per second; None at the first read.
 
-        The files are not read at one moment: a difference that shrinks for that counts as no gain.
+        The files are not read at the same moment: a difference that shrinks because of that counts as no
+        gain.
         """
         whole = parse_device_stat(self._whole.read())
         parts = [parse_device_stat(part.read()) for part in self._parts]
@@ -199,7 +200,7 @@ class _Disk:
 
 
 class _Group:
-    """A control group beside ours."""
+    """A control group of other programs."""
 
     def __init__(self, file: RawFile, counters: Counters) -> None:
         self.file = file

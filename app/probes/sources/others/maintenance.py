@@ -1,12 +1,11 @@
-"""Programs that trim, check or move whole filesystems, seen in /proc by their names.
+"""Programs that trim, check or move whole filesystems, found in /proc by name, and scrubs of ZFS.
 
-fstrim and scrubs are started by timers of the distributions, at night or weekly: they are short and busy, and
-nobody thinks of them. Work that the kernel does by itself is seen elsewhere: arrays in their own series,
-balances of btrfs in /sys/fs/btrfs/UUID/exclusive_operation (btrfs-balance(8)).
+Timers of the distributions start fstrim and scrubs, at night or weekly: short, busy and easily overlooked.
+The kernel's own work is recorded elsewhere: arrays have their own series, balances of btrfs are in
+/sys/fs/btrfs/UUID/exclusive_operation (btrfs-balance(8)).
 
-Whether ZFS scrubs or resilvers the pool of the data: the kernel does, and only ``zpool status`` tells.
-
-The line ``scan:`` of zpool-status(8); it needs no root. Asked every ten seconds, in a thread of its own.
+The kernel scrubs and resilvers ZFS pools without a process; only the line ``scan:`` of zpool-status(8) shows
+it. That needs no root and is read every ten seconds, in its own thread.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ ALWAYS: Final = frozenset(
         *("fsck", "e2fsck", "xfs_repair", "btrfs-convert", "duperemove", "bees"),
     }
 )
-"""Programs that do nothing else."""
+"""Programs that always count."""
 
 BY_WORDS: Final = {
     "btrfs": re.compile(rb"\0(scrub\0(start|resume)|balance\0|filesystem\0(defragment|resize)|device\0)"),
     "zpool": re.compile(rb"\0(trim|replace|initialize|wait)\0"),
 }
-"""Programs that do so with some words of theirs: name, and pattern over /proc/PID/cmdline."""
+"""Programs that count with some arguments: name, and pattern over /proc/PID/cmdline."""
 
 PROCESSES_A_SECOND: Final = 100
-"""Processes that may be listed in a second: machines with many are looked at less often."""
+"""Processes that may be listed per second: machines with many are scanned less often."""
 
 _LONGEST_NAME: Final = 15
 _EARLY_S: Final = 0.5
@@ -50,7 +49,7 @@ _EARLY_S: Final = 0.5
 
 
 def maintenance_of(name: str, command: bytes) -> str:
-    """Return what a process does to filesystems, as people call it; empty for all others.
+    """Return a process's kind of maintenance, as users call it; empty for all other processes.
 
     Args:
         name: as in /proc/PID/comm, at most 15 characters.
@@ -66,7 +65,7 @@ def maintenance_of(name: str, command: bytes) -> str:
 
 
 class MaintenanceProbe(Probe):
-    """How many such programs run, and which. Only processes that are new are read."""
+    """Number and names of running maintenance programs. Only new processes are read."""
 
     id = "maintenance"
     label = tr("Trim, scrub and check by other programs")
@@ -102,7 +101,7 @@ class MaintenanceProbe(Probe):
         return samples + [Sample("others.maintaining", 1, what) for what in sorted(set(running))]
 
     def _list(self) -> None:
-        """Find processes that came and went; the kernel takes some 5 µs for each that it lists."""
+        """Find processes that came and went; listing takes the kernel some 5 µs for each."""
         present = set(filter(str.isdigit, os.listdir(self._proc)))  # noqa: PTH208 - a tenth of its cost
         for pid in self._known.keys() - present:
             del self._known[pid]
@@ -143,13 +142,13 @@ _SCAN: Final = re.compile(r"^\s*scan:\s+(scrub|resilver) in progress since\b", r
 
 
 def parse_scan(text: str) -> str:
-    """Return what ZFS does to a pool, ``scrub`` or ``resilver``; empty where it does neither now."""
+    """Return ``scrub`` or ``resilver`` if one of them runs; else an empty string."""
     found = _SCAN.search(text)
     return found[1] if found else ""
 
 
 class PoolScanProbe(Probe):
-    """A scrub or resilver of the pools below data and WAL, as programs that maintain filesystems are told."""
+    """A scrub or resilver of the pools below data and WAL, reported like maintenance programs."""
 
     id = "pool-scan"
     label = tr("Scrub of ZFS pools")

@@ -1,12 +1,11 @@
-"""Frequency of the CPUs and the limit set to it, from cpufreq (Documentation/admin-guide/pm/cpufreq.rst).
+"""Frequency of the CPUs, its limit, and thermal throttling.
 
-Means over the CPUs, every few seconds: to read a frequency may wake a CPU that sleeps.
+Frequency: means over the CPUs from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), every few seconds
+because reading may wake a sleeping CPU.
 
-Processors slowed down for their heat, from /sys/devices/system/cpu/cpuN/thermal_throttle.
-
-Documentation/ABI/testing/sysfs-devices-system-cpu: of each core and each package how often, and (since Linux
-5.8) for how many milliseconds in all. Intel's processors have these files; others, and virtual machines, have
-none.
+Throttling: /sys/devices/system/cpu/cpuN/thermal_throttle (Documentation/ABI/testing/sysfs-devices-system-cpu)
+counts events of each core and package, and since Linux 5.8 also milliseconds. Only Intel's processors have
+these files, virtual machines do not.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _FILES: Final = (("cpu.frequency", "scaling_cur_freq"), ("cpu.frequency_limit", 
 
 
 class FrequencyProbe(Probe):
-    """Mean frequency of the CPUs and mean limit, in MHz, at the beginning and then every five seconds."""
+    """Mean frequency of the CPUs and mean limit, in MHz, at the start and then every five seconds."""
 
     id = "frequency"
     label = tr("CPU frequency")
@@ -74,7 +73,7 @@ class FrequencyProbe(Probe):
 
 
 def _khz(file: RawFile) -> int | None:
-    """Return a frequency; None of a CPU that was taken offline, or whose driver says ``<unknown>``."""
+    """Return a frequency; None if the CPU is offline, or its driver reports ``<unknown>``."""
     try:
         value = int(file.read())
     except (OSError, ValueError):
@@ -88,17 +87,17 @@ MOST_FILES: Final = 64
 
 @dataclass(slots=True)
 class _Throttle:
-    """One core or package: how often, for how long (None where the kernel does not say), and both before."""
+    """Throttling of one core or package: count, total time (None if the kernel has none), differences."""
 
     count: RawFile
     total_ms: RawFile | None
     counters: Counters
 
     def share(self) -> float | None:
-        """Return how much of the time since the last read it was slowed down, in per cent; None at first.
+        """Return the share of throttled time since the last read, in per cent; None at first.
 
         The kernel adds the time when the processor is cool again: a count that grew without any time means
-        that it still is not.
+        that throttling continues.
         """
         values = [int(self.count.read())]
         if self.total_ms is not None:
@@ -118,7 +117,7 @@ class _Throttle:
 
 
 class ThrottlingProbe(Probe):
-    """Share of the time in which the hottest core or package was slowed down."""
+    """Share of time in which the hottest core or package was throttled."""
 
     id = "throttling"
     label = tr("Throttling")

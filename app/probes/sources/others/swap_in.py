@@ -1,4 +1,4 @@
-"""Memory that comes back from swap, from pswpin of /proc/vmstat (pages, proc(5))."""
+"""Memory read back from swap, from pswpin of /proc/vmstat (pages, proc(5))."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FIELD: Final = b"\npswpin "
 
 
 def parse_swapped_in(text: bytes) -> int:
-    """Return the pages that were read back from swap since the machine started.
+    """Return the pages read back from swap since boot.
 
     Raises:
-        ValueError: the text has no such line, as of a kernel built without swap.
+        ValueError: the text has no such line, as with a kernel built without swap.
     """
     begin = (b"\n" + text).find(_FIELD)
     if begin < 0:
@@ -29,7 +29,7 @@ def parse_swapped_in(text: bytes) -> int:
 
 
 class SwapInProbe(Probe):
-    """Bytes a second that were read back from swap: whoever needed them waited."""
+    """Bytes per second read back from swap, for which processes waited."""
 
     id = "swap-in"
     label = tr("Swap")
