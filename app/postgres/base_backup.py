@@ -1,7 +1,7 @@
-"""pg_basebackup beside a measurement: reads the whole data directory over the socket, to nowhere.
+"""Run pg_basebackup during a measurement: read the whole data directory over the socket and discard it.
 
-Only reading is measured: writing it would measure the place that it is written to, or load the disks under
-test. Source: PostgreSQL 18 manual, "pg_basebackup"; the options are there since 10.
+Only reading is measured: writing would measure the destination, or load the disks under test. Source:
+PostgreSQL 18 manual, "pg_basebackup"; the options exist since 10.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from app.process.starter import Account, CommandOutcome, Recorder, spawn
 
 PROGRAM: Final = "pg_basebackup"
 TARGETS_MAJOR: Final = 15
-"""First version whose server takes a base backup to a target of its own (release notes 15)."""
+"""First version whose server can send a base backup to a target of its own (release notes 15)."""
 _LOOK_S: Final = 0.1
 
 
 def base_backup_argv(
     program: str, connection: Connection, max_rate_bytes: int | None, *, has_tablespaces: bool = False
 ) -> tuple[str, ...]:
-    """Return the command of a base backup that is thrown away.
+    """Return the command of a base backup that is discarded.
 
-    ``--wal-method=none``: it is never restored. ``--checkpoint=fast``: it begins at once, without waiting for
-    a spread checkpoint. As tar on standard output there can be one tablespace only; where there are more,
-    the server reads them and throws them away itself (``blackhole``, since `TARGETS_MAJOR`).
+    ``--wal-method=none``: it is never restored. ``--checkpoint=fast``: it starts at once, without waiting for
+    a spread checkpoint. tar on standard output supports only one tablespace; with more, the server reads and
+    discards them itself (``blackhole``, since `TARGETS_MAJOR`).
     """
     rate = () if max_rate_bytes is None else (f"--max-rate={max_rate_bytes // KIB}k",)
     where = ("--target=blackhole",) if has_tablespaces else ("--pgdata=-", "--format=tar")
@@ -56,14 +56,14 @@ def make_base_backup(
     is_cancelled: Callable[[], bool],
     limit_s: float,
 ) -> MaintenanceEnd:
-    """Make one and throw it away; in a thread of its own, with whose end the kernel ends it.
+    """Make a base backup and discard it. The kernel kills the program when the calling thread ends.
 
     Args:
         argv: of `base_backup_argv`.
         account: whom it runs as.
-        record: told of it when it has ended.
-        is_cancelled: asked often; ends it.
-        limit_s: after which it is ended, and has failed.
+        record: called with its command when it has ended.
+        is_cancelled: polled often; ends it.
+        limit_s: time limit; then it is ended, and has failed.
 
     Raises:
         ProgramError: it could not be started.

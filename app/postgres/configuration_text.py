@@ -1,4 +1,4 @@
-"""The texts that make a data directory ours: settings, authentication, and initdb's arguments. Pure."""
+"""Texts for our own data directory: settings, authentication, and initdb's arguments. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from app.postgres.settings import Setting, quote_value
 from app.postgres.tablespaces import Tablespaces
 
 CHECKSUM_SWITCH_MAJOR: Final = 18
-"""Since 18 initdb makes checksums unless told not to (release notes 18); before, the switch is unknown."""
+"""Since 18 initdb enables checksums by default (release notes 18); before, it has no switch to disable
+them.
+"""
 _SALT_BYTES: Final = 16
 _ITERATIONS: Final = 4096
-"""As PostgreSQL itself has it (scram-common.h)."""
+"""PostgreSQL's own number (scram-common.h)."""
 _IDENT_MAP: Final = "footing"
 INPUT_FILE: Final = "/proc/self/fd/0"
-"""Where initdb reads the superuser's password: its input, a file in memory that has no name."""
+"""initdb reads the superuser's password from its input, an unnamed file in memory."""
 
 
 def format_configuration(settings: Iterable[Setting], socket_directory: str) -> str:
-    """Return the text of pgfooting.conf: one setting a line, with its reason above it."""
+    """Return the text of pgfooting.conf: one setting per line, with its reason above it."""
     lines = ["# Written by pgFooting; read after postgresql.conf, so these lines win."]
     for setting in settings:
         if setting.why:
@@ -37,11 +39,11 @@ def format_configuration(settings: Iterable[Setting], socket_directory: str) -> 
 
 
 def format_hba(*, backups: bool = False) -> str:
-    """Return pg_hba.conf: over the Unix socket two roles, and with backups a third one; nobody else.
+    """Return pg_hba.conf: over the Unix socket two roles, and with backups a third one; no other access.
 
-    The superuser is who knows the secret: runner, server and pgbench may be of one user, whom the kernel's
-    word does not tell apart. pgbench's role is known by the kernel's word, in its one database; the role of
-    base backups too, which reaches none.
+    The superuser authenticates by the secret: runner, server and pgbench may run as the same user, which peer
+    authentication cannot tell apart. pgbench's role uses peer authentication, in its one database; so does
+    the role of base backups, which can use no database.
     """
     replication = f"local replication {BACKUP_ROLE} peer map={_IDENT_MAP}\n" if backups else ""
     return (
@@ -53,7 +55,7 @@ def format_hba(*, backups: bool = False) -> str:
 
 
 def format_ident(account: str, *, backups: bool = False) -> str:
-    """Return pg_ident.conf: the system user that may be pgbench's role, and that of base backups."""
+    """Return pg_ident.conf: the system user that may act as pgbench's role and the backup role."""
     quoted = '"' + account.replace('"', '""') + '"'
     roles = (BENCH_ROLE, BACKUP_ROLE) if backups else (BENCH_ROLE,)
     return "# Written by pgFooting.\n" + "".join(f"{_IDENT_MAP} {quoted} {role}\n" for role in roles)
@@ -65,7 +67,7 @@ class Statement:
 
     Attributes:
         text: SQL.
-        in_bench: whether it is executed in pgbench's database and not in the maintenance database.
+        in_bench: whether it runs in pgbench's database instead of the maintenance database.
     """
 
     text: str
@@ -75,13 +77,13 @@ class Statement:
 def bench_statements(
     *, superuser: bool = False, tablespaces: Tablespaces | None = None
 ) -> tuple[Statement, ...]:
-    """Return what makes pgbench's role and database, and the tablespaces that are the role's.
+    """Return the statements that create pgbench's role, database and tablespaces.
 
-    The role may make tables in the schema public and use what everybody may. It owns neither database nor
+    The role may create tables in the schema public and use what PUBLIC may use. It owns neither database nor
     schema: the owner of a database may create every trusted extension (manual 36.17.1).
 
     Args:
-        superuser: the role is one: a person was shown the scripts that want it, and agreed.
+        superuser: make the role a superuser: the user saw the scripts that need it, and agreed.
         tablespaces: for its tables and indexes; None for none.
     """
     spaces = () if tablespaces is None else tablespaces.statements(BENCH_ROLE)
@@ -95,10 +97,10 @@ def bench_statements(
 
 
 def password_statement(secret: str) -> str:
-    """Return what gives the superuser a password, for a server alone with its data; its input's only line.
+    """Return a statement that sets the superuser's password, as single-user mode reads it: one line.
 
-    The verifier is made here (RFC 5803, as PostgreSQL stores it), so that no log of a server that refuses the
-    statement holds the password.
+    The verifier is computed here (RFC 5803, as PostgreSQL stores it), so that a server that rejects the
+    statement does not log the password.
     """
     salt = secrets.token_bytes(_SALT_BYTES)
     salted = hashlib.pbkdf2_hmac("sha256", secret.encode("ascii"), salt, _ITERATIONS)
@@ -114,11 +116,11 @@ def password_statement(secret: str) -> str:
 def initdb_arguments(
     data_directory: str, major: int, *, checksums: bool, wal_directory: str = ""
 ) -> tuple[str, ...]:
-    """Return the arguments of initdb; `wal_directory` is empty where the WAL stays in the data directory.
+    """Return the arguments of initdb; an empty `wal_directory` keeps the WAL in the data directory.
 
-    The locale is C with UTF8: it exists on every machine and sorts alike with every C library, and pgbench's
-    keys are integers. ``--no-sync``, because initdb would sync about a thousand files one by one; the caller
-    syncs the filesystem once instead, so that nothing of the load is left to be written during the run.
+    The locale is C with UTF8: it exists on every machine and sorts the same with every C library, and
+    pgbench's keys are integers. ``--no-sync``, because initdb would sync about a thousand files one by one;
+    the caller syncs the filesystem once instead, so that no write of the load is left for the run.
     """
     arguments = ["--pgdata", data_directory, "--username", ROLE, "--encoding", "UTF8", "--locale", "C"]
     arguments += ["--auth-local", "scram-sha-256", "--auth-host", "reject", "--pwfile", INPUT_FILE]

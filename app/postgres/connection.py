@@ -1,4 +1,4 @@
-"""How this process connects to a server of its own: connection strings.
+"""Connection strings for our own server.
 
 Sources: PostgreSQL 18 manual 34.1.1 "Connection Strings", 34.1.2 (requirepeer).
 """
@@ -15,26 +15,26 @@ from app.domain.errors import ServerError
 from app.domain.text import tr
 
 ROLE: Final = "pgfooting"
-"""The superuser, for pgFooting alone: it takes a secret that only the runner's memory has."""
+"""The superuser, for pgFooting alone; its secret exists only in the runner's memory."""
 BENCH_ROLE: Final = "pgfooting_bench"
-"""Whom pgbench connects as: no superuser, member of nothing, so that no SQL of a script can run a program."""
+"""pgbench's role: no superuser, member of nothing, so that no SQL of a script can run a program."""
 BACKUP_ROLE: Final = "pgfooting_backup"
-"""Whom pg_basebackup connects as, in runs that make base backups: it may replicate, no more."""
+"""pg_basebackup's role, in runs with base backups: it may replicate, no more."""
 BENCH_DATABASE: Final = "pgbench"
-"""The only database that `BENCH_ROLE` reaches; it owns what it makes there, and not the database."""
+"""The only database of `BENCH_ROLE`; the role owns its tables there, not the database."""
 PORT: Final = 5432
 MAINTENANCE_DATABASE: Final = "postgres"
 CONNECT_TIMEOUT_S: Final = 10
 STATEMENT_TIMEOUT_S: Final = 60
 MAX_SOCKET_PATH_BYTES: Final = 100
-"""unix(7): sun_path has 108 bytes; the rest is for a name that the kernel or a tool may append."""
+"""sun_path has 108 bytes (unix(7)); the rest is for suffixes added by the kernel or tools."""
 
 
 def socket_path(socket_directory: str) -> str:
     """Return the path of the server's socket in its folder.
 
     Raises:
-        ServerError: the path is no socket address or too long for one.
+        ServerError: the path is not a socket address or too long for one.
     """
     path = f"{socket_directory}/.s.PGSQL.{PORT}"
     # libpq takes a comma for the end of a host, and a leading @ for the abstract namespace.
@@ -52,7 +52,7 @@ def socket_path(socket_directory: str) -> str:
 def connection_string(socket_directory: str, server_account: str, database: str, secret: str) -> str:
     """Return a libpq connection string of the superuser.
 
-    It can only reach the server which `server_account` runs there, and holds the secret: never print it.
+    It only reaches the server that `server_account` runs there, and contains the secret: never print it.
     """
     return make_conninfo(
         host=socket_directory,
@@ -68,10 +68,10 @@ def connection_string(socket_directory: str, server_account: str, database: str,
 def connect(
     conninfo: str, statement_timeout_s: int = STATEMENT_TIMEOUT_S
 ) -> psycopg.Connection[tuple[object, ...]]:
-    """Return a connection in autocommit mode whose statements end after `statement_timeout_s` (0: never).
+    """Return a connection in autocommit mode with a statement timeout of `statement_timeout_s` (0: none).
 
     Raises:
-        ServerError: the server does not accept the connection; carries libpq's sentence.
+        ServerError: the server does not accept the connection; carries libpq's message.
     """
     options = f"-c statement_timeout={statement_timeout_s}s -c application_name=pgfooting"
     try:

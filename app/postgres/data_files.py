@@ -1,7 +1,7 @@
-"""Writes pgFooting's files into a data directory; runs as a program of its own, as the server's account.
+"""Write pgFooting's files into a data directory; runs in a separate process as the server's account.
 
-Standard library only: `app.process.starter.run_module` loads this file before the account changes. Every file
-is written beside its place and renamed, so that a server never reads half of one.
+Standard library only: `app.process.starter.run_module` loads this file before the account changes. Files are
+written under a temporary name and renamed, so that a server never reads a partial one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ALLOWED = frozenset({OWN_FILE, "pg_hba.conf", "pg_ident.conf"})
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file anew, with mode 0600."""
+    """Replace a file, with mode 0600."""
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -27,7 +27,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _include_own_file(configuration: Path) -> None:
-    """Make postgresql.conf read `OWN_FILE` last: later lines win (manual 19.1.2)."""
+    """Make postgresql.conf include `OWN_FILE` last: later lines win (manual 19.1.2)."""
     text = configuration.read_text(encoding="utf-8")
     if INCLUDE_LINE not in text.splitlines():
         _replace(configuration, f"{text.rstrip()}\n\n{INCLUDE_LINE}\n")
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     try:
         files = json.load(sys.stdin)
         if not set(files) <= _ALLOWED:
-            raise ValueError(sorted(set(files) - _ALLOWED))  # noqa: TRY301 - told on standard error like the rest
+            raise ValueError(sorted(set(files) - _ALLOWED))  # noqa: TRY301 - reported on standard error like the rest
         for name, text in files.items():
             _replace(folder / name, text)
         _include_own_file(folder / "postgresql.conf")

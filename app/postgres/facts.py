@@ -1,4 +1,4 @@
-"""What a running server says about itself: for the facts of a run, and whether it has what was chosen."""
+"""Read version and settings of a running server, and compare them with the chosen ones."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ ALWAYS_REPORTED: Final = (
     "wal_segment_size",
     "wal_sync_method",
 )
-"""Reported also where they have their default, because defaults differ between versions; absent ones are
-left out (huge_pages_status is of 17, io_method of 18, shared_memory_size of 15)."""
+"""Reported even with their default values, because defaults differ between versions; unknown ones are skipped
+(huge_pages_status exists since 17, io_method since 18, shared_memory_size since 15).
+"""
 
 _SETTINGS_QUERY: Final = """
     SELECT name, pg_catalog.current_setting(name), source
@@ -68,17 +69,19 @@ _MOST_SETTINGS: Final = 2000
 _LONGEST: Final = 4000
 _CONFIGURE_QUERY: Final = "SELECT setting FROM pg_catalog.pg_config WHERE name = 'CONFIGURE'"
 _MAY_ASK_QUERY: Final = "SELECT pg_catalog.has_table_privilege('pg_catalog.pg_config', 'SELECT')"
-"""Asked before: a role that is no superuser would leave an error in the log of whose server it is."""
+"""Checked first: otherwise a role that is no superuser would cause an error in the log of the server's
+owner.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingInEffect:
-    """A parameter as the running server has it.
+    """A parameter's current value in the server.
 
     Attributes:
         name: parameter.
         value: as SHOW prints it, with its unit.
-        source: where it comes from, in the words of pg_settings (``configuration file``, ``default`` ...).
+        source: in the words of pg_settings (``configuration file``, ``default`` ...).
     """
 
     name: str
@@ -88,13 +91,13 @@ class SettingInEffect:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the server says about itself.
+    """Version, build and settings of a server.
 
     Attributes:
         version_text: ``SELECT version()``: version, platform, compiler.
         configure: arguments of its build's configure.
-        settings: everything that is not a default, and what is always reported.
-        defaults: values of all others by name: what it means that nobody chose a setting.
+        settings: all that differ from the default, and the always reported ones.
+        defaults: values of all others by name.
     """
 
     version_text: str
@@ -139,7 +142,7 @@ def without_secrets(facts: ServerFacts) -> ServerFacts:
     """Return facts without values in which the owner of a server may have written a secret.
 
     A role with pg_monitor sees them: passwords of connections to other servers, commands, parameters of
-    extensions, of which nobody here knows what they hold.
+    extensions with unknown contents.
     """
     hidden = tr("(not kept)")
     settings = tuple(
@@ -150,7 +153,7 @@ def without_secrets(facts: ServerFacts) -> ServerFacts:
 
 
 def _short(value: object) -> str:
-    """Return what a server says, in a length that a run file can hold: it may be anybody's."""
+    """Limit the length of a server's value: the server may belong to anyone."""
     return str(value)[:_LONGEST]
 
 
@@ -167,21 +170,21 @@ _CHOSEN_QUERY: Final = """
       LEFT JOIN pg_catalog.pg_settings AS shown ON pg_catalog.lower(shown.name) = wanted.name
 """
 _OF_CONNECTION: Final = frozenset({"client", "session"})
-"""What our own connection sets for itself (statement_timeout) tells nothing of the others."""
+"""Settings of our own connection (statement_timeout) say nothing about other connections."""
 _BY_SERVER: Final = "override"
-"""Of pg_settings.source: the server computed it, as it does for wal_buffers = -1 (guc.h, PGC_S_OVERRIDE)."""
+"""Value of pg_settings.source for computed settings, such as wal_buffers = -1 (guc.h, PGC_S_OVERRIDE)."""
 
 
 @dataclass(frozen=True, slots=True)
 class InEffect:
-    """A parameter as a running server has it.
+    """A parameter's current value in the server.
 
     Attributes:
         name: in lower case.
-        value: as SHOW prints it; None where the server has no such parameter.
-        kind: pg_settings.vartype, such as ``bool``; empty where not listed.
-        source: pg_settings.source; empty where not listed.
-        file: where it was read from; empty where it comes from no file.
+        value: as SHOW prints it; None if the server has no such parameter.
+        kind: pg_settings.vartype, such as ``bool``; empty if not listed.
+        source: pg_settings.source; empty if not listed.
+        file: where it was read from; empty if it comes from no file.
     """
 
     name: str
@@ -191,7 +194,7 @@ class InEffect:
     file: str = ""
 
     def is_as_chosen(self, text: str) -> bool:
-        """Return whether the server has what was written into `OWN_FILE`."""
+        """Return whether the server uses the value written into `OWN_FILE`."""
         if self.value is None:
             return False
         if self.source in _OF_CONNECTION or self.value.strip().lower() == text.strip().lower():
@@ -204,16 +207,16 @@ class InEffect:
 def check_in_effect(
     conninfo: str, settings: Sequence[Setting], fixed: Mapping[str, str] | None = None
 ) -> None:
-    """Make sure that a running server has all of these settings.
+    """Check that a running server has all of these settings.
 
     Args:
         conninfo: of a superuser's connection.
-        settings: what was written into its configuration.
-        fixed: what no configuration changes, by the first word of what SHOW prints: how it was built, and how
-            initdb made it.
+        settings: as written into its configuration.
+        fixed: values of the build and of initdb, which no configuration changes; compared with the first word
+            of SHOW.
 
     Raises:
-        SettingError: it has another value; names the setting, both values and where the server's is from.
+        SettingError: it has another value; names the setting, both values and the source of the server's.
         ServerError: it cannot be asked.
     """
     chosen = {setting.name.lower(): setting.value for setting in settings}

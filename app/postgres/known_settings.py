@@ -1,14 +1,13 @@
-"""Which settings an installation knows, and whether it takes the values of a campaign; before any start.
+"""Check a campaign's settings with the server's own program before any start, and explain its refusals.
 
-Both questions are asked of the server's own program, without a data directory: ``--describe-config`` lists
-the parameters of the sample file (help_config.c: without those marked as internal or for developers), and
-``-C`` reads an empty configuration file and then every ``-c`` of the command line (postmaster.c).
+No data directory is needed: ``--describe-config`` lists the parameters of the sample file (help_config.c:
+without those marked as internal or for developers), and ``-C`` reads an empty configuration file and then
+every ``-c`` of the command line (postmaster.c).
 
-What a server or initdb says when it refuses: its own words, taken from standard error or the log.
-
-The output is in English, because every child runs with LC_ALL=C and lc_messages is C. Message texts are those
-of guc.c, guc-file.l, initdb.c and the postmaster of 13 to 18; severities of elog.c. Before the configuration
-has been read, lines have the default prefix and not ours.
+Refusals of a server or of initdb are parsed from standard error or the log. They are in English, because
+every child runs with LC_ALL=C and lc_messages is C. Message texts are those of guc.c, guc-file.l, initdb.c
+and the postmaster of 13 to 18; severities of elog.c. Before the configuration has been read, lines have the
+default prefix and not ours.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _PLAIN: Final = re.compile(
     r"^(?:(?:postgres|initdb): (?!removing |\w+ directory .* not removed)(?=(?P<text>.*\S))"
     r"|(?=(?P<child>child process (?:exited|was terminated) .*\S))).*$"
 )
-"""What a program writes before it can log (write_stderr), and initdb of the server that it starts."""
+"""Output of a program that cannot log yet (write_stderr), and initdb's about the server that it starts."""
 _PROCESS: Final = re.compile(r"\[(\d+)(?:-\d+)?\]")
 _RANK: Final = {"PANIC": 4, "FATAL": 3, "fatal": 3, "ERROR": 2, "error": 2, "LOG": 1}
 _SEVERE: Final = 2
@@ -48,9 +47,9 @@ class StartupFailure:
     """Why a server did not start.
 
     Attributes:
-        text: its own sentence without the prefix; empty where it said nothing.
+        text: its own sentence without the prefix; empty if there was none.
         hint: the server's detail and hint that follow; may be empty.
-        setting: the parameter that is to blame; empty where it is not a setting's fault.
+        setting: the parameter that caused it; empty if it was no setting.
         is_unknown: this version does not have the setting.
     """
 
@@ -74,19 +73,19 @@ def _advice(lines: list[str], after: int) -> str:
 
 
 class _Complaint(NamedTuple):
-    """A line that complains, and its number."""
+    """An error line and its number."""
 
     number: int
     text: str
 
 
 def parse_refusal(output: str) -> StartupFailure:
-    """Return what the output of a program that refused says, most telling line first.
+    """Return the most important line in the output of a program that refused to start.
 
-    A line about a setting counts most (configuration errors are logged before a FATAL line that only says
-    that the file has errors). Then counts the first of the errors with which the process ended that wrote
-    the last line of the highest severity: what follows is mostly a consequence, such as a PANIC while it
-    cleans up. Then the last line of all.
+    A line about a setting comes first (configuration errors are logged before a FATAL line that only says
+    that the file has errors). Then, of the process that wrote the last line of the highest severity, the
+    first of the errors with which it ended: later ones are mostly consequences, such as a PANIC during
+    cleanup. Then the last line of all.
     """
     lines = [line for line in output.splitlines() if line.strip()]
     best: _Complaint | None = None
@@ -112,7 +111,7 @@ def parse_refusal(output: str) -> StartupFailure:
         if rank >= _SEVERE:
             running[process] = cause
         else:
-            running.pop(process, None)  # it went on
+            running.pop(process, None)  # it continued
         if rank >= highest:
             best, highest = cause, rank
     if best is not None:
@@ -121,12 +120,12 @@ def parse_refusal(output: str) -> StartupFailure:
 
 
 def setting_error(refusal: StartupFailure, version: str, nearest: str = "") -> SettingError | None:
-    """Return the error for a refused setting, or None where no setting is to blame.
+    """Return the error for a refused setting, or None if no setting caused it.
 
     Args:
-        refusal: what the server said.
+        refusal: of the server.
         version: of the server.
-        nearest: sentence naming a setting that exists, for an unknown one.
+        nearest: sentence naming an existing setting, for an unknown one.
     """
     if not refusal.setting:
         return None
@@ -177,11 +176,11 @@ def parse_known_settings(text: str) -> tuple[KnownSetting, ...]:
 def known_settings(
     installation: Installation, account: Account, record: Recorder
 ) -> tuple[KnownSetting, ...]:
-    """Return what ``postgres --describe-config`` lists.
+    """Return the parameters that ``postgres --describe-config`` lists.
 
     Raises:
         ProgramError: the server's program cannot be started.
-        SettingError: it does not answer as every supported version does.
+        SettingError: its output differs from that of every supported version.
     """
     argv = (installation.program("postgres"), "--describe-config")
     outcome = run_command(argv, account=account, timeout_s=CHECK_TIMEOUT_S, record=record)
@@ -198,14 +197,13 @@ def known_settings(
 def check_settings(
     settings: Sequence[Setting], installation: Installation, account: Account, record: Recorder
 ) -> None:
-    """Make the server read all settings; nothing is started or written.
+    """Make the server parse all settings; nothing is started or written.
 
-    A value can still fail at the start, when the server asks the kernel for memory or compares settings
-    with each other.
+    A value can still fail at the start, when the server requests memory or compares settings with each other.
 
     Raises:
-        SettingError: a setting that this version does not know, or a value that it does not take; names it.
-            Or it did not answer in time, which says nothing of the settings.
+        SettingError: this version does not know a setting, or rejects its value; names it. Or a timeout,
+            which says nothing about the settings.
         ProgramError: the server's program cannot be started.
     """
     argv = [installation.program("postgres"), "-C", "server_version", "-D", installation.bin_directory]

@@ -1,4 +1,4 @@
-"""libpq's variables of the environment: all are forgotten but those with which a server of others is reached.
+"""Remove libpq's environment variables, except those needed to reach a server that already runs.
 
 Source: PostgreSQL 18 manual 34.15 "Environment Variables".
 """
@@ -10,16 +10,18 @@ from collections.abc import MutableMapping
 from typing import Final
 
 OWN_VARIABLES: Final = "PGFOOTING_"
-"""How the names of our own variables begin: PGFOOTING_LOG, PGFOOTING_LANGUAGE."""
+"""Prefix of our own variables: PGFOOTING_LOG, PGFOOTING_LANGUAGE."""
 KEPT: Final = frozenset({"PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "PGSYSCONFDIR"})
-"""Where libpq finds secrets and services of a server that already runs. They redirect nothing: a server of
-our own is reached by a password that its connection states."""
+"""Sources of secrets and services for a server that already runs. They cannot redirect connections to our own
+server, whose password is part of the connection string.
+"""
 
 
 def forget_libpq_environment(environment: MutableMapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Remove every other PG* variable and return the names: they would redirect or change our connections.
+    """Remove all other PG* variables and return their names: they would redirect or change our connections.
 
-    A variable such as PGSERVICE, PGOPTIONS or PGHOSTADDR counts wherever a connection string says nothing.
+    A variable such as PGSERVICE, PGOPTIONS or PGHOSTADDR applies to every parameter that a connection string
+    omits.
     """
     names = tuple(
         sorted(

@@ -1,7 +1,7 @@
-"""Facts of the machine that server settings and data sizes are computed from: memory, CPUs, pages.
+"""Facts of the machine for computing server settings and data sizes: memory, CPUs, pages.
 
-Sources: proc_meminfo(5); Linux Documentation/admin-guide/cgroup-v2.rst (memory.max) and
-cgroup-v1/memory.rst (memory.limit_in_bytes). Only reads.
+Sources: proc_meminfo(5); Linux Documentation/admin-guide/cgroup-v2.rst (memory.max) and cgroup-v1/memory.rst
+(memory.limit_in_bytes). Only reads.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _UNLIMITED_V1: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What this machine has.
+    """Resources of this machine.
 
     Attributes:
         ram_bytes: MemTotal.
         available_bytes: MemAvailable when read.
-        memory_limit_bytes: the lowest limit of the control groups this process is in; None without one.
+        memory_limit_bytes: the lowest limit of this process's control groups; None without one.
         cpus: CPUs this process may run on.
         page_bytes: memory page.
-        huge_page_bytes: default size of huge pages; 0 where the kernel has none.
+        huge_page_bytes: default size of huge pages; 0 if the kernel has none.
         huge_pages_total: reserved huge pages.
         huge_pages_free: reserved and not in use.
         swap_bytes: SwapTotal.
@@ -45,12 +45,12 @@ class Machine:
 
     @property
     def usable_ram_bytes(self) -> int:
-        """RAM, or the memory limit where that is lower: what settings are sized by."""
+        """RAM, or the memory limit if that is lower; settings are sized by it."""
         return min(self.ram_bytes, self.memory_limit_bytes or self.ram_bytes)
 
 
 def parse_meminfo(text: str) -> dict[str, int]:
-    """Return /proc/meminfo as a dictionary; bytes where the line says kB, else the plain number."""
+    """Parse /proc/meminfo; values in bytes if the line says kB, else the plain number."""
     values: dict[str, int] = {}
     for line in text.splitlines():
         name, _, rest = line.partition(":")
@@ -72,7 +72,7 @@ def parse_cgroups(text: str) -> dict[str, str]:
 
 
 def _read(path: Path) -> str:
-    """Return a small file's text, empty where it does not exist or may not be read."""
+    """Return the text of a small file; empty if it does not exist or cannot be read."""
     try:
         return path.read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -93,10 +93,10 @@ def _lowest_limit(mount: Path, group: str, file_name: str) -> int | None:
 
 
 def memory_limit(root: Path = Path("/"), process: str = "self") -> int | None:
-    """Return the lowest memory limit, in bytes, of the control groups a process is in; None without one.
+    """Return the lowest memory limit, in bytes, of a process's control groups; None without one.
 
     Args:
-        root: where proc and sys are found; another folder in tests.
+        root: contains proc and sys; replaced in tests.
         process: its number, or ``self``.
     """
     groups = parse_cgroups(_read(root / "proc" / process / "cgroup"))
@@ -114,7 +114,7 @@ def read_machine(root: Path = Path("/")) -> Machine:
     """Return the facts of this machine.
 
     Args:
-        root: where proc and sys are found; another folder in tests.
+        root: contains proc and sys; replaced in tests.
     """
     meminfo = parse_meminfo(_read(root / "proc/meminfo"))
     ram_bytes = meminfo.get("MemTotal") or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Whether a page can be half written where it lies: what full_page_writes=off rests on. Pure."""
+"""Whether a crash can leave a page half written, the risk of full_page_writes=off. Pure."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ FULL_PAGE_WRITES: Final = "full_page_writes"
 
 
 class PageWrites(StrEnum):
-    """What is known of it."""
+    """Kinds of page writes."""
 
     WHOLE = "whole"
-    """A crash leaves a page as it was or as it was to be."""
+    """A crash leaves the old or the new page."""
     TORN = "torn"
-    """A crash can leave half of it."""
+    """A crash can leave half a page."""
     UNVERIFIED = "unverified"
-    """Nobody vouches for it, or the file does not tell enough."""
+    """Not guaranteed, or the file has too little information."""
 
 
 def page_writes(
     name: str, *, record_bytes: int | None = None, page_bytes: int | None = None, in_place: bool = False
 ) -> PageWrites:
-    """Return what may be said of pages on a filesystem.
+    """Return whether page writes on a filesystem are atomic.
 
-    A filesystem that writes whole pages and calls full_page_writes=off safe does so from records of the size
-    of a page on (zfs docs, "Workload Tuning": recordsize at or above the page size; smaller records of one
-    page are written one by one).
+    A filesystem with atomic page writes needs records of at least the page size for that (zfs docs, "Workload
+    Tuning": recordsize at or above the page size; smaller records of one page are written one by one).
 
     Args:
-        name: of the filesystem of the data; empty where unknown.
-        record_bytes: largest piece that it writes at once; None where unknown, or where it has no such size.
-        page_bytes: of PostgreSQL; None where unknown.
+        name: of the filesystem of the data; empty if unknown.
+        record_bytes: largest piece that it writes at once; None if unknown or without such a size.
+        page_bytes: of PostgreSQL; None if unknown.
         in_place: whether copy on write is off for the data.
     """
     try:

@@ -1,8 +1,8 @@
-"""Presets of server settings as data: what PostgreSQL comes with, sized for this machine, the seeds.
+"""Presets of server settings: PostgreSQL's defaults, sized for this machine, published benchmarks.
 
-A preset is a list of rules; a rule is a name, a formula over `Sizing`, why, and where that is from.
-Values are written as postgresql.conf writes them (kB, MB, GB are binary there). What pgFooting itself
-needs is in `app.postgres.settings`.
+A preset is a list of rules: name, formula over `Sizing`, reason, source. Values are written as in
+postgresql.conf (kB, MB, GB are binary there). Settings that pgFooting itself needs are in
+`app.postgres.settings`.
 
 Sources, abbreviated below:
   manual   PostgreSQL 18 manual, chapter 19 "Server Configuration"; same advice in 13 to 17
@@ -25,17 +25,17 @@ WAL_SEGMENT_BYTES: Final = 16 * MIB
 MIN_WAL_ROOM_BYTES: Final = 128 * MIB
 RESERVE_BYTES: Final = 256 * MIB
 DATA_GROWTH: Final = 1.25
-"""Room for dead row versions, pgbench_history and a little more beside the loaded data."""
+"""Factor on the loaded data: room for dead row versions, pgbench_history and a reserve."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What the formulas of the presets may look at.
+    """Inputs of the presets' formulas.
 
     Attributes:
-        ram_bytes: RAM, or the memory limit where lower.
-        max_connections: what the server will allow.
-        target_free_bytes: free space at the target before anything is written; None if not known.
+        ram_bytes: RAM, or the memory limit if lower.
+        max_connections: of the server.
+        target_free_bytes: free space at the target before anything is written; None if unknown.
         data_bytes: the data set's expected size.
     """
 
@@ -45,9 +45,9 @@ class Sizing:
     data_bytes: int = 0
 
     def wal_bytes(self, wanted_bytes: int) -> int:
-        """Return `wanted_bytes` or half of the room beside the data, in whole segments, 128 MiB at least.
+        """Return `wanted_bytes` or half of the space after the data, in whole segments, 128 MiB at least.
 
-        max_wal_size is a soft limit (manual): the other half takes what exceeds it.
+        max_wal_size is a soft limit (manual): the other half is for exceeding it.
         """
         if self.target_free_bytes is None:
             return wanted_bytes
@@ -64,7 +64,7 @@ class SettingRule:
         name: parameter of postgresql.conf.
         value: formula.
         why: one sentence.
-        source: where formula and reason are from.
+        source: of formula and reason.
     """
 
     name: str
@@ -78,10 +78,10 @@ class ServerPreset:
     """A named list of settings.
 
     Attributes:
-        id: what campaign files say.
-        label: what people read.
+        id: value in campaign files.
+        label: name for users.
         description: one or two sentences.
-        source: where the list as a whole is from.
+        source: of the list as a whole.
         rules: in the order in which they are written.
     """
 
@@ -93,7 +93,7 @@ class ServerPreset:
 
 
 def format_megabytes(size_bytes: float) -> str:
-    """Return a size as postgresql.conf takes it, in whole MB (2^20 bytes), at least 1."""
+    """Format a size for postgresql.conf, in whole MB (2^20 bytes), at least 1."""
     return f"{max(1, int(size_bytes) // MIB)}MB"
 
 

@@ -1,10 +1,8 @@
-"""One PostgreSQL server of our own: made, configured, started, stopped.
+"""One PostgreSQL server of our own: initdb, configuration, start, stop.
 
-Everything it writes lies in the folders it is given; it listens on one private Unix socket and on no TCP
-port. It runs in the foreground as a child of the thread that calls `Server.start` and gets SIGQUIT (immediate
-shutdown) from the kernel when that thread ends: start it from a thread that lives as long as the run.
-
-What can be seen of a postmaster from outside, and how it is killed when it does not end by itself.
+It writes only into the given folders and listens on one private Unix socket, on no TCP port. It runs in the
+foreground as a child of the thread that calls `Server.start`; the kernel sends it SIGQUIT (immediate
+shutdown) when that thread ends: start it from a thread that lives as long as the run.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ from app.process.starter import Account, CommandOutcome, Hold, Recorder, run_com
 POLL_S: Final = 0.02
 _POSIX_SEGMENT: Final = re.compile(r"(/dev/shm/PostgreSQL\.\d+)(?: \(deleted\))?$")
 _SYSV_SEGMENT: Final = re.compile(r" (\d+) +/SYSV[0-9a-f]{8} \(deleted\)$")
-"""proc(5): for a System V segment the inode number in /proc/PID/maps is its id (ipc/shm.c)."""
+"""For a System V segment the inode number in /proc/PID/maps is its id (proc(5), ipc/shm.c)."""
 
 
 def read_tail(path: str, start: int, limit: int) -> str:
@@ -84,7 +82,7 @@ def size_of(path: str) -> int:
 
 
 def says_ready(data_directory: str, pid: int) -> bool:
-    """Return whether postmaster.pid is of process `pid` and says in its eighth line that it is ready.
+    """Return whether postmaster.pid belongs to process `pid` and reports in its eighth line that it is ready.
 
     The line is LOCK_FILE_LINE_PM_STATUS of pidfile.h (10 and newer): ``starting``, ``ready``, ``standby``,
     ``stopping``, padded with spaces.
@@ -118,7 +116,7 @@ def _read_maps(pid: int) -> str:
 def shared_memory_of(pid: int) -> list[tuple[str, ...]]:
     """Return the commands that remove what a server would leave if its postmaster were killed now.
 
-    Segments of dynamic shared memory are mapped by those who use them: the statistics by the children only.
+    Segments of dynamic shared memory are mapped by their users only: the statistics by the children.
     """
     parent = psutil.Process(pid)
     family = [parent, *parent.children(recursive=True)]
@@ -126,7 +124,7 @@ def shared_memory_of(pid: int) -> list[tuple[str, ...]]:
 
 
 def _has_ended(member: psutil.Process) -> bool:
-    """Return whether it is gone, or only waits for its new parent (init) to take note."""
+    """Return whether a process is gone, or a zombie that its new parent (init) has yet to reap."""
     try:
         return bool(member.status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -136,11 +134,12 @@ def _has_ended(member: psutil.Process) -> bool:
 def kill_family(process: subprocess.Popen[bytes], timeout_s: float) -> list[int]:
     """Kill a postmaster and its children; return the process ids that did not end.
 
-    The children are in sessions of their own (postmaster.c calls setsid), so the process group is not enough.
+    The children have their own sessions (postmaster.c calls setsid), so killing the process group is not
+    enough.
     """
     deadline_s = time.monotonic() + timeout_s
     parent = psutil.Process(process.pid)
-    parent.suspend()  # so that it starts nothing new while its children are listed
+    parent.suspend()  # it must start nothing while its children are listed
     children = parent.children(recursive=True)
     for member in (parent, *children):
         with suppress(psutil.NoSuchProcess):
@@ -159,18 +158,19 @@ WRITE_TIMEOUT_S: Final = 60.0
 START_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 10.0
 SHUTDOWN_TIMEOUT_S: Final = 300.0
-"""A shutdown that waits for a checkpoint, after one that left little to write."""
+"""For a shutdown that waits for a checkpoint, after one that left little to write."""
 SMART_S: Final = 3.0
-"""How long sessions may take to end by themselves before those that are left are ended."""
+"""How long sessions may take to end by themselves before they are terminated."""
 FAST_SHARE: Final = 0.3
 IMMEDIATE_SHARE: Final = 0.55
-"""Of the time to stop: fast shutdown, then immediate, then SIGKILL. Immediate gets the most, because the
-postmaster itself kills children that ignore it after 5 s (postmaster.c, SIGKILL_CHILDREN_AFTER_SECS)."""
+"""Shares of the time to stop: fast shutdown, then immediate, then SIGKILL. Immediate gets the most, because
+the postmaster itself kills children that ignore it after 5 s (postmaster.c, SIGKILL_CHILDREN_AFTER_SECS).
+"""
 _LOG_TAIL_BYTES: Final = 64 * 1024
 
 
 class StopMode(StrEnum):
-    """How a server is stopped, from gentle to hard."""
+    """How to stop a server, from gentle to hard."""
 
     FAST = "fast"
     IMMEDIATE = "immediate"
@@ -183,17 +183,17 @@ class Server:
 
     Attributes:
         installation: its programs.
-        account: who runs it.
+        account: runs it.
         data_directory: absolute path; missing or empty before `initdb`.
         socket_directory: absolute path of a private folder of the account.
         log_path: file that the account can append to; the server's own log.
-        settings: what goes into the configuration.
-        record: told of every command.
-        wal_directory: folder for the WAL, on a filesystem of its own; empty for the data directory.
-        tablespaces: those of pgbench's tables and indexes, on filesystems of their own.
-        hold: what has to happen with the postmaster before it is executed; None for nothing.
-        backups: whether the role that makes base backups may connect.
-        secret: the superuser's password; set by `initdb` and kept in this process's memory alone.
+        settings: for the configuration.
+        record: called with every command.
+        wal_directory: folder for a WAL with its own filesystem; empty to keep it in the data directory.
+        tablespaces: of pgbench's tables and indexes, on their own filesystems.
+        hold: called with the postmaster's pid before it is executed; None for nothing.
+        backups: whether the role for base backups may connect.
+        secret: the superuser's password; set by `initdb` and kept only in this process's memory.
     """
 
     installation: Installation
@@ -220,22 +220,22 @@ class Server:
 
     @property
     def conninfo(self) -> str:
-        """Connection string of the superuser for the maintenance database; holds the secret."""
+        """Connection string of the superuser for the maintenance database; contains the secret."""
         return self.conninfo_for(MAINTENANCE_DATABASE)
 
     def conninfo_for(self, database: str) -> str:
-        """Return the connection string of the superuser for a database; it holds the secret."""
+        """Return the connection string of the superuser for a database; contains the secret."""
         return connection_string(self.socket_directory, self.account.name, database, self.secret)
 
     def is_running(self) -> bool:
-        """Return whether the postmaster is there."""
+        """Return whether the postmaster is running."""
         return self._process is not None and self._process.poll() is None
 
     def initdb(self, *, checksums: bool, timeout_s: float = INITDB_TIMEOUT_S) -> None:
-        """Make the data directory and force it to disk.
+        """Create the data directory and sync it to disk.
 
         Raises:
-            ServerError: initdb or the sync failed; carries their words.
+            ServerError: initdb or the sync failed; carries their message.
             ProgramError: a program could not be started.
         """
         arguments = initdb_arguments(
@@ -251,13 +251,13 @@ class Server:
         self.sync()
 
     def take_over(self, *, checksums: bool) -> None:
-        """Make a data directory that was copied this server's own: its superuser gets the secret.
+        """Make a copied data directory this server's own: set its superuser's secret, and sync it to disk.
 
-        A server alone with its data does it (manual, postgres, "Single-User Mode"): nobody could connect
-        before. Everything is on disk then.
+        Uses the single-user mode (manual, postgres, "Single-User Mode"), because no one can connect before
+        that.
 
         Raises:
-            ServerError: it does not work, or the sync failed; carries their words.
+            ServerError: it failed, or the sync failed; carries their message.
             ProgramError: a program could not be started.
         """
         self._remember(checksums=checksums)
@@ -271,13 +271,13 @@ class Server:
         self.sync()
 
     def _remember(self, *, checksums: bool) -> None:
-        """Remember what a data directory was made with, which the running server is asked for."""
+        """Remember the fixed values of a data directory, to compare them with the running server's."""
         built = {"block_size": self.installation.block_size, "server_version": self.installation.version}
         self._fixed = {name: str(value) for name, value in built.items() if value}
         self._fixed["data_checksums"] = "on" if checksums else "off"
 
     def sync(self) -> None:
-        """Force the filesystems of the data directory, the WAL and the tablespaces to disk.
+        """Sync the filesystems of the data directory, the WAL and the tablespaces.
 
         Raises:
             ServerError: it failed.
@@ -288,7 +288,7 @@ class Server:
         self._command(sync, SYNC_TIMEOUT_S, tr("The data directory {path} could not be forced to disk"))
 
     def _command(self, argv: Sequence[str], timeout_s: float, failure: str, input_bytes: bytes = b"") -> str:
-        """Run a program of the server's account and return what it wrote on standard error."""
+        """Run a program as the server's account and return its standard error."""
         outcome = run_command(
             argv, account=self.account, timeout_s=timeout_s, record=self.record, input_bytes=input_bytes
         )
@@ -300,7 +300,7 @@ class Server:
         return outcome.stderr
 
     def write_configuration(self) -> None:
-        """Write settings and authentication into the data directory; a running server does not see it.
+        """Write settings and authentication into the data directory; a running server does not notice.
 
         Raises:
             ServerError: the socket's path is too long, or the files cannot be written.
@@ -316,7 +316,7 @@ class Server:
         )
 
     def forget_configuration(self) -> None:
-        """Take out of the data directory what is this server's own: settings, paths, whom it lets in.
+        """Remove this server's own settings, paths and authentication from the data directory.
 
         Raises:
             ServerError: the files cannot be written.
@@ -345,7 +345,7 @@ class Server:
 
         Raises:
             SettingError: it refuses a setting; names it.
-            ServerError: it did not start, with the last telling line of its own log; nothing is left running.
+            ServerError: it did not start, with the most important line of its log; nothing is left running.
             ProgramError: its program could not be started.
         """
         if self.is_running():
@@ -381,7 +381,7 @@ class Server:
         connect(self.conninfo).close()
 
     def check_settings(self) -> None:
-        """Make sure that the running server has the settings that were written for it, and was made as told.
+        """Check that the running server has the settings and the fixed values that it should have.
 
         Raises:
             SettingError: it has not; names them.
@@ -394,13 +394,13 @@ class Server:
         return read_tail(self.log_path, self._log_start, _LOG_TAIL_BYTES)
 
     def check_running(self, grace_s: float = 0.0) -> None:
-        """Do nothing while the server runs.
+        """Check that the server is running.
 
         Args:
-            grace_s: how long an end that may be under way is waited for.
+            grace_s: how long to wait for an end that may be in progress.
 
         Raises:
-            ServerError: it has ended by itself; carries the telling line of its log.
+            ServerError: it has ended by itself; carries the most important line of its log.
         """
         if grace_s and self._process is not None:
             with suppress(subprocess.TimeoutExpired):
@@ -409,9 +409,9 @@ class Server:
             raise self.failure(tr("The server has ended by itself"))
 
     def failure(self, what: str) -> FootingError:
-        """Return the error for `what` with the telling line of the log.
+        """Return the error for `what` with the most important line of the log.
 
-        It is a `SettingError` where a setting is to blame.
+        It is a `SettingError` if a setting caused it.
         """
         refusal = parse_refusal(self.log_text())
         blamed = setting_error(refusal, self.installation.version)
@@ -421,13 +421,13 @@ class Server:
         return ServerError(f"{what}: {reason}", hint=refusal.hint)
 
     def make_bench(self, *, superuser: bool = False) -> None:
-        """Make pgbench's role and its empty database.
+        """Create pgbench's role and its empty database.
 
         Args:
             superuser: see `app.postgres.configuration_text.bench_statements`.
 
         Raises:
-            ServerError: the server refuses; carries its words.
+            ServerError: the server refuses; carries its message.
         """
         try:
             statements = bench_statements(superuser=superuser, tablespaces=self.tablespaces)
@@ -441,13 +441,13 @@ class Server:
             raise ServerError(message.format(reason=str(err).strip())) from err
 
     def make_backup_role(self) -> bool:
-        """Make the role that base backups are made with; a copied data directory has none of it either.
+        """Create the role for base backups, which a copied data directory lacks too.
 
         Returns:
-            Whether there are tablespaces beside the server's own.
+            Whether there are tablespaces in addition to the server's own.
 
         Raises:
-            ServerError: the server refuses; carries its words.
+            ServerError: the server refuses; carries its message.
         """
         try:
             with connect(self.conninfo) as connection:
@@ -460,10 +460,10 @@ class Server:
             raise ServerError(message.format(reason=str(err).strip())) from err
 
     def checkpoint(self) -> None:
-        """Write everything that is dirty to disk; lasts as long as the disk needs.
+        """Write a checkpoint; takes as long as the disk needs.
 
         Raises:
-            ServerError: the server refuses, or was stopped meanwhile.
+            ServerError: the server refuses, or was stopped.
         """
         try:
             with connect(self.conninfo, statement_timeout_s=0) as connection:
@@ -472,10 +472,10 @@ class Server:
             raise ServerError(tr("The checkpoint failed: {reason}").format(reason=str(err).strip())) from err
 
     def maintain(self, statements: Sequence[str]) -> None:
-        """Execute statements in pgbench's database, one by one; lasts as long as they do.
+        """Execute statements in pgbench's database, one by one, without a timeout.
 
         Raises:
-            ServerError: the server refuses, or was stopped meanwhile.
+            ServerError: the server refuses, or was stopped.
         """
         try:
             with connect(self.conninfo_for(BENCH_DATABASE), statement_timeout_s=0) as connection:
@@ -487,17 +487,18 @@ class Server:
             raise ServerError(words) from err
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S, *, mode: StopMode = StopMode.FAST) -> StopMode | None:
-        """Stop the server and wait until it is gone; without effect if it is gone already.
+        """Stop the server and wait until it is gone; no effect if it is gone already.
 
-        Fast shutdown (SIGINT) ends with a checkpoint, which a slow disk can stretch; immediate shutdown
-        (SIGQUIT) writes nothing: right where the data directory is thrown away.
+        Fast shutdown (SIGINT) ends with a checkpoint, which a slow disk can prolong; immediate shutdown
+        (SIGQUIT) writes nothing: right if the data directory will be deleted.
 
         Args:
-            timeout_s: for everything together.
-            mode: what to begin with; what does not work in its share of the time is followed by the harder.
+            timeout_s: for all modes together.
+            mode: first attempt; a mode that fails in its share of the time is followed by the next harder
+                one.
 
         Returns:
-            What worked, or None if it did not run.
+            The mode that worked, or None if the server was not running.
 
         Raises:
             ServerError: the kernel does not let the process end (a hung device); names the process id.
@@ -525,10 +526,10 @@ class Server:
         return StopMode.KILL
 
     def shut_down(self, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
-        """Stop the server so that it can be started again without recovery.
+        """Stop the server cleanly, so that it starts again without recovery.
 
         Raises:
-            ServerError: it does not end in time, or was stopped otherwise meanwhile.
+            ServerError: it does not end in time, or was stopped in another way.
         """
         process = self._process
         if process is not None:
@@ -560,7 +561,7 @@ class Server:
             )
 
     def _forget(self, process: subprocess.Popen[bytes]) -> None:
-        """Record the postmaster's command, which has ended; once, whoever stopped it."""
+        """Record the postmaster's command after its end; once, regardless of who stopped it."""
         if self._process is not process:
             return
         self._process = None

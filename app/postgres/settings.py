@@ -1,7 +1,6 @@
-"""Which server settings a run gets: preset, filesystem, the user's own, and what pgFooting itself needs.
+"""Compute the server settings of a run: preset, filesystem, the user's own, and pgFooting's.
 
-Pure: nothing here asks a server. Whether an installation knows a setting and takes its value is
-checked in `app.postgres.known_settings`.
+Pure: no server is asked. `app.postgres.known_settings` checks whether an installation accepts them.
 """
 
 from __future__ import annotations
@@ -23,19 +22,23 @@ from app.postgres.machine import Machine
 from app.postgres.presets import DATA_GROWTH, PRESETS, RESERVE_BYTES, Sizing
 
 RESERVED_CONNECTIONS: Final = 6
-"""Beside pgbench's clients: the runner, the sampler's two, vacuum, facts, one to look by hand."""
+"""In addition to pgbench's clients: the runner, the sampler's two, vacuum, facts, one for manual
+inspection.
+"""
 SUPERUSER_RESERVED: Final = 3
-"""The default of superuser_reserved_connections; these are no loss, for pgFooting's own are a superuser's."""
+"""Default of superuser_reserved_connections; no loss, because pgFooting's own connections are a
+superuser's.
+"""
 INITDB_MAX_CONNECTIONS: Final = 100
-"""What initdb writes where the kernel allows it (initdb.c, test_config_settings)."""
+"""initdb's choice if the kernel allows it (initdb.c, test_config_settings)."""
 
 
 class Origin(StrEnum):
-    """Who wants a setting."""
+    """Where a setting comes from."""
 
     PRESET = "preset"
     FILESYSTEM = "filesystem"
-    """Goes with the filesystem, by its preset or by an option of it."""
+    """From the filesystem's preset or options."""
     USER = "user"
     PGFOOTING = "pgfooting"
 
@@ -48,8 +51,8 @@ class Setting:
         name: parameter.
         value: as in postgresql.conf, not quoted.
         why: one sentence; empty for the user's own.
-        source: where formula and reason are from.
-        origin: who wants it.
+        source: of formula and reason.
+        origin: where it comes from.
     """
 
     name: str
@@ -60,13 +63,13 @@ class Setting:
 
 
 _REPORTED: Final = (("log_autovacuum_min_duration", "0", tr("autovacuum becomes an event of the run")),)
-"""Wanted by pgFooting, but presets and users may say otherwise."""
+"""Set by pgFooting, but presets and users may override it."""
 
 _FOR_BACKUPS: Final = (
     ("wal_level", "replica", tr("a base backup beside a phase needs it")),
     ("max_wal_senders", "2", tr("pg_basebackup reads over one, and another while it is being ended")),
 )
-"""Only where base backups are made while something is measured; users may say otherwise."""
+"""Only if base backups are made during a measurement; users may override it."""
 
 _OWN: Final = (
     ("listen_addresses", "", tr("no TCP: nobody else can connect")),
@@ -109,7 +112,7 @@ def parse_memory(value: str, default_unit_bytes: int) -> int | None:
 
     Args:
         value: as in postgresql.conf.
-        default_unit_bytes: what a plain number counts.
+        default_unit_bytes: unit of a plain number.
     """
     match = _MEMORY.fullmatch(value)
     if match is None:
@@ -118,12 +121,12 @@ def parse_memory(value: str, default_unit_bytes: int) -> int | None:
 
 
 def quote_value(value: str) -> str:
-    """Return a value as postgresql.conf takes it: in single quotes, quotes and backslashes doubled."""
+    """Quote a value for postgresql.conf: in single quotes, quotes and backslashes doubled."""
     return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def _check_user_setting(name: str, value: str) -> None:
-    """Refuse what cannot or must not be written to the configuration."""
+    """Reject what cannot or must not be written to the configuration."""
     field = f"postgresql.settings.{name}"
     if _NAME.fullmatch(name) is None:
         raise CampaignError(
@@ -151,7 +154,7 @@ def user_settings(choice: PostgresChoice) -> dict[str, str]:
     """Return the user's settings by lower-case name, each checked.
 
     Raises:
-        CampaignError: a name that is no name, stands twice, or is pgFooting's own.
+        CampaignError: a name is invalid, repeated, or reserved for pgFooting.
     """
     settings: dict[str, str] = {}
     for name, value in choice.settings:
@@ -167,13 +170,13 @@ def user_settings(choice: PostgresChoice) -> dict[str, str]:
 
 
 def _stated(user: dict[str, str], name: str, default: int) -> int:
-    """Return a number that a user states, where it is one; else the server's own check refuses it later."""
+    """Return a user's number; the default if it is not one, which the server's own check rejects later."""
     text = user.get(name, "").strip()
     return int(text) if text.isascii() and text.isdigit() else default
 
 
 def _max_connections(user: dict[str, str], clients: int) -> int:
-    """Return what max_connections has to be.
+    """Return the required value of max_connections.
 
     Raises:
         CampaignError: the user's own value is too small for the clients.
@@ -206,11 +209,11 @@ def server_settings(
     data_bytes: int = 0,
     filesystem: Sequence[ServerOption] = (),
 ) -> tuple[Setting, ...]:
-    """Return the settings of a run, names are unique: preset, filesystem, the user's, pgFooting's own.
+    """Return the settings of a run with unique names: preset, filesystem, the user's, pgFooting's own.
 
     Args:
         choice: preset and the user's settings.
-        machine: what the formulas of presets are computed from.
+        machine: input of the presets' formulas.
         workload: for the number of connections.
         target_free_bytes: free space before anything is written, for max_wal_size. Pass the smallest of a
             campaign's targets, so that all configurations get the same.
@@ -218,8 +221,8 @@ def server_settings(
         filesystem: options of the target's filesystems that are server settings.
 
     Raises:
-        CampaignError: unknown preset; a name that is not one, stands twice or is pgFooting's own;
-            max_connections below what the clients need.
+        CampaignError: unknown preset; a name that is invalid, repeated or reserved for pgFooting;
+            max_connections below the need of the clients.
     """
     preset = PRESETS.get(choice.preset)
     if preset is None:
@@ -259,9 +262,9 @@ def server_settings(
 
 
 def bytes_needed(data_bytes: int, settings: Iterable[Setting]) -> int:
-    """Return the free space a target should have for data of this size under these settings.
+    """Return the free space that a target needs for data of this size under these settings.
 
-    Data with room to grow, WAL up to max_wal_size (1 GB where not set: PostgreSQL's default), a reserve.
+    Data with room to grow, WAL up to max_wal_size (default: PostgreSQL's 1 GB), a reserve.
     """
     values = {setting.name: setting.value for setting in settings}
     wal_bytes = parse_memory(values.get("max_wal_size", "1GB"), MIB)
@@ -307,7 +310,7 @@ _UNSAFE: Final = (
 
 
 def unsafe_settings(settings: Iterable[tuple[str, str]]) -> tuple[tuple[str, str, str], ...]:
-    """Return (name, value, sentence) for every setting that trades safety away; a run with any is marked.
+    """Return (name, value, sentence) for every setting that risks data loss; a run with any is marked.
 
     Args:
         settings: (name, value) as in a campaign, or as the server reports them in pg_settings.

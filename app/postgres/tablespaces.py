@@ -1,9 +1,7 @@
-"""Tablespaces for tables and for indexes: what makes them, what pgbench is told, and what lies where.
+"""Tablespaces for tables and for indexes: how to create and use them, and where the files of relations are.
 
 Sources: manual, CREATE TABLESPACE (an empty folder of the server's account, outside of the data directory),
 pgbench (``--tablespace``, ``--index-tablespace``: primary keys too), storage layout (``pg_tblspc``).
-
-In which files the tables of pgbench and their indexes lie, and the WAL.
 """
 
 from __future__ import annotations
@@ -34,18 +32,18 @@ class Tablespaces:
     """The tablespaces of a server under test.
 
     Attributes:
-        places: their folders, by what comes to lie there.
+        places: their folders, by role.
     """
 
     places: tuple[tuple[Role, str], ...] = ()
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where they are."""
+        """Their folders."""
         return tuple(folder for _, folder in self.places)
 
     def statements(self, owner: str) -> tuple[str, ...]:
-        """Return what makes them; `owner` is the role that may use them."""
+        """Return the statements that create them; `owner` is the role that may use them."""
         return tuple(
             f"CREATE TABLESPACE {tablespace_name(role)} OWNER {owner} LOCATION '{_quoted(folder)}'"
             for role, folder in self.places
@@ -57,33 +55,33 @@ def _quoted(text: str) -> str:
 
 
 def tablespace_name(role: Role) -> str:
-    """Return what a tablespace is called; names that begin with pg_ are the server's own."""
+    """Return the name of a role's tablespace; the prefix pg_ is reserved for the server."""
     return f"pgfooting_{role.value}"
 
 
 def roles_of(target: Target) -> tuple[Role, ...]:
-    """Return what has a tablespace on disks of its own."""
+    """Return the roles with a tablespace on their own disks."""
     return tuple(role for role in RELATION_ROLES if isinstance(target, DiskTarget) and role in target.further)
 
 
 def tablespace_options(roles: Iterable[Role]) -> tuple[str, ...]:
-    """Return what ``pgbench --initialize`` is told."""
+    """Return the options of ``pgbench --initialize``."""
     return tuple(f"{_OPTIONS[role]}={tablespace_name(role)}" for role in roles)
 
 
 def check_places(
     tablespaces: Tablespaces, data_directory: str, relations: Iterable[tuple[Role, Path]]
 ) -> None:
-    """Make sure that every file of tables and indexes lies where it was to.
+    """Check that every file of tables and indexes is in its intended folder.
 
     Args:
         tablespaces: of the server.
-        data_directory: where it lies without a tablespace.
-        relations: each file, and of what.
+        data_directory: the folder of files without a tablespace.
+        relations: each file, and its role.
 
     Raises:
-        TargetError: one lies elsewhere; names it and where it should.
-        OSError: it cannot be looked for.
+        TargetError: one is elsewhere; names it and the intended folder.
+        OSError: a path cannot be resolved.
     """
     wanted = {role: Path(folder).resolve(strict=True) for role, folder in tablespaces.places}
     data = Path(data_directory).resolve(strict=True)
@@ -113,7 +111,7 @@ def wal_files(folder: str) -> tuple[Path, ...]:
 
 
 def table_files(conninfo: str, data_directory: str) -> tuple[Path, ...]:
-    """Return the files of pgbench's tables, every segment (manual 65.1); none where there are no such tables.
+    """Return the files of pgbench's tables, every segment (manual 65.1); empty without such tables.
 
     Args:
         conninfo: of a superuser's connection to the database with the tables.

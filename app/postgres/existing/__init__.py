@@ -1,1 +1,1 @@
-"""Servers that already run and are not pgFooting's: how they are reached, looked at, refused and left."""
+"""Running servers that pgFooting did not start: connect, inspect, refuse, clean up."""

@@ -1,7 +1,7 @@
-"""How a server of others is reached: libpq's connection strings, in which no secret may stand.
+"""libpq connection strings for a server that pgFooting did not start; they never contain a secret.
 
-A password comes from where libpq looks for it (password file, service file, PGPASSWORD), stays in memory, and
-is handed to pgbench in its environment only. Sources: PostgreSQL 18 manual 34.1 "Database Connection Control
+A password comes from libpq's own sources (password file, service file, PGPASSWORD), stays in memory, and
+reaches pgbench only in its environment. Sources: PostgreSQL 18 manual 34.1 "Database Connection Control
 Functions", 34.15 to 34.19.
 """
 
@@ -22,7 +22,7 @@ from app.postgres.connection import CONNECT_TIMEOUT_S, MAINTENANCE_DATABASE, STA
 from app.process.metered import connect_bounded, parameters, resolved
 
 LONGEST: Final = 2000
-"""Characters of a connection string."""
+"""Maximum length of a connection string."""
 SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})
 _WORDS: Final = """
     channel_binding connect_timeout dbname gssencmode host hostaddr keepalives keepalives_count
@@ -31,7 +31,7 @@ _WORDS: Final = """
     sslnegotiation sslrootcert sslsni target_session_attrs tcp_user_timeout user
 """
 ALLOWED: Final = frozenset(_WORDS.split())
-"""Words that a campaign file may say; not ``options``, which are settings of the session."""
+"""Parameters that a campaign file may set; not ``options``, which contains settings of the session."""
 _NOT_HANDED_ON: Final = SECRETS | {
     "application_name",
     "connect_timeout",
@@ -48,19 +48,20 @@ _NEWER: Final = frozenset(
         *("sslnegotiation", "sslsni"),
     }
 )
-"""Of libpq 14 to 18. The one here fills them in by itself, and that of an older pgbench does not know them:
-they are handed on where the connection string says them."""
+"""Parameters of libpq 14 to 18 that our libpq fills in, but that the libpq of an older pgbench may not know:
+they are passed on only if the connection string has them.
+"""
 _LIVELINESS: Final = {
     "keepalives_idle": "5",
     "keepalives_interval": "2",
     "keepalives_count": "3",
     "tcp_user_timeout": "10000",
 }
-"""A line that is cut is noticed within about ten seconds; a connection string may say otherwise."""
+"""Detects a broken connection within about ten seconds; a connection string may override it."""
 
 
 def connection_problem(text: str) -> str:
-    """Return what is wrong with a connection string, a sentence that never repeats it; empty for nothing."""
+    """Return what is wrong with a connection string, a sentence that never quotes it; empty if valid."""
     if not text.strip() or len(text) > LONGEST or not text.isprintable():
         return tr(
             'must be a libpq connection string such as "host=db.example user=bench", "service=bench" or '
@@ -83,14 +84,14 @@ def connection_problem(text: str) -> str:
 
 
 def _not_understood(text: str) -> str:
-    """Return the sentence for what libpq cannot read, with the word that one may be meant for."""
+    """Return the sentence for an invalid connection string, with a suggestion for an unknown parameter."""
     told = tr('is no connection string that libpq understands; one is "host=db.example user=bench".')
     words = [word for word in re.findall(r"(\w+)\s*=", text) if word not in ALLOWED]
     return f"{told} {did_you_mean(words[0], sorted(ALLOWED)) if words else ''}".rstrip()
 
 
 def _misplaced(given: Mapping[str, object]) -> str:
-    """Return why it is not one server, or not that of the password; empty for nothing."""
+    """Return why it names several servers, or another one than the password is for; empty if valid."""
     if "service" in given and {"host", "hostaddr"} & given.keys():
         return tr(
             "names a service and a host: a password of your service is for the host that the service names. "
@@ -105,11 +106,10 @@ def _misplaced(given: Mapping[str, object]) -> str:
 
 
 def named_server(text: str) -> str:
-    """Return the name of the server that a connection string without problems says itself.
+    """Return the server that a valid connection string names itself, see `ServerAddress.name`.
 
-    Empty where it says nothing but a database (without a service also a role): then the user's own service,
-    or the default of this machine, decides where a password goes, and how. Nothing is sent to find it out.
-    See `ServerAddress.name`.
+    Empty if it has only a database (without a service: or a role): then the user's own service, or the
+    default of this machine, determines where a password is sent, and how. Nothing is sent to find it out.
 
     Raises:
         RefusedError: it contradicts the user's own service.
@@ -128,7 +128,7 @@ def named_server(text: str) -> str:
 
 
 def _check_service(given: Mapping[str, object]) -> None:
-    """Do nothing where a connection string says nothing else than the service that it names.
+    """Check that a connection string does not contradict the service that it names.
 
     Raises:
         RefusedError: it does: a password of the service would go elsewhere, or less protected.
@@ -150,22 +150,22 @@ def _check_service(given: Mapping[str, object]) -> None:
 
 
 def _name(host: object, hostaddr: object, port: object) -> str:
-    """Return both where an address is given beside a name: that one is asked, with this one's password."""
+    """Join host name and address, if both are given: the address is connected, with the name's password."""
     return f"{'/'.join(dict.fromkeys(str(each) for each in (host, hostaddr) if each))}:{port}"
 
 
 def own_connection(text: str, database: str) -> str:
-    """Return a connection string without problems, for another database; before the server was reached."""
+    """Return a valid connection string for another database; for use before the first connection."""
     return make_conninfo(text, dbname=database)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A server that was reached once, with everything that libpq found out for that.
+    """A server that was reached once, with all parameters that libpq resolved.
 
     Attributes:
         parameters: of libpq, without secrets and without a database.
-        database: in which statistics are read and pgFooting's own database is made.
+        database: for statistics, and for creating pgFooting's own database.
         secret: the password that was used; empty for none.
     """
 
@@ -175,9 +175,9 @@ class ServerAddress:
 
     @property
     def name(self) -> str:
-        """What a person types to agree to load on this server: host (or folder of the socket) and port.
+        """The text that a user types to agree to load on this server: host (or socket folder) and port.
 
-        An address that the connection string gives beside the host stands behind a slash.
+        If the connection string also gives an address, it follows the host after a slash.
         """
         parameters = self.parameters
         return _name(parameters["host"], parameters.get("hostaddr"), parameters["port"])
@@ -193,7 +193,7 @@ class ServerAddress:
         return self.parameters["host"].startswith(("/", "@"))
 
     def bare(self, database: str) -> str:
-        """Return a connection string without a secret, for arguments that everybody may read."""
+        """Return a connection string without a secret, for argument lists that all users can read."""
         return make_conninfo("", **self.parameters, dbname=database)
 
     def conninfo(self, database: str = "") -> str:
@@ -203,7 +203,7 @@ class ServerAddress:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What a program of libpq needs beside `bare`: the secret, if there is one."""
+        """Environment variables that libpq programs need with `bare`: the secret, if there is one."""
         return {"PGPASSWORD": self.secret} if self.secret else {}
 
     def connect(
@@ -213,7 +213,7 @@ class ServerAddress:
 
         Args:
             database: empty for `database`.
-            statement_timeout_s: 0 for never.
+            statement_timeout_s: 0 for none.
         """
         return _connect(self.conninfo(database), statement_timeout_s)
 
@@ -239,22 +239,22 @@ def _connect(conninfo: str, statement_timeout_s: int) -> psycopg.Connection[tupl
 
 
 def said(error: BaseException) -> str:
-    """Return what libpq or the server said, in one line of a length that can be told."""
+    """Return the message of libpq or the server in one line of limited length."""
     return shown(" ".join(str(error).split()))
 
 
 def open_address(text: str) -> tuple[ServerAddress, psycopg.Connection[tuple[object, ...]]]:
-    """Reach a server, as libpq does it from here.
+    """Connect to a server, with libpq's defaults on this machine.
 
     Args:
-        text: a connection string without problems.
+        text: a valid connection string.
 
     Returns:
-        What was found out, and the connection.
+        The resolved address, and the connection.
 
     Raises:
         RefusedError: it contradicts the user's own service; nothing was sent.
-        TargetError: it cannot be reached, or does not let us in; carries libpq's words.
+        TargetError: it cannot be reached, or rejects us; carries libpq's message.
     """
     given = conninfo_to_dict(text)
     _check_service(given)
@@ -278,7 +278,7 @@ def _sentence(text: str) -> str:
 
 
 def _hint(reason: str) -> str:
-    """Return what helps against a few things that libpq says; these words are not translated in it."""
+    """Return a hint for some of libpq's messages, which are always in English."""
     if "password" in reason:
         return tr("libpq looks for the password in ~/.pgpass (mode 0600), in a service, or in PGPASSWORD.")
     if "translate host name" in reason or "resolve" in reason:

@@ -1,19 +1,15 @@
-"""What a server of others tells of itself over SQL before anything is made there; nothing is changed.
+"""Inspect a server that pgFooting did not start, over SQL, before anything is created there; changes nothing.
 
-Everything is asked for in a bounded length: names are of the far side, and may be anything.
+All answers are limited in length: names come from the remote side, and may contain anything. `check_server`
+refuses unsuitable servers with the first reason; `look_rows` describes the server to the user.
 
-Services that run PostgreSQL for others, by the parameters that only their servers have. Pure.
-
-Sources: docs.aws.amazon.com/AmazonRDS ("Working with parameters on your RDS for PostgreSQL DB instance":
+Managed services are recognised by parameters that only their servers have. Sources:
+docs.aws.amazon.com/AmazonRDS ("Working with parameters on your RDS for PostgreSQL DB instance":
 rds.extensions, rds.force_ssl; Aurora has the same ones); cloud.google.com/sql/docs/postgres/flags
 (cloudsql.iam_authentication, cloudsql.logical_decoding) and /alloydb/docs/reference/database-flags
 (alloydb.iam_authentication); learn.microsoft.com/azure/postgresql/flexible-server ("Server parameters":
 azure.extensions, azure.accepted_password_auth_method); github.com/neondatabase/neon (neon.tenant_id);
 github.com/supabase/supautils (supautils.*).
-
-Why a server of others is not measured, from what it told; pure. The first reason is told.
-
-What a person is told of a server of others before load starts there, in sentences. Pure.
 """
 
 from __future__ import annotations
@@ -44,14 +40,14 @@ SERVICES: Final = {
     "neon": "Neon",
     "supautils": "Supabase",
 }
-"""By the word before the dot of a parameter; the first of several, as AlloyDB may have Cloud SQL's."""
+"""By parameter prefix, before the dot; the first match counts, as AlloyDB may have Cloud SQL's too."""
 
 
 def managed_service(words: Collection[str]) -> str:
-    """Return which service it is; empty for none that is known.
+    """Return the name of the managed service; empty if none is recognised.
 
     Args:
-        words: those before the dot of the server's parameters.
+        words: prefixes, before the dot, of the server's parameters.
     """
     return next((name for word, name in SERVICES.items() if word in words), "")
 
@@ -62,7 +58,7 @@ _ROUND_TRIPS: Final = 21
 _LONGEST: Final = 200
 _MOST_DATABASES: Final = 20
 DANGEROUS_ROLES: Final = ("pg_execute_server_program", "pg_read_server_files", "pg_write_server_files")
-"""Roles whose members can leave the database for the machine (manual 22.5 "Predefined Roles")."""
+"""Roles whose members can reach the server's files or programs (manual 22.5 "Predefined Roles")."""
 
 _SERVER: Final = f"""
     SELECT pg_catalog.left(pg_catalog.version(), {_LONGEST}),
@@ -110,7 +106,7 @@ _IDENTIFIER: Final = "SELECT system_identifier::text FROM pg_catalog.pg_control_
 _DATA_DIRECTORY: Final = (
     "SELECT coalesce(max(setting), '') FROM pg_catalog.pg_settings WHERE name = 'data_directory'"
 )
-"""The view leaves out what the role may not see; current_setting would leave an error in the server's log."""
+"""The view omits settings that the role may not see; current_setting would log an error on the server."""
 _LONGEST_PATH: Final = 4096
 _WORDS: Final = """
     SELECT pg_catalog.array_agg(DISTINCT pg_catalog.split_part(name, '.', 1)) FROM pg_catalog.pg_settings
@@ -126,7 +122,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class OtherDatabase:
-    """A database of the server; `size_bytes` is None where the role may not ask."""
+    """A database of the server; `size_bytes` is None if the role may not read it."""
 
     name: str
     size_bytes: int | None
@@ -134,16 +130,16 @@ class OtherDatabase:
 
 @dataclass(frozen=True, slots=True)
 class ServerRole:
-    """What the role may that we connect as.
+    """The rights of our role.
 
     Attributes:
         name: of the role.
         is_superuser: it may do everything.
         may_create: databases.
-        has_monitor: sees what other sessions do (pg_monitor).
-        may_checkpoint: superuser or pg_checkpoint, which is of 15.
+        has_monitor: sees the activity of other sessions (pg_monitor).
+        may_checkpoint: superuser or pg_checkpoint, which exists since 15.
         dangerous: roles of `DANGEROUS_ROLES` that it is a member of.
-        owned: other databases whose owner it is, or is a member of.
+        owned: other databases owned by it or by a role that it is a member of.
     """
 
     name: str
@@ -157,14 +153,14 @@ class ServerRole:
 
 @dataclass(frozen=True, slots=True)
 class OthersLoad:
-    """What others do there.
+    """Activity of others on the server.
 
     Attributes:
         sessions: of others that are connected.
-        active: of them, those that were not idle at the begin and at the end of the look.
-        hidden: of them, those of which the role may not see what they do.
-        tps: transactions a second over the look, in all databases, without ours.
-        seconds: how long was looked.
+        active: sessions that were not idle at the start and at the end of the watch.
+        hidden: sessions whose activity our role may not see.
+        tps: transactions per second over the watch, in all databases, without ours.
+        seconds: duration of the watch.
     """
 
     sessions: int
@@ -176,7 +172,7 @@ class OthersLoad:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """How long an empty question to the server takes, in milliseconds."""
+    """Duration of an empty statement to the server and back, in milliseconds."""
 
     median_ms: float
     least_ms: float
@@ -185,27 +181,27 @@ class RoundTrip:
 
 @dataclass(frozen=True, slots=True)
 class ServerLook:
-    """A server as it told itself.
+    """Everything found out about a server.
 
     Attributes:
         version: such as ``15.14``.
         version_text: ``SELECT version()``.
         major: major version.
         cluster_name: setting cluster_name; empty for none.
-        system_identifier: of the cluster; empty where the role may not ask.
+        system_identifier: of the cluster; empty if the role may not read it.
         server_address: of the server's own end; empty for a socket.
-        started: when the postmaster started, as it writes it.
-        in_recovery: it is a standby, or not done with recovery.
-        max_connections: that it takes.
-        reserved_connections: of them, for superusers.
+        started: start time of the postmaster, in its own format.
+        in_recovery: it is a standby, or still recovering.
+        max_connections: limit of the server.
+        reserved_connections: part of it for superusers.
         tls: protocol and cipher of our connection; empty for none.
-        role: what we may.
+        role: our rights.
         databases: the largest ones.
-        database_count: of all of them but templates.
-        others: what others do.
+        database_count: number of all databases except templates.
+        others: activity of others.
         round_trip: of the network.
-        data_folder: on its machine; empty where the role may not ask.
-        managed_service: that runs it; empty for none that is known.
+        data_folder: on its machine; empty if the role may not read it.
+        managed_service: its operator; empty if none is recognised.
     """
 
     version: str
@@ -229,12 +225,12 @@ class ServerLook:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What is the same of one server, however it is reached."""
+        """The same for every connection to one server."""
         return self.system_identifier, self.started
 
 
 def version_words(number: int) -> str:
-    """Return a version as people write it, from libpq's number."""
+    """Return a version as text, from libpq's number."""
     return f"{number // 10000}.{number % 10000}"
 
 
@@ -246,17 +242,17 @@ def look_at_server(
     look_s: float = LOOK_S,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ServerLook:
-    """Ask a server what it is and what others do there.
+    """Inspect a server and the activity of others there.
 
     Args:
         connection: to it.
-        address: how that was made.
-        own_database: name of the database that is pgFooting's.
+        address: of the connection.
+        own_database: name of pgFooting's database.
         look_s: seconds that the load of others is watched.
-        sleep: waits; may raise to end it.
+        sleep: waits; may raise to end the inspection.
 
     Raises:
-        TargetError: it is too old, or does not answer what every PostgreSQL answers.
+        TargetError: it is too old, or does not answer as every PostgreSQL does.
     """
     number = connection.info.server_version
     if number // 10000 < OLDEST_MAJOR:
@@ -329,7 +325,7 @@ def _row(connection: Connection, statement: str, values: tuple[object, ...] | No
 
 
 def _unless_refused(connection: Connection, statement: str) -> str:
-    """Return a text; empty where the role may not ask for it."""
+    """Return a text; empty if the role may not read it."""
     try:
         return str(_row(connection, statement)[0])
     except psycopg.Error:
@@ -353,7 +349,7 @@ def _watch(connection: Connection, look_s: float, sleep: Callable[[float], None]
 
 
 def measure_round_trip(connection: Connection) -> RoundTrip:
-    """Return how long an empty statement takes, there and back; may raise psycopg.Error."""
+    """Measure an empty statement, there and back; may raise psycopg.Error."""
     times = []
     for _ in range(_ROUND_TRIPS):
         begun_s = time.perf_counter()
@@ -364,9 +360,9 @@ def measure_round_trip(connection: Connection) -> RoundTrip:
 
 
 MOST_TPS_OF_OTHERS: Final = 10.0
-"""Monitoring makes some a second; who works there makes more."""
+"""Monitoring alone makes a few per second; real work makes more."""
 _CONNECTIONS_OF_OURS: Final = 5
-"""Beside pgbench's clients: to look, to watch, the sampler's two, vacuum."""
+"""In addition to pgbench's clients: inspection, watch, the sampler's two, vacuum."""
 _TOLD: Final = 5
 
 
@@ -377,8 +373,8 @@ class ServerNeeds:
     Attributes:
         name: of the server, see `ServerAddress.name`.
         clients: of the phase with the most.
-        need_bytes: what its database takes at most.
-        room_bytes: what it may take, as the campaign says; None where nobody says.
+        need_bytes: maximum size of its database.
+        room_bytes: allowed size according to the campaign; None without a limit.
         pgbench_major: of the oldest pgbench that is used.
     """
 
@@ -390,10 +386,10 @@ class ServerNeeds:
 
 
 def check_server(look: ServerLook, needs: ServerNeeds) -> None:
-    """Do nothing where a server may be measured.
+    """Check that a server may be measured.
 
     Raises:
-        RefusedError: it may not; the first reason, and what would help.
+        RefusedError: it may not; the first reason, and a hint.
     """
     for message, hint in _reasons(look, needs):
         end = tr("{reason} Nothing was done there.")
@@ -479,14 +475,14 @@ _WORDS_TOLD: Final = 8
 
 
 def round_trip_words(trip: RoundTrip) -> str:
-    """Return how long the way to the server and back takes."""
+    """Return the round trip times as text."""
     return tr("{median:.2f} ms ({least:.2f} to {most:.2f})").format(
         median=trip.median_ms, least=trip.least_ms, most=trip.most_ms
     )
 
 
 def look_rows(look: ServerLook, address: ServerAddress) -> tuple[tuple[str, str], ...]:
-    """Return what was found, as (what, value); names are of the far side."""
+    """Return the findings as (label, value); names come from the remote side."""
     others = look.others
     tls = look.tls or tr("none")
     rows = [
@@ -533,11 +529,11 @@ def _databases(look: ServerLook) -> str:
 
 
 def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
-    """Return what cannot be known of such a server, in sentences: nothing of it is made up.
+    """Return what cannot be known about such a server, in sentences.
 
     Args:
-        look: what it told.
-        is_asked: its machine is asked over ssh.
+        look: the findings.
+        is_asked: its machine is read over ssh.
     """
     told = [
         tr(
@@ -575,7 +571,7 @@ def not_known(look: ServerLook, *, is_asked: bool = False) -> tuple[str, ...]:
 
 
 def made_sentence(name: str) -> str:
-    """Return what is done there."""
+    """Return the sentence that describes our changes on the server."""
     words = tr(
         "On {name} one database is made, {database}, loaded, measured and dropped, run by run; nothing else "
         "is touched, no setting of the server is changed, and nothing is restarted."

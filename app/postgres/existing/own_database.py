@@ -1,7 +1,7 @@
-"""The one database that pgFooting makes on a server of others, and the only thing that it ever drops there.
+"""The one database that pgFooting creates, and drops, on a server that it did not start.
 
-It is known by three things together: its name, its owner, and its comment. What lacks one of them is
-somebody's, is never touched, and keeps a campaign from beginning.
+It is recognised by name, owner and comment together. If any of them differs, the database belongs to someone
+else: it is never touched, and the campaign does not start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ MARK: Final = (
     "Made by pgFooting for a measurement, and dropped by it afterwards: nothing else may be kept here."
 )
 LOCK: Final = 0x706746_6F6F74
-"""Of pg_advisory_lock: one campaign a server. Such a lock is of a database; pg_locks shows those of all."""
+"""Key of pg_advisory_lock: one campaign per server. Such a lock belongs to one database; pg_locks shows
+all.
+"""
 
 _FOUND: Final = """
     SELECT owner.rolname = current_user,
@@ -63,10 +65,10 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class FoundDatabase:
-    """A database of our name.
+    """A database with our name.
 
     Attributes:
-        is_own: name, owner and comment are ours, and nobody else is connected to it.
+        is_own: name, owner and comment are ours, and no one else is connected to it.
         reason: a sentence: why it is not ours, or cannot be dropped.
     """
 
@@ -75,7 +77,7 @@ class FoundDatabase:
 
 
 def find_own(connection: Connection) -> FoundDatabase | None:
-    """Return what is known of a database of our name; None where there is none; may raise psycopg.Error."""
+    """Return the state of a database with our name; None if there is none; may raise psycopg.Error."""
     row = connection.execute(_FOUND.encode(), (OWN_DATABASE,)).fetchone()
     if row is None:
         return None
@@ -93,16 +95,16 @@ def find_own(connection: Connection) -> FoundDatabase | None:
 
 
 def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: bool) -> bool:
-    """Drop our database where there is one; return whether there was.
+    """Drop our database if it exists; return whether it did.
 
     Args:
-        connection: of the role whose it is, which holds the lock.
-        address: by which that was made.
-        ends_sessions: sessions of this role in it are those of a run of this campaign, and are ended first;
-            else they may be those of another machine that measures, and it is refused.
+        connection: of the owning role, which holds the lock.
+        address: of the connection.
+        ends_sessions: the owning role's sessions in it belong to a run of this campaign, and are ended first;
+            else they may belong to another measuring machine, and the drop is refused.
 
     Raises:
-        RefusedError: there is one of that name that is not ours, or is used: it was not touched.
+        RefusedError: a database of that name is not ours, or is in use: it was not touched.
         ServerError: the server refuses, or is gone.
     """
     try:
@@ -131,10 +133,10 @@ def drop_own(connection: Connection, address: ServerAddress, *, ends_sessions: b
 
 
 def _make_room(address: ServerAddress) -> None:
-    """Drop the tables of our database, whose room is free at once; may raise psycopg.errors.DiskFull.
+    """Drop the tables of our database, which frees their space at once; may raise psycopg.errors.DiskFull.
 
-    DROP DATABASE begins with a checkpoint, and a server whose disk is full goes down over that (PANIC, seen
-    with 15), with all that others do there.
+    DROP DATABASE starts with a checkpoint, during which a server with a full disk panics (seen with 15),
+    which ends the sessions of all other users too.
     """
     try:
         with address.connect(OWN_DATABASE) as connection:
@@ -142,7 +144,7 @@ def _make_room(address: ServerAddress) -> None:
                 connection.execute(f"DROP TABLE IF EXISTS {name} CASCADE".encode())
     except psycopg.errors.DiskFull:
         raise
-    except ANSWER_ERRORS:  # such as of one whose drop was cut short: it takes no connection, and is dropped
+    except ANSWER_ERRORS:  # such as after an interrupted drop: it accepts no connection, and is dropped
         return
 
 
@@ -161,8 +163,8 @@ def _open_sessions(connection: Connection) -> int:
 class ServerLock:
     """Keeps other campaigns from a server, as long as one lasts; used by one thread.
 
-    It is of a session, which a server may end that has nothing to do (idle_session_timeout), as a line may
-    that is cut. Whoever is about to drop our database makes sure of it with `hold`.
+    The lock belongs to a session, which ends with a broken connection or by the server's
+    idle_session_timeout. Call `hold` before dropping our database.
     """
 
     def __init__(self, address: ServerAddress, connection: Connection) -> None:
@@ -171,13 +173,13 @@ class ServerLock:
         self._connection = connection
 
     def take(self) -> None:
-        """Take it; where it cannot be taken, nothing of it stays.
+        """Take the lock; if it fails, nothing stays locked.
 
-        Campaigns that name different databases of the server each get theirs, and then see the other's: two
-        that take it at the same time may both be refused, and never both get it.
+        Campaigns that use different databases of the server each get their own lock, and then see the
+        other's: of two that lock at the same time both may be refused, but never both succeed.
 
         Raises:
-            RefusedError: another campaign measures there, whichever database its connection names.
+            RefusedError: another campaign measures there, through whichever database.
             ServerError: the server cannot be asked.
         """
         try:
@@ -187,7 +189,7 @@ class ServerLock:
             self._connection.close()
             raise self._silent(error) from error
         if not is_alone:
-            self._connection.close()  # and with it the lock: `hold` begins anew
+            self._connection.close()  # and with it the lock: `hold` starts again
             message = tr("Another campaign of pgFooting measures {name} now. Nothing was done there.")
             raise RefusedError(message.format(name=self._address.name))
 
@@ -196,10 +198,10 @@ class ServerLock:
         return row and row[0]
 
     def hold(self) -> None:
-        """Return where it is still held, or could be taken again: nobody else measures there.
+        """Make sure that the lock is held, taking it again if necessary.
 
         Raises:
-            RefusedError: another campaign has it meanwhile; what is there is its own.
+            RefusedError: another campaign has taken it, and with it our database.
             ServerError: the server cannot be asked.
         """
         try:
@@ -213,7 +215,7 @@ class ServerLock:
             self.take()
 
     def close(self) -> None:
-        """Let others measure there."""
+        """Release the lock and close the connection."""
         self._connection.close()
 
     def _silent(self, error: Exception) -> ServerError:
@@ -221,7 +223,7 @@ class ServerLock:
 
 
 def make_own(connection: Connection) -> None:
-    """Make our database, and mark it as ours at once.
+    """Create our database and mark it as ours.
 
     Raises:
         ServerError: the server refuses.
@@ -238,10 +240,10 @@ def make_own(connection: Connection) -> None:
 def give_settings(
     connection: Connection, address: ServerAddress, settings: tuple[tuple[str, str], ...]
 ) -> None:
-    """Set settings for sessions of our database alone, and read them back there.
+    """Set settings for sessions of our database only, and read them back there.
 
     Raises:
-        SettingError: the server does not take one for a database; nothing of its own configuration changed.
+        SettingError: the server rejects one for a database; its own configuration is unchanged.
         ServerError: it cannot be asked.
     """
     name = sql.Identifier(OWN_DATABASE)

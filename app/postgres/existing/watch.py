@@ -1,4 +1,4 @@
-"""Whether a server of others is still there, the same one, and within its room: a statement a second."""
+"""Check every second that a foreign server is up, the same one, and within its size limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.process.metered import ANSWER_ERRORS
 
 _EVERY_S: Final = 1.0
 _SIZE_EVERY: Final = 10
-"""Looks from one question for the size of the database to the next: the server lists its files for it."""
+"""Checks between two readings of the database's size, for which the server lists its files."""
 _AGAIN_S: Final = 1.0
 _STATE: Final = "SELECT pg_catalog.pg_postmaster_start_time()::text, pg_catalog.pg_is_in_recovery()"
 _SIZE: Final = """
@@ -27,12 +27,12 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 class ServerWatch:
-    """Looks at a server in a thread of its own, so that nothing here waits for the network.
+    """Watches a server in a separate thread, so that callers never wait for the network.
 
     Attributes:
-        failure: a sentence: why the run cannot go on; empty as long as it can.
-        is_lost: it cannot be reached, which says nothing of the next run.
-        over_room: a sentence: the database is larger than the campaign allows; empty where not.
+        failure: a sentence: why the run cannot continue; empty as long as it can.
+        is_lost: it cannot be reached, which says nothing about the next run.
+        over_room: a sentence: the database is larger than the campaign allows; empty if not.
     """
 
     def __init__(self, address: ServerAddress, started: str, room_bytes: int | None) -> None:
@@ -48,18 +48,18 @@ class ServerWatch:
         self._thread = threading.Thread(target=self._run, name="server-watch", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the watch."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more; a statement that is under way ends within its timeout, and nobody waits for it."""
+        """End the watch without waiting for a pending statement, which its timeout ends."""
         self._stopping.set()
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join(2 * _EVERY_S)
 
     def wait_for_failure(self, seconds: float) -> str:
-        """Look at once, and return `failure` after so many seconds at most."""
+        """Check at once, and return `failure` after at most `seconds`."""
         if seconds > 0 and not self.failure:
             self._wake.set()
             self._failed.wait(seconds)
@@ -100,7 +100,7 @@ class ServerWatch:
         self._failed.set()
 
     def _reason(self, lost: Exception) -> tuple[str, bool]:
-        """Return why the connection is gone, and whether that is all: a new one tells of a restart."""
+        """Return why the connection is gone, and whether the server is lost; reconnects to find out."""
         if self._stopping.is_set():
             return "", False
         message = tr("The connection to the server was lost: {reason}").format(reason=said(lost))

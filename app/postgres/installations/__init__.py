@@ -1,1 +1,1 @@
-"""PostgreSQL installations of this machine: where they are and what they are."""
+"""The PostgreSQL installations of this machine."""

@@ -1,11 +1,9 @@
-"""Which PostgreSQL installations this machine has, and which of them a campaign asks for.
+"""Find the PostgreSQL installations of this machine, and choose the one for a campaign.
 
-Where distributions put PostgreSQL and what their packages are called.
-
-Sources: file lists of Debian's and PGDG's postgresql-NN (postgres, initdb and pgbench together), Fedora's
-postgresql-server and postgresql-contrib (pgbench is in the latter), PGDG's RPMs (/usr/pgsql-NN), openSUSE,
-Gentoo (slots), Arch; EDB's installer; the default prefix of PostgreSQL's own build. Only Debian's is tested
-on a real machine, the others with trees of the same shape.
+Sources for folders and package names: file lists of Debian's and PGDG's postgresql-NN (postgres, initdb and
+pgbench together), Fedora's postgresql-server and postgresql-contrib (which has pgbench), PGDG's RPMs
+(/usr/pgsql-NN), openSUSE, Gentoo (slots), Arch; EDB's installer; the default prefix of PostgreSQL's own
+build. Only Debian's is tested on a real machine, the others with copies of their folder trees.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ class ProgramFolder:
 
     Attributes:
         pattern: glob, relative to the root folder.
-        origin: what people read.
+        origin: name for users.
     """
 
     pattern: str
@@ -61,7 +59,7 @@ PLACES: Final = (
 
 
 class Family(StrEnum):
-    """Distributions whose packages are known."""
+    """Distributions with known packages."""
 
     DEBIAN = "debian"
     FEDORA = "fedora"
@@ -83,7 +81,7 @@ _IDS: Final = {
 
 
 def family_of(os_release: dict[str, str]) -> Family:
-    """Return the family that ID or ID_LIKE of os-release(5) names."""
+    """Return the family named by ID or ID_LIKE of os-release(5)."""
     for word in (os_release.get("ID", ""), *os_release.get("ID_LIKE", "").split()):
         if word in _IDS:
             return _IDS[word]
@@ -91,7 +89,7 @@ def family_of(os_release: dict[str, str]) -> Family:
 
 
 def this_family() -> Family:
-    """Return this machine's family; OTHER where there is no os-release file."""
+    """Return this machine's family; OTHER without an os-release file."""
     try:
         return family_of(platform.freedesktop_os_release())
     except OSError:
@@ -99,7 +97,7 @@ def this_family() -> Family:
 
 
 def is_ubuntu() -> bool:
-    """Return whether this machine has Ubuntu, or what is made of it, whose sections are not Debian's."""
+    """Return whether this is Ubuntu or a derivative, whose package sections differ from Debian's."""
     try:
         told = platform.freedesktop_os_release()
     except OSError:
@@ -108,7 +106,7 @@ def is_ubuntu() -> bool:
 
 
 def install_hint(family: Family) -> str:
-    """Return what to type to get a server with pgbench."""
+    """Return the command that installs a server with pgbench."""
     command = {
         Family.DEBIAN: "apt-get install postgresql",
         Family.FEDORA: "dnf install postgresql-server postgresql-contrib",
@@ -130,7 +128,7 @@ def install_hint(family: Family) -> str:
 
 
 def package_of(program: str, major: int, family: Family, folder: str) -> str:
-    """Return the package that holds a missing program of an installation; empty where not known."""
+    """Return the package that contains a missing program of an installation; empty if unknown."""
     contrib = program == "pgbench"
     if "/pgsql-" in folder:  # PGDG's RPMs
         return f"postgresql{major}-{'contrib' if contrib else 'server'}"
@@ -152,16 +150,16 @@ __all__ = [
 ]
 
 
-# --- One folder: programs are run as the account that will run the server, never as root, and only from
-# folders that nobody else can change.
+# --- One folder: programs run as the account that will run the server, never as root, and only from
+# folders that other users cannot change.
 
 
-PROBE_TIMEOUT_S: Final = 60.0  # a machine that does much else may need seconds to load a program
+PROBE_TIMEOUT_S: Final = 60.0  # a busy machine may need seconds to load a program
 
 
 @dataclass(frozen=True, slots=True)
 class InstallationCandidate:
-    """A folder to look into; `named` means that the user asked for it."""
+    """A folder to examine; `named` means that the user asked for it."""
 
     folder: Path
     origin: str
@@ -169,7 +167,7 @@ class InstallationCandidate:
 
 
 def holds_server(folder: Path) -> bool:
-    """Return whether the program postgres is in `folder`; a folder that may not be entered holds none."""
+    """Return whether `folder` contains the program postgres; False if it is not accessible."""
     try:
         return (folder / "postgres").is_file()
     except OSError:
@@ -177,7 +175,7 @@ def holds_server(folder: Path) -> bool:
 
 
 class InstallationProbe:
-    """Looks at one folder; collects reasons instead of raising."""
+    """Examines one folder; collects reasons instead of raising."""
 
     def __init__(
         self, candidate: InstallationCandidate, account: Account, family: Family, record: Recorder
@@ -252,7 +250,7 @@ class InstallationProbe:
             return err.message
 
     def _output(self, program: str, *arguments: str) -> str:
-        """Return the first line that a program prints, or note the reason and return an empty string."""
+        """Return the first line of a program's output, or note the reason and return an empty string."""
         outcome = self._run(program, *arguments)
         if isinstance(outcome, str):
             self.reasons.append(outcome)
@@ -285,7 +283,7 @@ class InstallationProbe:
             self.reasons.append(sentence)
 
     def _examine_pgbench(self, server_version: str) -> tuple[str, tuple[str, ...]]:
-        """Return pgbench's version and what is remarkable about it."""
+        """Return pgbench's version, and notes about it."""
         text = self._output("pgbench", "--version")
         if self.reasons:
             return "", ()
@@ -310,10 +308,10 @@ class InstallationProbe:
         return "" if isinstance(outcome, str) or not outcome.succeeded else outcome.stdout.strip()
 
     def _block_size(self, configure: str) -> int | None:
-        """Return the size of a data page: asked of the server, else from the configure line.
+        """Return the size of a data page: from the server program, else from the configure line.
 
-        ``postgres -C`` prints a fixed parameter after reading the configuration file and before looking at
-        the data directory (postmaster.c of 13 to 18, output_config_variable), so an empty file will do.
+        ``postgres -C`` prints a fixed parameter after reading the configuration file and before opening the
+        data directory (postmaster.c of 13 to 18, output_config_variable), so an empty file suffices.
         """
         arguments = ("-C", "block_size", "-D", str(self.candidate.folder), "-c", "config_file=/dev/null")
         outcome = self._run("postgres", *arguments)
@@ -334,13 +332,13 @@ def _age(installation: Installation) -> tuple[int, bool, int]:
 
 
 def _program_folder(folder: Path) -> Path:
-    """Return where ``postgres`` really is if initdb is there too, else the folder's real path."""
+    """Return the real folder of ``postgres`` if initdb is there too, else the folder's real path."""
     behind = Path(os.path.realpath(folder / "postgres")).parent
     return behind if (behind / "initdb").is_file() else Path(os.path.realpath(folder))
 
 
 def _candidates(extra_folders: Iterable[str], root: Path, search_path: str) -> list[InstallationCandidate]:
-    """Return the folders to look into, each once; what the user named comes first."""
+    """Return the folders to examine, each once; the user's own come first."""
     found: list[InstallationCandidate] = []
     for extra in extra_folders:
         prefix = Path(extra)
@@ -373,13 +371,13 @@ def find_installations(
     root: Path = Path("/"),
     search_path: str | None = None,
 ) -> tuple[Installation, ...]:
-    """Return every installation, the newest first; those that cannot be used carry their reasons.
+    """Return every installation, the newest first; unusable ones carry their reasons.
 
     Args:
-        account: who will run the server; its programs are asked for their versions as this account.
-        extra_folders: absolute folders that the user names: the folder of programs or the prefix above it.
-        record: told of every command.
-        root: where the distributions' folders are looked for; another folder in tests.
+        account: will run the server; programs are asked for their versions as this account.
+        extra_folders: absolute folders named by the user: the folder of programs or the prefix above it.
+        record: called with every command.
+        root: contains the distributions' folders; replaced in tests.
         search_path: folders separated by colons; None for this process's PATH.
     """
     path = os.environ.get("PATH", "") if search_path is None else search_path
@@ -401,10 +399,10 @@ def choose_installation(choice: str, found: Sequence[Installation]) -> Installat
 
     Args:
         choice: ``newest``, a major version, or an absolute folder (which `find_installations` was given).
-        found: what `find_installations` returned.
+        found: result of `find_installations`.
 
     Raises:
-        InstallationError: none, none usable, or not the one asked for; the hint says what to install.
+        InstallationError: none, none usable, or not the requested one; the hint names packages.
     """
     if choice == "newest":
         matching, wanted = list(found), tr("PostgreSQL")
@@ -428,7 +426,7 @@ def choose_installation(choice: str, found: Sequence[Installation]) -> Installat
 def _nothing_usable(
     wanted: str, matching: Sequence[Installation], found: Sequence[Installation]
 ) -> InstallationError:
-    """Return the error that lists what was looked at."""
+    """Return the error that lists the examined installations."""
     if matching:
         reasons = " ".join(f"{describe_installation(installation)}" for installation in matching)
         message = tr("{wanted} cannot be used. {reasons}").format(wanted=wanted, reasons=reasons)

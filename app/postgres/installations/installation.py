@@ -15,7 +15,7 @@ from app.domain.units import KIB
 
 OLDEST_MAJOR: Final = 13
 NEWEST_TESTED_MAJOR: Final = 18
-"""The newest release whose programs the tests run; a newer one is used, and marked."""
+"""The newest release tested; a newer one works, with a note."""
 PROGRAMS: Final = ("postgres", "initdb", "pgbench")
 
 _VERSION: Final = re.compile(
@@ -31,15 +31,15 @@ class Installation:
 
     Attributes:
         bin_directory: real path of the folder of programs.
-        version: ``15.18``; empty where it could not be found out.
-        major: 15; 0 where it could not be found out.
+        version: ``15.18``; empty if unknown.
+        major: 15; 0 if unknown.
         version_text: first line of ``postgres --version``.
-        block_size: bytes of a data page; None where it could not be found out.
-        origin: how it came here, for people.
+        block_size: bytes of a data page; None if unknown.
+        origin: how it was installed, for users.
         configure: ``pg_config --configure``; empty without pg_config.
-        pgbench_version: version of the pgbench beside it.
+        pgbench_version: version of the pgbench in the same folder.
         unusable: reasons why it cannot be used, one sentence each.
-        notes: what is remarkable but no hindrance.
+        notes: remarks that do not prevent its use.
     """
 
     bin_directory: str
@@ -55,12 +55,12 @@ class Installation:
 
     @property
     def page_bytes(self) -> int:
-        """Bytes of a data page; the usual ones where that could not be found out."""
+        """Bytes of a data page; the usual size if unknown."""
         return self.block_size or USUAL_PAGE_BYTES
 
     @property
     def usable(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether it can be used."""
         return not self.unusable
 
     def program(self, name: str) -> str:
@@ -69,10 +69,10 @@ class Installation:
 
 
 def parse_version(text: str) -> tuple[str, int]:
-    """Return version and major of what ``postgres --version`` or ``pgbench --version`` prints.
+    """Return version and major from the output of ``postgres --version`` or ``pgbench --version``.
 
     Returns:
-        such as ("15.18", 15) or ("19devel", 19); ("", 0) for what is not PostgreSQL's.
+        Such as ("15.18", 15) or ("19devel", 19); ("", 0) for other output.
     """
     match = _VERSION.search(text)
     if match is None:
@@ -82,7 +82,7 @@ def parse_version(text: str) -> tuple[str, int]:
 
 
 def block_size_of(configure: str) -> int | None:
-    """Return the bytes of a data page that a configure line says; None without such a line."""
+    """Return the bytes of a data page from a configure line; None without such a line."""
     flag = _BLOCK_SIZE_FLAG.search(configure)
     if flag is not None:
         return int(flag[1]) * KIB
@@ -90,7 +90,7 @@ def block_size_of(configure: str) -> int | None:
 
 
 def newer_than_tested(version: str, major: int) -> str:
-    """Return a sentence where a version is newer than what pgFooting was tested with; else empty."""
+    """Return a sentence if a version is newer than the tested ones; else an empty string."""
     if major <= NEWEST_TESTED_MAJOR:
         return ""
     sentence = tr("PostgreSQL {version} is newer than what pgFooting was tested with ({oldest} to {newest}).")
@@ -98,7 +98,7 @@ def newer_than_tested(version: str, major: int) -> str:
 
 
 def describe_installation(installation: Installation) -> str:
-    """Return one line for people: version, folder, and the reasons if it cannot be used."""
+    """Return one line for users: version, folder, and the reasons if it cannot be used."""
     line = tr("PostgreSQL {version} in {folder}").format(
         version=installation.version or "?", folder=installation.bin_directory
     )
@@ -106,7 +106,7 @@ def describe_installation(installation: Installation) -> str:
 
 
 def fingerprint(installation: Installation, program: str = "postgres") -> str:
-    """Return the SHA-256 of a program in hexadecimal: two runs with the same server's ran the same build.
+    """Return the SHA-256 of a program in hexadecimal: runs with the same value used the same build.
 
     Raises:
         InstallationError: the program cannot be read.

@@ -1,1 +1,1 @@
-"""pgbench: its arguments, what it prints and logs, latencies as histograms."""
+"""pgbench: its arguments, output and logs; latency histograms."""

@@ -1,7 +1,7 @@
 """Argument lists of pgbench: pure functions of a workload, a connection and the program's version.
 
-The database is always the positional argument: ``-d`` meant "debug" until 16 and "dbname" since 17.
-Facts from the manual pages of pgbench 13 to 18.
+The database is always the positional argument: ``-d`` meant "debug" until 16 and "dbname" since 17. Facts
+from the manual pages of pgbench 13 to 18.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEPS_AFTER_ROWS: Final = "vp"
 
 @dataclass(frozen=True, slots=True)
 class PgbenchProgram:
-    """A pgbench that is installed.
+    """An installed pgbench.
 
     Attributes:
         path: absolute path.
@@ -49,8 +49,7 @@ class Connection:
         port: of that machine; number in the socket's name.
         user: role.
         database: name of the database; not a connection string.
-        conninfo: libpq connection string that says all of this and more, without a secret; empty where the
-            others are enough.
+        conninfo: libpq connection string that replaces the others, without a secret; empty if they suffice.
     """
 
     host: str
@@ -75,10 +74,10 @@ class TransactionLog:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkRequest:
-    """Everything about one pgbench run that the workload does not say.
+    """Parameters of one pgbench run in addition to the workload.
 
     Attributes:
-        seed: ``--random-seed``. The same seed gives other numbers before and since 15 (new generator).
+        seed: ``--random-seed``. The same seed gives different numbers before and since 15 (new generator).
         scale: scale factor of the loaded tables.
         threads: see `resolve_threads`.
         script_paths: the user's scripts as files that pgbench can read, in the order of the workload.
@@ -93,7 +92,7 @@ class BenchmarkRequest:
 
 
 def resolve_threads(workload: Workload, cpus: int) -> int:
-    """Return pgbench's worker threads: as asked, else half of the CPUs; at most one per client."""
+    """Return pgbench's worker threads: as requested, else half of the CPUs; at most one per client."""
     wanted = workload.threads if workload.threads is not None else max(1, cpus // 2)
     return min(wanted, workload.clients)
 
@@ -104,7 +103,7 @@ def warmup_workload(workload: Workload) -> Workload:
 
 
 def log_format(workload: Workload) -> LogFormat:
-    """Return what the lines of the transaction log of a workload hold."""
+    """Return the fields of a workload's transaction log."""
     return LogFormat(has_lag=workload.rate_tps is not None)
 
 
@@ -117,8 +116,8 @@ def initialise_argv(
 ) -> tuple[str, ...]:
     """Return the arguments that create and load pgbench's tables.
 
-    Loading is client-side (``g``): the server-side ``G`` was no faster (measured at scale 50) and reports
-    no progress.
+    Loading is client-side (``g``): the server-side ``G`` was no faster (measured at scale 50) and reports no
+    progress.
 
     Raises:
         PgbenchError: the program is older than 13.
@@ -147,10 +146,10 @@ def loading_argvs(
 
     Args:
         program: pgbench.
-        connection: how it reaches the server.
+        connection: to the server.
         scale: scale factor.
         script_path: a file of `app.postgres.pgbench.filler.load_script`; None for pgbench's own rows.
-        tablespaces: of what there is one of its own.
+        tablespaces: roles with their own tablespace.
 
     Raises:
         PgbenchError: the program is older than 13.
@@ -177,12 +176,12 @@ def benchmark_argv(
 ) -> tuple[str, ...]:
     """Return the arguments of one benchmark.
 
-    Progress is always asked for every second with the epoch time: late reports are merged, so that a line's
-    number says nothing. Vacuum is left out (``--no-vacuum``): it belongs to the phase before.
+    Progress is reported every second with the epoch time: late reports are merged, so the position of a line
+    does not give its time. Vacuum is skipped (``--no-vacuum``): it belongs to the phase before.
 
     Raises:
         PgbenchError: the program is older than 13.
-        ValueError: not as many script paths as the workload has files.
+        ValueError: the number of script paths differs from the workload's files.
     """
     _check_major(program)
     return (
@@ -234,10 +233,10 @@ def _workload_argv(workload: Workload) -> Iterator[str]:
 
 
 def _script_argv(scripts: Sequence[Script], request: BenchmarkRequest) -> tuple[str, ...]:
-    """Return scripts with their weights, always stated: pgbench splits at the last at sign of a path.
+    """Return scripts with their weights, always explicit: pgbench splits at the last at sign of a path.
 
     With a built-in script pgbench takes the scale from the tables and warns about ``--scale``; with files
-    only it takes 1 unless told.
+    only its default is 1.
     """
     files = sum(script.builtin is None for script in scripts)
     if files != len(request.script_paths):
@@ -262,9 +261,9 @@ def _log_argv(log: TransactionLog | None) -> tuple[str, ...]:
 
 
 def _version_argv(program: PgbenchProgram) -> tuple[str, ...]:
-    """Return the option that not every version has.
+    """Return the options that not every version has.
 
-    Since 17 a client that fails ends the run at once (``--exit-on-abort``); before, the others go on to the
-    end for nothing, because a run that lost clients does not count.
+    Since 17 ``--exit-on-abort`` ends a run at once when a client fails; before, the other clients continue
+    for nothing, because a run that lost clients does not count.
     """
     return ("--exit-on-abort",) if program.major >= 17 else ()

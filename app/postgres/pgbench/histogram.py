@@ -1,15 +1,14 @@
-"""Latencies as histograms that can be added up, over time and over runs, without losing their percentiles.
+"""Latency histograms that can be added up, over time and over runs, without losing percentiles.
 
 Buckets are log-linear: 128 per power of two, so that a bucket is at most 0.79 % wide and every whole number
-of microseconds below 256 has a bucket of its own (the idea of HdrHistogram, with the floating-point format
-doing the arithmetic). Bucket 0 holds 0 µs; bucket ``1 + i`` holds the values whose binary floating-point
-exponent and first seven bits of the fraction are `i`.
+of microseconds below 256 has its own bucket (the idea of HdrHistogram, with the floating-point format doing
+the arithmetic). Bucket 0 is for 0 µs; bucket ``1 + i`` is for the values whose binary floating-point exponent
+and first seven bits of the fraction are `i`.
 
-Latencies of a running benchmark by the second in which the transactions ended.
-
-Lines of the log come late and out of order: pgbench keeps up to 4 KiB of them per thread, which at 50
-transactions a second is seconds, at one a second two minutes. A second therefore stays open to additions for
-ever; older ones are kept encoded, so that hours cost little memory.
+`SecondHistograms` sorts the latencies of a running benchmark into the seconds in which the transactions
+ended. Log lines come late and out of order: pgbench buffers up to 4 KiB of them per thread, which is several
+seconds at 50 transactions per second and two minutes at one. A second therefore always accepts additions;
+older ones are kept encoded to save memory.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ BUCKETS: Final = 2 + (54 << _FRACTION_BITS)
 _VERSION: Final = 1
 _MOST_NUMBERS: Final = 1 + 2 * BUCKETS
 _LONGEST_NUMBER: Final = 9
-"""Bytes of a number of 63 bits, seven in each."""
+"""Bytes of a number of 63 bits, with seven bits each."""
 
 
 def bucket_of(latency_us: Integers) -> Integers:
-    """Return the bucket of each latency; of negative ones (no clock gives them) that of 0."""
+    """Return the bucket of each latency; 0 for negative ones, which no clock yields."""
     bits: Integers = latency_us.astype(np.float64).view(np.int64)
     buckets: Integers = np.maximum((bits >> _SHIFT) - (_BIAS - 1), 0)
     return buckets
 
 
 def bucket_low(bucket: int) -> int:
-    """Return the smallest whole number of microseconds in a bucket that has any."""
+    """Return the smallest whole number of microseconds in a bucket that contains any."""
     if bucket == 0:
         return 0
     exponent, fraction = divmod(bucket - 1, 1 << _FRACTION_BITS)
@@ -60,17 +59,17 @@ def bucket_low(bucket: int) -> int:
 
 
 def bucket_high(bucket: int) -> int:
-    """Return the largest whole number of microseconds in a bucket that has any."""
+    """Return the largest whole number of microseconds in a bucket that contains any."""
     return bucket_low(bucket + 1) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """How many latencies fell into which bucket.
+    """Number of latencies per bucket.
 
     Attributes:
-        buckets: numbers of the buckets that hold anything, ascending.
-        counts: how many each holds, at least one.
+        buckets: numbers of the buckets that are not empty, ascending.
+        counts: latencies in each, at least one.
     """
 
     buckets: Integers
@@ -78,7 +77,7 @@ class Histogram:
 
     @classmethod
     def empty(cls) -> Self:
-        """Return the histogram of nothing."""
+        """Return an empty histogram."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
     @classmethod
@@ -94,7 +93,7 @@ class Histogram:
 
     @classmethod
     def merged(cls, histograms: Iterable[Histogram]) -> Self:
-        """Return all latencies of several histograms in one."""
+        """Return the sum of several histograms."""
         dense = np.zeros(BUCKETS, np.int64)
         for histogram in histograms:
             dense[histogram.buckets] += histogram.counts
@@ -106,21 +105,21 @@ class Histogram:
         return int(self.counts.sum())
 
     def merge(self, other: Histogram) -> Histogram:
-        """Return the latencies of both."""
+        """Return the sum of both."""
         return Histogram.merged((self, other))
 
     def percentile(self, percent: float) -> float:
         """Return the latency in microseconds that `percent` of the latencies do not exceed.
 
         It is the smallest latency with at least that share at or below it (percentile_disc() of PostgreSQL,
-        "inverted_cdf" of numpy) as exactly as its bucket knows: within the bucket the latencies are taken to
-        be spread evenly. The error is below the bucket's width of 0.79 %, and none below 256 µs.
+        "inverted_cdf" of numpy) as precisely as its bucket allows: latencies are assumed to be evenly spread
+        within a bucket. The error is below the bucket's width of 0.79 %, and zero below 256 µs.
 
         Args:
             percent: 0 to 100; 100 is the maximum.
 
         Raises:
-            ValueError: there are no latencies, or `percent` is none.
+            ValueError: there are no latencies, or `percent` is out of range.
         """
         rank = self._rank(percent)
         ends = np.cumsum(self.counts)
@@ -131,10 +130,10 @@ class Histogram:
         return low + (bucket_high(bucket) - low) * share
 
     def encode(self) -> bytes:
-        """Return it as compact bytes: a version byte, then zlib over variable-length numbers.
+        """Encode as compact bytes: a version byte, then zlib over variable-length numbers.
 
-        The numbers are: how many buckets; for each how many empty ones lie before it; for each its count less
-        one. Seven bits to a byte, lowest first, the eighth bit set where more follow (LEB128).
+        The numbers are: the number of buckets; for each the number of empty ones before it; for each its
+        count minus one. Seven bits to a byte, lowest first, the eighth bit set if more follow (LEB128).
         """
         gaps = np.diff(self.buckets, prepend=-1) - 1
         numbers = np.concatenate(([len(self.buckets)], gaps, self.counts - 1))
@@ -142,10 +141,10 @@ class Histogram:
 
     @classmethod
     def decode(cls, encoded: bytes) -> Self:
-        """Return the histogram that `encode` made these bytes of.
+        """Decode the bytes of `encode`.
 
         Raises:
-            CorruptRunFileError: it did not.
+            CorruptRunFileError: the bytes are invalid.
         """
         if encoded[:1] != bytes([_VERSION]):
             raise _corrupt(tr("unknown version"))
@@ -196,7 +195,7 @@ def _decode_numbers(encoded: bytes) -> Integers:
 
 
 def _decompress(encoded: bytes) -> bytes:
-    """Return the content; never more than a histogram can have, whatever the bytes claim."""
+    """Decompress, limited to the maximum size of a histogram."""
     stream = zlib.decompressobj()
     try:
         content = stream.decompress(encoded, _MOST_NUMBERS * _LONGEST_NUMBER)
@@ -216,14 +215,14 @@ def _corrupt(reason: str) -> CorruptRunFileError:
 
 _SECOND_US: Final = 1_000_000
 _KEPT_DECODED: Final = 60
-"""Seconds that are not yet encoded: nearly all additions go to the newest."""
+"""Number of seconds that stay decoded: nearly all additions go to the newest."""
 _DENSE: Final = 1 << 18
-"""Cells up to which counting into a table is cheaper than sorting, whatever the number of lines."""
+"""Cells up to which counting into a table is cheaper than sorting, for any number of lines."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SecondLatencies:
-    """What is known of one second.
+    """Transactions of one second.
 
     Attributes:
         number: seconds since the origin; negative before it.
@@ -246,7 +245,7 @@ class SecondLatencies:
 
     @property
     def failed(self) -> int:
-        """Transactions that failed, for whatever reason."""
+        """Transactions that failed, for any reason."""
         return sum(count for outcome, count in self.others.items() if outcome is not Outcome.SKIPPED)
 
 
@@ -267,7 +266,7 @@ class SecondHistograms:
     """Sorts transactions into seconds; every transaction is counted exactly once.
 
     Attributes:
-        origin_us: when second 0 begins, since the epoch.
+        origin_us: start of second 0, since the epoch.
     """
 
     def __init__(self, origin_us: int) -> None:
@@ -288,7 +287,7 @@ class SecondHistograms:
         self._encode_old()
 
     def __iter__(self) -> Iterator[SecondLatencies]:
-        """Yield every second that has lines, ascending."""
+        """Yield every second with lines, ascending."""
         return map(self._latencies, sorted(self._seconds))
 
     def take_changed(self) -> tuple[SecondLatencies, ...]:

@@ -1,8 +1,8 @@
-"""Follows the transaction log of a running pgbench: reads what is new and gives its memory back.
+"""Follow the transaction log of a running pgbench: read new lines and free their memory.
 
-The log lies in memory (tmpfs), one file per thread: ``PREFIX.PID`` and ``PREFIX.PID.N``. A file and no
-pipe, because a reader that stalls must never stall the benchmark. What was read is punched out of the files
-(fallocate(2), FALLOC_FL_PUNCH_HOLE, Linux 3.5 for tmpfs), so that they stay small however long a run is.
+The log is in memory (tmpfs), one file per thread: ``PREFIX.PID`` and ``PREFIX.PID.N``. It is a file, not a
+pipe, because a reader that stalls must never stall the benchmark. Read parts are punched out of the files
+(fallocate(2), FALLOC_FL_PUNCH_HOLE, Linux 3.5 for tmpfs), which keeps them small in long runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.domain.text import tr
 from app.postgres.pgbench.transaction_log import LogFormat, TransactionBatch, parse_transactions
 
 CHUNK_BYTES: Final = 1024**2
-"""How much is parsed at once: large enough for numpy, small enough for the CPU's cache."""
+"""Bytes parsed at once: large enough for numpy, small enough for the CPU's cache."""
 
 _LONGEST_LINE: Final = 4096
 _FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -35,10 +35,10 @@ class _ThreadLog:
 
     Attributes:
         name: within the folder.
-        descriptor: open for reading and, where allowed, for punching holes.
-        consumed: bytes read and handed on: the start of the first line that was not.
-        punched: bytes given back; whole pages.
-        last_us: end of the last transaction handed on, since the epoch; 0 before the first.
+        descriptor: open for reading and, if allowed, for punching holes.
+        consumed: bytes read and passed on: the start of the first unread line.
+        punched: bytes freed; whole pages.
+        last_us: end of the last transaction passed on, since the epoch; 0 before the first.
     """
 
     name: str
@@ -50,7 +50,7 @@ class _ThreadLog:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Whole lines of one file, which begin at `offset`."""
+    """Whole lines of one file, from `offset` on."""
 
     log: _ThreadLog
     offset: int
@@ -70,9 +70,9 @@ class TransactionLogTail:
 
         Args:
             directory: absolute folder of the logs.
-            prefix: file name that pgbench was given, without the folder.
+            prefix: file name passed to pgbench, without the folder.
             pid: process id of pgbench.
-            log_format: which fields the lines have.
+            log_format: fields of the lines.
 
         Raises:
             PgbenchError: the folder cannot be opened.
@@ -90,7 +90,7 @@ class TransactionLogTail:
 
     @property
     def read_up_to_us(self) -> int | None:
-        """The time since the epoch up to which no line can come any more; None where that is unknown.
+        """The time since the epoch up to which the log is complete; None if unknown.
 
         Each of pgbench's threads opens its file before it connects, and writes its lines in order but late,
         in blocks of 4 KiB: seconds after the earliest of their last lines are still partial.
@@ -101,11 +101,11 @@ class TransactionLogTail:
     def poll(self) -> Iterator[TransactionBatch]:
         """Yield the transactions whose lines are complete now; a cut line waits for its rest.
 
-        Memory is bounded: lines come in batches of about 1 MiB of text, and what a batch was made of is given
-        back before the next one. An exhausted iterator has read all that was there when it began.
+        Memory is bounded: lines come in batches of about 1 MiB of text, and a batch is freed before the next
+        one. An exhausted iterator has read everything that existed when it began.
 
         Raises:
-            PgbenchError: a damaged line, or a file that cannot be read. The tail stays where it is.
+            PgbenchError: a damaged line, or an unreadable file. The position does not change.
         """
         self._open_new()
         ends = {name: os.fstat(log.descriptor).st_size for name, log in self._logs.items()}
@@ -122,7 +122,7 @@ class TransactionLogTail:
             yield self._batch(pieces)
 
     def drain(self) -> Iterator[TransactionBatch]:
-        """Yield everything that is left after pgbench ended (it flushes its buffers when it exits)."""
+        """Yield the rest after pgbench has ended, which flushes its buffers."""
         while True:
             before = self.lines
             yield from self.poll()
@@ -130,7 +130,7 @@ class TransactionLogTail:
                 return
 
     def close(self) -> None:
-        """Close all files; they are left where they are."""
+        """Close all files without deleting them."""
         for log in self._logs.values():
             os.close(log.descriptor)
         self._logs.clear()
@@ -149,7 +149,7 @@ class TransactionLogTail:
         try:
             try:
                 descriptor = os.open(name, os.O_RDWR | _FLAGS, dir_fd=self._directory)
-            except PermissionError:  # of another user: read it, and do without punching
+            except PermissionError:  # another user's file: read it without punching
                 descriptor = os.open(name, os.O_RDONLY | _FLAGS, dir_fd=self._directory)
         except OSError as err:
             raise _unreadable(name, err) from err
@@ -199,10 +199,10 @@ class TransactionLogTail:
 
 
 def _punch_hole(descriptor: int, offset: int, length: int) -> bool:
-    """Give a range of a file back to the filesystem; return whether that works here.
+    """Free a range of a file; return whether that works here.
 
-    Not every filesystem can (EOPNOTSUPP), and a descriptor for reading only may not (EBADF): the log then
-    just grows, 32 bytes a transaction.
+    Some filesystems do not support it (EOPNOTSUPP), and a read-only descriptor may not (EBADF): then the log
+    grows by 32 bytes per transaction.
     """
     result = _libc.fallocate(
         ctypes.c_int(descriptor),

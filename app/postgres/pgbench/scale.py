@@ -1,11 +1,11 @@
-"""How large the pgbench data set is: from a class, from bytes, or stated, to a scale factor and back.
+"""Compute the scale factor of the pgbench data set from a class, a size or a given scale, and its size.
 
-Constants, measured with PostgreSQL 15.18, block size 8192, fillfactor 100, at scales 1, 10, 50 and 100:
-14.96 MiB for each unit of scale (heap 12.8, primary key 2.15) and 7.5 MiB for the catalogue of a new
-database. The heap of builds with other pages follows from how many rows a page holds (the tests load it).
-A size of data is always turned into the scale that it has with usual pages: servers with other pages are
-compared over the same rows. Classes as in T. Vondra, "PostgreSQL na EXT3/4, XFS, BTRFS a ZFS" (FOSDEM
-PgDay 2016): small about 200 MB, medium about 50 % of RAM, large about 200 % of RAM.
+Constants, measured with PostgreSQL 15.18, block size 8192, fillfactor 100, at scales 1, 10, 50 and 100: 14.96
+MiB per unit of scale (heap 12.8, primary key 2.15) and 7.5 MiB for the catalogue of a new database. The heap
+of builds with other pages follows from the number of rows per page (the tests load it). A data size is always
+converted to the scale that it has with usual pages: servers with other pages are compared over the same rows.
+Classes as in T. Vondra, "PostgreSQL na EXT3/4, XFS, BTRFS a ZFS" (FOSDEM PgDay 2016): small about 200 MB,
+medium about 50 % of RAM, large about 200 % of RAM.
 """
 
 from __future__ import annotations
@@ -25,36 +25,37 @@ from app.postgres.pgbench.script_wishes import without_comments
 
 _ROWS_PER_SCALE: Final = 100_000
 _ROW_BYTES: Final = 132
-"""A row of pgbench_accounts on a page: header 24, columns 97, filled up to 128, and its line pointer 4."""
+"""A row of pgbench_accounts on a page: header 24, columns 97, padded to 128, and its line pointer 4."""
 _PAGE_HEADER_BYTES: Final = 24
 _INDEX_BYTES: Final = round(2.15 * MIB)
 BYTES_PER_SCALE: Final = round(14.96 * MIB)
 CATALOGUE_BYTES: Final = round(7.5 * MIB)
 CATALOGUE_PAGES: Final = 381
-"""By how many times the size of a page the catalogue grows with it (measured: 6.1, 7.8, 10.8 and 17.1 MB with
-pages of 4, 8, 16 and 32 kB)."""
+"""Growth of the catalogue in units of the page size (measured: 6.1, 7.8, 10.8 and 17.1 MB with pages of 4, 8,
+16 and 32 kB).
+"""
 SMALL_BYTES: Final = 200_000_000
 MEDIUM_RAM_SHARE: Final = 0.5
 LARGE_RAM_SHARE: Final = 2.0
 _SMALL_TABLES: Final = {"pgbench_branches": 1, "pgbench_tellers": 10}
-"""Of pgbench's tables those that have fewer rows than there may be clients: rows for each unit of scale."""
+"""Rows per unit of scale, of the pgbench tables that may have fewer rows than clients."""
 _UPDATES: Final = re.compile(
     r"\b(?:update|delete\s+from|merge\s+into|for\s+(?:no\s+key\s+)?update)\b", re.IGNORECASE
 )
-"""What locks a row against other writers."""
+"""Statements that lock a row against other writers."""
 MAX_SCALE: Final = 2**31 - 1
 """``pgbench --scale`` is a C int (pgbench.c of 15: option_parse_int(..., 1, INT_MAX))."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleChoice:
-    """The scale of a run and how it came about.
+    """The scale of a run and its reason.
 
     Attributes:
         scale: argument of ``pgbench --initialize --scale``.
         data_bytes: expected size of the loaded database.
         reason: one sentence: where the scale comes from.
-        is_contended: fewer rows that scripts update than clients, so that clients wait for each other.
+        is_contended: scripts update fewer rows than there are clients, so that clients wait for each other.
     """
 
     scale: int
@@ -64,7 +65,7 @@ class ScaleChoice:
 
 
 def bytes_per_scale(page_bytes: int) -> int:
-    """Return what a unit of scale adds to a database whose data pages have so many bytes."""
+    """Return the size of one unit of scale with this page size."""
     if page_bytes == USUAL_PAGE_BYTES:
         return BYTES_PER_SCALE
     pages = math.ceil(_ROWS_PER_SCALE / ((page_bytes - _PAGE_HEADER_BYTES) // _ROW_BYTES))
@@ -74,14 +75,14 @@ def bytes_per_scale(page_bytes: int) -> int:
 def data_bytes_of(scale: int, page_bytes: int = USUAL_PAGE_BYTES) -> int:
     """Return the expected size in bytes of a freshly loaded pgbench database of this scale.
 
-    A catalogue of larger pages is larger: most of its relations are smaller than a page, or end in one.
+    The catalogue grows with the page size: most of its relations are smaller than a page, or end in one.
     """
     catalogue = CATALOGUE_BYTES + CATALOGUE_PAGES * (page_bytes - USUAL_PAGE_BYTES)
     return catalogue + scale * bytes_per_scale(page_bytes)
 
 
 def scale_for(data_bytes: float) -> int:
-    """Return the smallest scale, at least 1, whose database has `data_bytes` or more."""
+    """Return the smallest scale, at least 1, with a database of at least `data_bytes`."""
     return max(1, math.ceil((data_bytes - CATALOGUE_BYTES) / BYTES_PER_SCALE))
 
 
@@ -103,15 +104,14 @@ def _wanted(size: DataSize | int, ram_bytes: int) -> tuple[float, str]:
 
 
 def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PAGE_BYTES) -> ScaleChoice:
-    """Return the scale for a workload on a machine with `ram_bytes` (the memory limit, where lower).
+    """Return the scale for a workload on a machine with `ram_bytes` (the memory limit, if lower).
 
-    A size is raised to one unit of scale for each client where scripts update rows that clients share: with
-    fewer branches than clients TPC-B-like transactions mostly measure waiting for row locks (pgbench manual,
-    "Good Practices"). A stated scale is kept, and marked contended instead. The user's own scripts get the
-    same tables.
+    A size is raised to one unit of scale per client if scripts update shared rows: with fewer branches than
+    clients TPC-B-like transactions mostly measure waiting for row locks (pgbench manual, "Good Practices"). A
+    given scale is kept, and marked contended instead. The user's own scripts get the same tables.
 
     Raises:
-        CampaignError: scale or size is missing, below one or beyond what pgbench can count.
+        CampaignError: scale or size is missing, below one or beyond pgbench's maximum.
     """
     if workload.scale is not None:
         scale, reason = workload.scale, tr("stated scale")
@@ -142,7 +142,7 @@ def resolve_scale(workload: Workload, ram_bytes: int, page_bytes: int = USUAL_PA
 
 
 def uncontended_scale(workload: Workload) -> int:
-    """Return the least scale at which each client may update a row of its own; 0 where none is shared."""
+    """Return the least scale at which each client can update its own row; 0 if no rows are shared."""
     return max(
         math.ceil(part.clients / rows)
         for part in all_workloads(workload)
@@ -151,7 +151,7 @@ def uncontended_scale(workload: Workload) -> int:
 
 
 def _shared_rows(script: Script) -> float:
-    """Return how many rows a unit of scale has of the smallest table that a script updates."""
+    """Return the rows per unit of scale of the smallest table that a script updates."""
     if script.builtin is not None:
         return 1 if script.builtin is BuiltinScript.TPCB_LIKE else math.inf
     statements = without_comments(script.text, in_bodies=True).split(";")

@@ -1,10 +1,10 @@
-"""What a pgbench script asks for beyond tables: programs of the client, a superuser's rights. Pure.
+"""Find what a pgbench script needs beyond tables: programs of the client, a superuser's rights. Pure.
 
-Programs are told whatever stands around them: pgbench's own lexer (psqlscan.l, exprscan.l) takes a
+Programs are reported regardless of context: pgbench's own lexer (psqlscan.l, exprscan.l) accepts a
 meta-command anywhere outside of quotes, in any case, with spaces and continued lines between backslash and
-word, and its idea of quotes is not worth a guess. What only a superuser may do is found in the text without
-comments, also inside quotes, where it may become a statement later. What is not found here is refused by
-the server: pgbench's role has no such rights. For PostgreSQL 13 to 19.
+word, and its rules for quotes are too complex to repeat. Superuser statements are searched in the text
+without comments, but also inside quotes, where they may become statements later. The server refuses what is
+missed here: pgbench's role has no such rights. For PostgreSQL 13 to 19.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ScriptDemand:
 
     Attributes:
         line: its number, from 1 on.
-        text: that line, without the space around it.
+        text: that line, stripped.
     """
 
     line: int
@@ -101,7 +101,7 @@ def find_programs(text: str) -> tuple[ScriptDemand, ...]:
 
 
 def _is_command(text: str, word: int) -> bool:
-    """Return whether a backslash stands before the word, with nothing but space and backslashes between."""
+    """Return whether a backslash precedes the word, with only space and backslashes between."""
     while word > 0 and (text[word - 1].isspace() or text[word - 1] == "\\"):
         word -= 1
         if text[word] == "\\":
@@ -110,7 +110,7 @@ def _is_command(text: str, word: int) -> bool:
 
 
 def find_superuser(text: str) -> tuple[ScriptDemand, ...]:
-    """Return every place where a script wants what only a superuser may do."""
+    """Return every place where a script needs a superuser."""
     # Once with the bodies of functions as texts, and once as more SQL, which has comments of its own.
     texts = (without_comments(text), without_comments(text, in_bodies=True))
     found = (match.start() for bare in texts for pattern in _SUPERUSER for match in pattern.finditer(bare))
@@ -118,12 +118,12 @@ def find_superuser(text: str) -> tuple[ScriptDemand, ...]:
 
 
 def wants_superuser(scripts: Iterable[Script]) -> bool:
-    """Return whether pgbench has to be a superuser for one of these scripts."""
+    """Return whether one of these scripts needs pgbench to be a superuser."""
     return any(script.builtin is None and find_superuser(script.text) for script in scripts)
 
 
 def without_comments(text: str, *, in_bodies: bool = False) -> str:
-    """Return a text in which comments are spaces, at the same places; what is quoted stays as it is.
+    """Replace comments by spaces of the same length; quoted text stays.
 
     Args:
         text: a script.
@@ -147,7 +147,7 @@ def without_comments(text: str, *, in_bodies: bool = False) -> str:
 
 
 def _end_of_block(text: str, place: int) -> int:
-    """Return where a comment ends that began before `place`: such comments nest; one without end goes on."""
+    """Return the end of a comment that began before `place`: comments nest; the last may be open."""
     depth = 1
     for edge in _BLOCK_EDGE.finditer(text, place):
         depth += 1 if edge[0] == "/*" else -1

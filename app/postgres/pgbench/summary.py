@@ -1,16 +1,8 @@
-"""What pgbench prints at its end: the summary on stdout, and on stderr why a run was aborted.
+"""Parse pgbench's output: the final summary, error messages, progress lines and load times. Pure.
 
-Formats of 9.4 to 19rc1 (printResults() of pgbench.c; those from 13 on recorded in tests/data/pgbench).
-
-What pgbench prints to stderr while it works: one line per second, one per loaded block of rows.
-
-Formats of 9.4 to 19rc1 (printProgressReport() and initGenerateData() of pgbench.c; recorded in
-tests/data/pgbench).
-
-What loading took: the last line of ``pgbench --initialize``, and of several programs together. Pure.
-
-The line names every step with its seconds, to the hundredth (pgbench.c of 13 to 19, runInitSteps; recorded in
-tests/data/pgbench).
+Formats of 9.4 to 19rc1 (printResults(), printProgressReport() and initGenerateData() of pgbench.c; those from
+13 on recorded in tests/data/pgbench). The last line of ``pgbench --initialize`` names every step with its
+seconds, to the hundredth (runInitSteps of 13 to 19).
 """
 
 from __future__ import annotations
@@ -89,10 +81,10 @@ _CHATTER: Final = re.compile(r"progress: |pgbench: setting random seed|(?:pgbenc
 
 
 class Connecting(StrEnum):
-    """What TPS say of the time for connecting.
+    """Whether TPS include the time for connecting.
 
-    Before 14 pgbench printed TPS with and without it; since then without that for the first connections, and
-    with it where each transaction has a connection of its own (``--connect``).
+    Before 14 pgbench printed TPS with and without it; since then without the first connections, and with it
+    if each transaction has its own connection (``--connect``).
     """
 
     LEFT_OUT = "left-out"
@@ -119,15 +111,15 @@ class StatementSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    """What is printed for the run and for each of its scripts; None where the version or options have none.
+    """Values of the run and of each script; None if the version or options do not print them.
 
     Attributes:
         transactions: successful ones.
         failed: since 15.
         skipped: only with ``--rate`` and ``--latency-limit``.
-        above_latency_limit: done, but later than the limit; only with ``--latency-limit``.
+        above_latency_limit: successful, but later than the limit; only with ``--latency-limit``.
         latency_limit_ms: the limit.
-        latency_ms: mean; with failures in it where pgbench had nothing else to divide.
+        latency_ms: mean; includes failures if pgbench has no better value.
         latency_stddev_ms: only with ``--progress``, ``--rate`` or ``--latency-limit``.
         statements: per statement, with ``-r``.
     """
@@ -149,10 +141,10 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptSummary(_Outcome):
-    """The block of one script, printed where there are several.
+    """The block of one script, printed if there are several.
 
     Attributes:
-        title: as pgbench names it: the file's path as given, or ``<builtin: ...>``.
+        title: pgbench's name: the file's path as given, or ``<builtin: ...>``.
         weight: relative frequency.
         tps: its share of the run's TPS.
     """
@@ -167,13 +159,13 @@ class PgbenchSummary(_Outcome):
     """The summary of a run.
 
     Attributes:
-        tps: without the time for connecting where pgbench tells it; 0 where no transaction was processed.
+        tps: without the time for connecting if pgbench prints that; 0 without transactions.
         tps_with_connecting: 13, and ``--connect``.
         transactions_planned: clients times transactions; None for a run of a given duration.
-        server_version: of the server, where it is not that of pgbench.
-        aborted: a client or a thread failed: the figures are of what was left.
+        server_version: of the server, if it differs from pgbench's.
+        aborted: a client or a thread failed: the values cover the rest.
         messages: errors of pgbench, in order.
-        other_lines: lines that this parser does not know, kept as they are.
+        other_lines: unknown lines, unchanged.
     """
 
     tps: float
@@ -202,7 +194,7 @@ class PgbenchSummary(_Outcome):
 
     @property
     def connecting(self) -> Connecting:
-        """What its TPS say of the time for connecting."""
+        """Whether its TPS include the time for connecting."""
         if self.tps_with_connecting is None:
             return Connecting.FIRST_LEFT_OUT
         return Connecting.LEFT_OUT if self.tps != self.tps_with_connecting else Connecting.INCLUDED
@@ -217,12 +209,12 @@ class PgbenchSummary(_Outcome):
 
 
 def parse_summary(output: str, errors: str = "", *, allow_remarks: bool = False) -> PgbenchSummary:
-    """Return what pgbench printed at its end.
+    """Parse the output of a finished pgbench.
 
     Args:
         output: all of its stdout.
-        errors: all of its stderr; tells whether the run was aborted.
-        allow_remarks: a person may have written something behind a line, separated by a blank.
+        errors: all of its stderr; shows whether the run was aborted.
+        allow_remarks: accept text after a line, separated by a blank, which a person may have added.
 
     Raises:
         PgbenchError: there is no summary, or the number of transactions or TPS is missing.
@@ -258,15 +250,15 @@ def parse_summary(output: str, errors: str = "", *, allow_remarks: bool = False)
 
 
 def is_aborted(errors: str) -> bool:
-    """Return whether pgbench says in its stderr that a client or the run was given up; since 9.0."""
+    """Return whether pgbench's stderr says that a client or the run was aborted; since 9.0."""
     return _ABORTED.search(errors) is not None
 
 
 def error_messages(errors: str) -> tuple[str, ...]:
-    """Return what pgbench complained of in its stderr, without the program's name in front.
+    """Return the error messages in pgbench's stderr, without the program's name.
 
-    Where no line is marked as an error (getopt's complaint of an option is not), all that is neither
-    progress nor advice.
+    If no line is marked as an error (getopt's message about an option is not), return all lines but progress
+    and advice.
     """
     lines = errors.splitlines()
     marked = tuple(match[1] for match in map(_ERROR.search, lines) if match)
@@ -369,14 +361,15 @@ _EPOCH_DECIMALS: Final = 3
 class ProgressLine:
     """One report of ``--progress``.
 
-    The interval is the time since the line before: late reports are merged, so a line's number says nothing.
-    The first interval includes connecting. Failed transactions are in neither TPS nor latency.
+    The interval is the time since the previous line: late reports are merged, so the position of a line does
+    not give its time. The first interval includes connecting. Failed transactions are in neither TPS nor
+    latency.
 
     Attributes:
         time_s: end of the interval: seconds since the epoch, or since the start.
         is_epoch: whether `time_s` counts from the epoch (``--progress-timestamp``).
         tps: transactions per second in the interval.
-        latency_ms: their mean latency; 0 where there were none; may be NaN.
+        latency_ms: their mean latency; 0 if there were none; may be NaN.
         stddev_ms: their standard deviation; may be NaN (rounding below zero).
         failed: transactions that failed; None before 15.
         lag_ms: mean schedule lag; None without ``--rate``.
@@ -398,11 +391,11 @@ class ProgressLine:
 
 
 def parse_progress(line: str, *, allow_remarks: bool = False) -> ProgressLine | None:
-    """Return the report that `line` is, or None where it is another line.
+    """Parse a progress report; return None for any other line.
 
     Args:
         line: with or without its line end.
-        allow_remarks: a person may have written something behind it, separated by a blank.
+        allow_remarks: accept text after the line, separated by a blank, which a person may have added.
     """
     line = line.rstrip("\r\n")
     match = _PROGRESS.match(line)
@@ -436,7 +429,7 @@ _INDEX: Final = "primary keys"
 
 @dataclass(frozen=True, slots=True)
 class LoadTimes:
-    """Seconds of the steps that write data; None where nobody told one.
+    """Seconds of the steps that write data; None if unknown.
 
     Attributes:
         rows_s: of the rows of all tables.
@@ -450,10 +443,10 @@ class LoadTimes:
 
 
 def load_steps(stderr: str) -> dict[str, float]:
-    """Return the seconds of each step by its name; nothing where pgbench told none.
+    """Return the seconds of each step by its name; empty if pgbench printed none.
 
     Args:
-        stderr: of a ``pgbench --initialize`` that has ended well.
+        stderr: of a successful ``pgbench --initialize``.
     """
     done = _DONE.search(stderr)
     found = [_STEP.fullmatch(part) for part in done["steps"].split(", ")] if done else []
@@ -461,11 +454,11 @@ def load_steps(stderr: str) -> dict[str, float]:
 
 
 def load_times(programs: Iterable[tuple[str, float]]) -> LoadTimes:
-    """Return what loading took.
+    """Return how long loading took.
 
     Args:
-        programs: what each pgbench that loaded wrote on standard error, with the seconds that it ran; one
-            that tells no steps executed a script that inserts rows.
+        programs: standard error and duration in seconds of each pgbench that loaded; one without steps
+            executed a script that inserts rows.
     """
     steps: dict[str, float] = {}
     rows_s: float | None = None

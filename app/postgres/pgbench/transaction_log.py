@@ -1,27 +1,23 @@
-"""pgbench's transaction log (``--log``): bytes of whole lines to columns of numbers.
+"""Parse pgbench's transaction log (``--log``) into columns of numbers, and choose its sampling rate.
 
-A line is ``client transaction latency_us script epoch_s us [lag_us] [retries]``, separated by one blank:
-lag with ``--rate``, retries with ``--max-tries`` (since 15). Instead of the latency there can be a word:
+A line is ``client transaction latency_us script epoch_s us [lag_us] [retries]``, separated by one blank: lag
+with ``--rate``, retries with ``--max-tries`` (since 15). Instead of the latency there can be a word:
 ``skipped`` in all versions; ``failed``, or in detail ``serialization`` or ``deadlock``, since 15 (doLog() of
-pgbench.c 13 to 19rc1; recorded in tests/data/pgbench).
+pgbench.c 13 to 19rc1; recorded in tests/data/pgbench). The parser touches every byte a constant number of
+times in numpy and creates no Python object per line: a full log of 100 000 transactions per second must not
+disturb the measurement (tests/bench). It is strict: any other line is an error with its position.
 
-The parser touches every byte a constant number of times in numpy and makes no Python object per line:
-a full log of 100 000 transactions per second must not disturb what it measures (tests/bench).
-It is strict: whatever is not exactly such a line is an error with its place, never guessed at.
+Sampling limits the cost of writing the log. Measured (prepared select-only, 53 000 TPS): a full log costs 541
+ns of pgbench's CPU time per transaction and about 5 % of the TPS of a saturated CPU, a tenth of it 212 ns.
+Measured with everything on one CPU (tests/bench/bench_cost_of_measuring.py, tpcb-like at 8 700 TPS): with a
+full log pgFooting takes 1.3 % of the CPU time; hence the limits below. Counted
+(tests/bench/bench_pgbench_instructions.py): a line of the log takes 4 000 to 5 600 instructions, two thirds
+of those of a prepared select. No pgbench up to 19 keeps histograms itself; one that does, by second, would
+replace this module.
 
-How much of the transaction log is written, so that writing it does not slow what it measures.
-
-Measured (prepared select-only, 53 000 TPS): a full log costs 541 ns of pgbench's CPU time a transaction and
-about 5 % of the TPS of a saturated CPU, a tenth of it 212 ns. Measured with everything on one CPU
-(tests/bench/bench_cost_of_measuring.py, tpcb-like at 8 700 TPS): with a full log all that is ours takes
-1.3 % of the CPU time; hence the limits below. Counted (tests/bench/bench_pgbench_instructions.py): a line of
-the log takes 4 000 to 5 600 instructions, two thirds of what pgbench executes for a prepared select. No
-pgbench up to 19 keeps histograms itself; with one that does, by second, this module is not needed.
-
-pgbench's aggregated log (``--aggregate-interval``): one line per interval and thread.
-
-No source of a live run (pgbench flushes 4 KiB, that is about once a minute); read from results of others.
-Formats of 13 to 19rc1 (doLog() of pgbench.c; recorded in tests/data/pgbench).
+pgbench's aggregated log (``--aggregate-interval``), one line per interval and thread, is only imported:
+pgbench flushes 4 KiB at a time, about once a minute, too late for a live run. Formats of 13 to 19rc1 (doLog()
+of pgbench.c; recorded in tests/data/pgbench).
 """
 
 from __future__ import annotations
@@ -56,7 +52,7 @@ _DIGITS: Final = np.array(
     ],
     np.uint64,
 )
-"""By the length of a field: what of the eight bytes before its end belongs to its digits' values."""
+"""Masks by the length of a field: the bits of the eight bytes before its end that hold digit values."""
 _PAIRS: Final = np.uint64(10 * 2**8 + 1)
 _FOURS: Final = np.uint64(100 * 2**16 + 1)
 _EIGHTS: Final = np.uint64(10_000 * 2**32 + 1)
@@ -68,7 +64,7 @@ _MICROSECOND: Final = 5
 
 
 class Outcome(StrEnum):
-    """What became of a transaction that has no latency: the word in its line."""
+    """Outcome of a transaction without a latency: the word in its line."""
 
     SKIPPED = "skipped"
     FAILED = "failed"
@@ -78,7 +74,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogFormat:
-    """Which optional fields the lines of a log have; follows from pgbench's arguments.
+    """Optional fields in the lines of a log; follows from pgbench's arguments.
 
     Attributes:
         has_lag: with ``--rate``.
@@ -104,7 +100,7 @@ class TransactionBatch:
         script: its number, from 0.
         lag_us: schedule lag; None without ``--rate``.
         retries: None without ``--max-tries``.
-        others: when the transactions without latency ended, by outcome; only those that occur.
+        others: end times of the transactions without latency, by outcome; only those that occur.
     """
 
     epoch_us: Integers
@@ -126,19 +122,19 @@ class TransactionBatch:
 
 
 class _NotALogError(Exception):
-    """Some line is none; which one is found afterwards, slowly."""
+    """Some line is invalid; a second, slow pass finds it."""
 
 
 def parse_transactions(
     chunk: bytes, log_format: LogFormat, *, file: str = "", offset: int = 0
 ) -> TransactionBatch:
-    """Return the transactions of `chunk`, which holds whole lines only.
+    """Parse the transactions of `chunk`, which consists of whole lines.
 
     Args:
         chunk: any number of lines.
-        log_format: which fields they have.
+        log_format: their fields.
         file: name of the log, for the error.
-        offset: where `chunk` begins in the log, for the error.
+        offset: of `chunk` in the log, for the error.
 
     Raises:
         PgbenchError: a line that pgbench does not write in this format; names file and offset.
@@ -181,11 +177,11 @@ def _parse(chunk: bytes, log_format: LogFormat) -> TransactionBatch:
 
 
 class _Tokens:
-    """Where the fields of each line begin and end, with the numbers and words that they hold.
+    """Positions of the fields of all lines, and their numbers and words.
 
-    A field is read from its end: eight bytes as one little-endian word in which the first character is the
-    lowest byte; what stands before the field is masked out; then three multiplications add up pairs, fours
-    and all eight digits (D. Lemire, "Quickly parsing eight digits", 2018).
+    A field is read from its end: eight bytes as one little-endian word with the first character in the lowest
+    byte; bytes before the field are masked out; then three multiplications add up pairs, fours and all eight
+    digits (D. Lemire, "Quickly parsing eight digits", 2018).
     """
 
     def __init__(self, chunk: bytes, fields: int) -> None:
@@ -229,10 +225,10 @@ class _Tokens:
         return _eight_digits(high) * 10**_WIDE + low
 
     def words(self, column: int) -> NDArray[np.uint8] | None:
-        """Return for each line 0 or the 1-based number of its `Outcome`; None where all are numbers.
+        """Return 0 or the 1-based number of the `Outcome` for each line; None if all are numbers.
 
         Raises:
-            _NotALogError: letters that are none of these words in this column.
+            _NotALogError: other letters in this column.
         """
         if not self._letters:
             return None
@@ -268,21 +264,22 @@ def _first_bad_line(chunk: bytes, log_format: LogFormat) -> tuple[int, bytes]:
 
 
 FULL_LOG_TPS: Final = 5_000
-"""Up to here every transaction is logged."""
+"""Up to this rate every transaction is logged."""
 SAMPLED_TPS: Final = 1_250
-"""Above, as many a second as this: the standard error of the rank of the 99th percentile is then 3.5 of 12.5
-in one second, and 27 of 750 over a minute."""
+"""Transactions logged per second above that: the standard error of the rank of the 99th percentile is then
+3.5 of 12.5 in one second, and 27 of 750 over a minute.
+"""
 UNKNOWN_READS_ONE_IN: Final = 40
-"""For reads without expectation: even a small machine serves 50 000 a second from memory."""
+"""For reads without an expected rate: even a small machine serves 50 000 per second from memory."""
 
 
 def sampling_rate(workload: Workload, expected_tps: float | None = None) -> int:
     """Return n: one in n transactions is logged; 1 for all of them.
 
     Args:
-        workload: its rate bounds the TPS.
-        expected_tps: as measured by a warm-up or an earlier run; None where nothing is known. Workloads that
-            write are then logged in full, the built-in select-only as `UNKNOWN_READS_ONE_IN` says.
+        workload: its rate limits the TPS.
+        expected_tps: measured by a warm-up or an earlier run; None if unknown. Then workloads that write are
+            logged in full, the built-in select-only by `UNKNOWN_READS_ONE_IN`.
     """
     known = [tps for tps in (workload.rate_tps, expected_tps) if tps is not None]
     if not known:
@@ -292,10 +289,11 @@ def sampling_rate(workload: Workload, expected_tps: float | None = None) -> int:
 
 
 _LENGTHS: Final = frozenset({6, 10, 11, 15, 16})
-"""Fields of a line: plain, with rate, with skipped too (13 and 14); 15 and later print zeros instead, and 19
-has other failures in a field of their own."""
+"""Numbers of fields of a line: plain, with rate, with skipped too (13 and 14); 15 and later print zeros
+instead, and 19 has a separate field for other failures.
+"""
 _COUNT_INCLUDES_SKIPPED: Final = 11
-"""13 and 14 count skipped transactions among the others; 15 stopped that (recorded)."""
+"""13 and 14 include skipped transactions in the count; 15 stopped that (recorded)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,11 +302,11 @@ class AggregateInterval:
 
     Attributes:
         start_s: seconds since the epoch.
-        transactions: how many, without skipped ones.
+        transactions: number, without skipped ones.
         latency_sum_us: sum of their latencies.
         latency_squares_us2: sum of the squares.
-        latency_min_us: 0 where there were none.
-        latency_max_us: 0 where there were none.
+        latency_min_us: 0 if there were none.
+        latency_max_us: 0 if there were none.
         lag_sum_us: schedule lag of ``--rate``; these four are 0 without.
         lag_squares_us2: sum of the squares.
         lag_min_us: smallest.
@@ -357,7 +355,7 @@ class AggregateInterval:
         )
 
     def _smaller(self, other: AggregateInterval, name: str) -> float:
-        """Return the minimum of the two that had transactions (zero stands for none)."""
+        """Return the minimum over those that had transactions (zero means none)."""
         known = [getattr(each, name) for each in (self, other) if each.transactions]
         return min(known, default=0.0)
 
@@ -379,14 +377,14 @@ _WHOLE: Final = frozenset(
 
 
 _MOST: Final = 1e30
-"""More than the squares of all latencies of a day; its square can still be counted with."""
+"""More than the squares of all latencies of a day; its own square is still finite."""
 
 
 def parse_aggregate_line(line: str) -> AggregateInterval:
-    """Return the interval of one line.
+    """Parse one line.
 
     Raises:
-        PgbenchError: not 6, 10, 11, 15 or 16 numbers, or one that no machine has.
+        PgbenchError: not 6, 10, 11, 15 or 16 numbers, or an impossible one.
     """
     words = line.split()
     names = _NAMES[: len(words)]
