@@ -1,1 +1,1 @@
-"""Runs and comparisons for other programs: CSV, JSON, with names taken out where asked."""
+"""Export of runs and comparisons to CSV and JSON, optionally anonymised."""

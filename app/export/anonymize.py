@@ -1,8 +1,8 @@
-"""Taking names out of exports: serial numbers, host, users, folders, identities of disks and filesystems.
+"""Remove names from exports: serial numbers, host, users, folders, identities of disks and filesystems.
 
-What stands under a telling key (`serial`, `path` ...) is learned first and then replaced wherever it occurs,
-also inside a sentence or a command line. Whatever else people or programs wrote is told word by word, and
-only words that pgFooting knows (`known_words`). What hardware and software are stays as it is.
+Values under identifying keys (`serial`, `path` ...) are collected first and then replaced everywhere, also
+inside sentences and command lines. Other texts by people or programs keep only words that pgFooting knows
+(`known_words`). Descriptions of hardware and software are kept.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from typing import Final, Self
 from app import TOP
 from app.runfile.writer import Json
 
-# --- The words that pgFooting knows: those of its own source, which are English, Linux's and PostgreSQL's.
-# A text that others wrote may be told word by word where each word is one of these; a name that people gave
-# to something is none of them, or says nothing about them.
+# --- Known words: those of pgFooting's source, which are English or terms of Linux and PostgreSQL.
+# A name chosen by people is either not among them, or too common to identify anything.
 
 
 _SOURCE: Final = TOP / "app"
@@ -40,7 +39,7 @@ _DEVICE: Final = re.compile(
 
 @cache
 def known_words() -> frozenset[str]:
-    """Return them in small letters; none where the source cannot be read, so that nothing is told."""
+    """Return the known words in lower case; empty, which hides all words, without the source."""
     found: set[str] = set()
     with suppress(OSError, UnicodeDecodeError):
         for path in _SOURCE.rglob("*"):
@@ -50,11 +49,11 @@ def known_words() -> frozenset[str]:
 
 
 def is_known(word: str) -> bool:
-    """Return whether a word is one of these, a number with its unit, or a device as the kernel calls it."""
+    """Return whether a word is known, a number with its unit, or a kernel device name."""
     return bool(word.casefold() in known_words() or _NUMBER.fullmatch(word) or _DEVICE.fullmatch(word))
 
 
-# --- Names are taken out
+# --- Removing names
 
 
 _SECRET_KEYS: Final = re.compile(
@@ -63,10 +62,10 @@ _SECRET_KEYS: Final = re.compile(
 _UUID: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE)
 _PATH_KEYS: Final = frozenset({"path", "given", "mount_point", "root"})
 _MOUNT_KEYS: Final = frozenset({"source", "root", "mount_point"})
-"""Of a mount: a volume, a dataset or a server's export is named by people."""
+"""Keys of a mount whose values are names chosen by people: a volume, a dataset or a server's export."""
 _HARMLESS: Final = frozenset({"", "/", "none", "root", "postgres", "pgfooting", "localhost", "tmpfs"})
 _SHORTEST: Final = 4
-"""Shorter words are hidden where they stand, but not searched for in sentences."""
+"""Shorter words are hidden under their keys, but not searched for in sentences."""
 _NAMED_DEVICE: Final = re.compile(r"/dev/(?!shm/)[\w.-]+/[^\s\"',;()]+")
 """/dev/disk/by-id/..., /dev/mapper/..., /dev/GROUP/VOLUME: named by their maker or owner."""
 _EXPORT: Final = re.compile(r"(?<![\w/])[\w.\[\]:-]+:/[^\s\"',;()]+")
@@ -77,10 +76,10 @@ KEPT: Final = frozenset(
         *("vulnerabilities", "configure", "sha256"),
     }
 )
-"""Keys of what the hardware and the software are; learned names and folders are replaced in them as well."""
+"""Keys that describe hardware and software; collected names and folders are replaced in them as well."""
 
 _LONGEST_KEPT: Final = 200
-"""Words of longer texts are no names of hardware."""
+"""Longer texts do not count as names of hardware."""
 
 _IDENTITY: Final = re.compile(r"[0-9a-f]{1,64}")
 _COMMAND_LINE: Final = "command_line"
@@ -89,7 +88,7 @@ _ADDRESS: Final = re.compile(
     r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|(?<![\w:])(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{0,4}(?![\w:])",
     re.IGNORECASE,
 )
-"""IPv4, IPv6, and what network cards have."""
+"""IPv4, IPv6 and MAC addresses."""
 
 _PLAIN_OPTION: Final = frozenset(
     {
@@ -111,9 +110,9 @@ _PLAIN_VALUE: Final = re.compile(
     r"|performance|powersave|schedutil|pt|tsc|hpet|voluntary|lazy|mq-deadline|bfq|kyber|noop|deadline|ext4|xfs"
     r"|btrfs|tty\w{0,4}(?:,\d{1,6}\w{0,3})?|\d[\d,.:-]{0,30}[kMGx]?"
 )
-"""Options of the kernel (Documentation/admin-guide/kernel-parameters.txt) and values that name nobody."""
+"""Options of the kernel (Documentation/admin-guide/kernel-parameters.txt) and values without names."""
 
-# Folders that say nothing about whose machine this is are kept.
+# System folders, the same on every machine, are kept.
 _FOLDER: Final = re.compile(r"(?<![\w.:/])/(?!usr/|proc/|sys/|dev/|bin/|sbin/|lib)[^\s\"',:;()]+")
 
 
@@ -135,12 +134,12 @@ class Anonymizer:
 
     @classmethod
     def none(cls) -> Self:
-        """Return a disguise that changes nothing."""
+        """Return an anonymizer that changes nothing."""
         return cls(active=False)
 
     @classmethod
     def of_this_machine(cls) -> Self:
-        """Return a disguise that knows this host's and user's names."""
+        """Return an anonymizer that knows this host's and user's names."""
         try:
             user = getpass.getuser()
         except (KeyError, OSError):
@@ -150,7 +149,7 @@ class Anonymizer:
         return cls(active=True, names=tuple(sorted(names, key=len, reverse=True)))
 
     def learn(self, value: Json, key: str = "", *, kept: bool = False) -> None:
-        """Take note of the names in a JSON value, to find them in the texts of it and of others."""
+        """Collect the names in a JSON value, to replace them in this and other values."""
         kept = kept or key in KEPT
         if isinstance(value, Mapping):
             for name, item in value.items():
@@ -174,7 +173,7 @@ class Anonymizer:
         return self._words.setdefault(value, f"{kind}-{len(self._words) + 1}")
 
     def text(self, text: str) -> str:
-        """Return a text without folders, disk names, UUIDs and the names of host and user."""
+        """Replace folders, disk names, UUIDs and the names of host and user in a text."""
         if not self.active:
             return text
         for name in sorted(self._learned, key=len, reverse=True):
@@ -190,7 +189,7 @@ class Anonymizer:
         return text
 
     def sentence(self, text: str) -> str:
-        """Return a text that people or programs wrote, with words that pgFooting knows or that are kept."""
+        """Anonymise a text: keep only known words and those of hardware and software."""
         if not self.active:
             return text
         told = self._sentences.get(text)
@@ -204,11 +203,11 @@ class Anonymizer:
         return match[0] if is_told else self._word("name", match[0])
 
     def identity(self, text: str) -> str:
-        """Return a number that pgFooting gave to a run by chance; what is none is a sentence."""
+        """Return a random number that identifies a run; treat any other text as a sentence."""
         return text if _IDENTITY.fullmatch(text) else self.sentence(text)
 
     def command_line(self, text: str) -> str:
-        """Return the command line of a kernel: options that everybody has, with values that name nobody."""
+        """Anonymise a kernel command line: keep common options with values that contain no names."""
         return " ".join(map(self._option, text.split())) if self.active else text
 
     def _option(self, word: str) -> str:
@@ -220,12 +219,12 @@ class Anonymizer:
         return f"{name}={self._word('hidden', value)}"
 
     def json(self, value: Json, key: str = "", *, kept: bool = False) -> Json:
-        """Return a JSON value with the same shape and disguised texts; call `learn` with it before.
+        """Return a JSON value of the same shape with anonymised texts; call `learn` with it before.
 
         Args:
             value: of any kind.
-            key: under which it stands.
-            kept: it is part of what the hardware or the software is.
+            key: its key.
+            kept: it is part of the description of hardware or software.
         """
         if not self.active:
             return value
@@ -250,7 +249,7 @@ class Anonymizer:
 
 
 def _kind_of(key: str) -> str:
-    """Return what kind of name stands under a key, empty for none."""
+    """Return the kind of name under a key, empty for none."""
     mount, _, of_mount = key.partition(".")
     if mount == "mount" and of_mount:
         return "folder" if of_mount in _MOUNT_KEYS else ""
@@ -260,7 +259,7 @@ def _kind_of(key: str) -> str:
 
 
 def _is_telling(path: str) -> bool:
-    """Return whether a folder or device says whose machine this is."""
+    """Return whether a folder or device identifies the machine."""
     return (
         not path.startswith("/")
         or bool(_FOLDER.fullmatch(path) or _NAMED_DEVICE.fullmatch(path))

@@ -1,48 +1,7 @@
-"""A comparison as plain JSON values, for scripts; the keys are promised and documented here.
+"""Comparisons and upgrade gates as plain JSON values, for scripts.
 
-``effect`` smallest difference of interest, a share; ``cut_s`` seconds left out of the beginning of every
-run, null where each condition has its own; ``warnings`` and ``notes`` sentences; ``differences`` what
-differs; ``not_known`` what may differ, because a file does not tell it; ``runs`` each with ``left_out`` (a
-clause or null), ``tps`` (what was compared), ``tps_whole`` (of the whole phase), ``within_run``
-(interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in the summary), all but
-``tps_whole`` of the seconds after ``cut_s``; ``configurations`` each with ``runs`` (places), ``ranked``
-(false for what is not durable beside what is: it stands last), ``disturbed`` (places of its runs that others
-disturbed), ``mean``, ``low``, ``high`` and, but for the first, ``verdict`` (one of `Verdict`), ``sentence``,
-``ratio``, ``interval``, ``p_value``, ``permutation_p``, ``mann_whitney_p``, ``with_disturbed`` and
-``without_disturbed`` (the same comparison with all disturbed runs and without any), where speed can be
-compared (the exact tests are null between campaigns, where nobody dealt the runs out), ``reference`` (what a
-comparison between campaigns rests on: ``groups``, places of the one configuration beside the first and beside
-this one, ``runs`` of each, ``ratio`` and ``interval`` of the second by the first), and with a rate ``rate``
-(``rate_tps``, ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares);
-``figures`` the same of every other figure; ``storages`` of each configuration whose storage was asked what
-it can do by itself: ``io_baseline`` as in the run file, ``flushes`` (one of `FlushVerdict`), and what the
-first run that tells it ``used`` of it by metric, a share; ``conditions`` what is compared for itself,
-each with ``name`` (null for the only one), ``cut_s``, ``properties`` (what is the same in it and not in all),
-``configurations`` (places; the first is what the others are compared with) and ``fastest``: the name of the
-fastest configuration, those ``not_distinguishable`` from it and those ``not_judged``; ``asked`` the condition
-whose levels are compared, null for none; ``fastest`` that of the only condition, else null; ``factors``
-verdicts over the cells of a matrix, each with ``factor``, ``condition``, ``baseline`` and ``candidate``
-(levels), ``cells``, ``depends`` (the difference is another one in some cells: then none is told over them),
-``sets`` (of cells that share campaigns; null where each cell is of one), ``verdict``, ``ratio``, ``interval``
-and the like, ``over_cells`` (the same with every cell counted for itself), ``least`` and ``most`` (ratios of
-cells), ``over`` and ``goes_with`` (names of properties), ``unpaired`` (cells of the first and of the second
-level only), ``runs`` (fewest and most in a cell) and ``sentence``; ``in_no_cell`` how many configurations are
-in none, by reason. A configuration of too few runs has ``chance``: ``needed_spread``, ``known_spread``,
-``probability``. Where runs measured several phases, ``phases``: those that count, in order, each with
-``label``, ``name``, ``time`` (which of several), ``transactions`` and ``configurations``: name, number of
-``complete`` runs, ``mean``, ``low``, ``high``, ``latency_p95_ms`` and ``latency_p99_ms`` (geometric means of
-the whole phase, with ``at_least`` the names of those that are lower bounds), ``rate`` (with ``percent`` and
-``of`` where it was a share of another phase), ``sentence``, and, but for the first, ``verdict`` and what goes
-with it as above. What does not exist is null.
-
-What a gate found as plain JSON values, for scripts; the keys are promised and documented here.
-
-``worse_by`` the limit, a share; ``verdict`` one of `GateVerdict`, of all; ``configurations`` each with
-``name``, ``verdict``, ``ratio`` (new by base), ``low`` and ``high`` (one-sided 95 % bounds, null where
-there are too few campaigns), ``campaigns`` and ``runs`` (of the base and of the new side), ``spreads``
-(between campaigns, shares, null for one campaign), ``more`` (campaigns of each side that would tell, null for
-more than a hundred), ``disturbed`` (how many runs others disturbed, or may have; empty for none), ``changed``
-and ``varied`` (``topic``, ``name`` and ``values``); ``left_out`` sentences.
+The keys are stable and documented at `comparison_as_json` and `gate_as_json`. Missing values are null. Places
+are indexes into the lists of the same document.
 """
 
 from __future__ import annotations
@@ -86,7 +45,50 @@ VERSION: Final = 1
 
 
 def comparison_as_json(comparison: RunComparison) -> dict[str, Json]:
-    """Return everything a comparison says."""
+    """Return a comparison as JSON values.
+
+    ``effect`` smallest difference of interest, a share; ``cut_s`` seconds excluded from the beginning of
+    every run, null if each condition has its own; ``warnings`` and ``notes`` sentences; ``differences``
+    between the runs; ``not_known`` properties that may differ, because a file lacks them; ``runs`` each with
+    ``left_out`` (why it is excluded, a clause or null), ``tps`` (the compared value), ``tps_whole`` (of the
+    whole phase), ``within_run`` (interval of its own seconds), ``facts`` (sentences) and ``figures`` (as in
+    the summary), all but ``tps_whole`` of the seconds after ``cut_s``.
+
+    ``configurations`` each with ``runs`` (places), ``ranked`` (false for one that is not durable next to
+    durable ones: it is last), ``disturbed`` (places of its disturbed runs), ``mean``, ``low``, ``high`` and,
+    but for the first, ``verdict`` (one of `Verdict`), ``sentence``, ``ratio``, ``interval``, ``p_value``,
+    ``permutation_p``, ``mann_whitney_p``, ``with_disturbed`` and ``without_disturbed`` (the same comparison
+    with all disturbed runs and without any), if speed can be compared (the exact tests are null between
+    campaigns, where runs are not randomised), ``reference`` (basis of a comparison between campaigns:
+    ``groups``, places of the one configuration in the campaign of the first and in that of this one, ``runs``
+    of each, ``ratio`` and ``interval`` of the second by the first), and with a rate ``rate`` (``rate_tps``,
+    ``limit_ms``, ``kept``, ``late`` and ``skipped`` shares). With too few runs it has ``chance``:
+    ``needed_spread``, ``known_spread``, ``probability``.
+
+    ``figures`` the same for every other figure; ``storages`` of each configuration with a storage benchmark:
+    ``io_baseline`` as in the run file, ``flushes`` (one of `FlushVerdict`), and the share of it that its
+    first run with such data ``used``, by metric.
+
+    ``conditions`` the parts that are compared separately, each with ``name`` (null for the only one),
+    ``cut_s``, ``properties`` (the same in it and not in all), ``configurations`` (places; the first is the
+    baseline) and ``fastest``: the name of the fastest configuration, those ``not_distinguishable`` from it
+    and those ``not_judged``; ``asked`` the condition whose levels are compared, null for none; ``fastest``
+    that of the only condition, else null.
+
+    ``factors`` verdicts over the cells of a matrix, each with ``factor``, ``condition``, ``baseline`` and
+    ``candidate`` (levels), ``cells``, ``depends`` (the difference varies between cells: then there is no
+    verdict over them), ``sets`` (of cells that share campaigns; null if each cell is of one), ``verdict``,
+    ``ratio``, ``interval`` and so on, ``over_cells`` (the same with every cell counted separately), ``least``
+    and ``most`` (ratios of cells), ``over`` and ``goes_with`` (names of properties), ``unpaired`` (cells with
+    only the first and only the second level), ``runs`` (fewest and most in a cell) and ``sentence``;
+    ``in_no_cell`` the number of configurations in none, by reason.
+
+    With several phases, ``phases``: those that count, in order, each with ``label``, ``name``, ``time``
+    (which of several), ``transactions`` and ``configurations``: name, number of ``complete`` runs, ``mean``,
+    ``low``, ``high``, ``latency_p95_ms`` and ``latency_p99_ms`` (geometric means of the whole phase, with
+    ``at_least`` the names of those that are lower bounds), ``rate`` (with ``percent`` and ``of`` if it was a
+    share of another phase), ``sentence``, and, but for the first, ``verdict`` and its details as above.
+    """
     figures = compare_figures(comparison, (*LATENCIES, *EVENNESS, *COSTS, *LOADING))
     found = what_differs([run.facts for run in comparison.runs])
     factors = judge_factors(comparison)
@@ -144,12 +146,12 @@ def _conditions(comparison: RunComparison) -> Iterator[Json]:
 
 
 def _starts(comparison: RunComparison) -> list[int]:
-    """Return the place of the first configuration of each condition among all of them."""
+    """Return the index of the first configuration of each condition among all of them."""
     return list(accumulate((len(part.groups) for part in comparison.parts[:-1]), initial=0))
 
 
 def _phases(comparison: RunComparison) -> dict[str, Json]:
-    """Return what is said of each phase; nothing where no run has several."""
+    """Return the phases; empty if no run has several."""
     phases = compare_phases(comparison)
     return {"phases": [_phase(each) for each in phases]} if phases else {}
 
@@ -263,7 +265,7 @@ def _run(run: ComparedRun) -> dict[str, Json]:
 def _configuration(
     comparison: RunComparison, group: ComparedGroup, row: ComparisonRow, start: int
 ) -> dict[str, Json]:
-    """Return a configuration of a condition whose first configuration is at a place among all of them."""
+    """Return a configuration of a condition; `start` is the index of that condition's first one."""
     found: dict[str, Json] = {
         "name": group.name,
         "ranked": comparison.ranked[comparison.groups.index(group)],
@@ -302,7 +304,7 @@ def _configuration(
 
 
 def _way(rows: Sequence[ComparisonRow], name: str) -> Json:
-    """Return what the comparison would be with other runs; None where disturbed ones change nothing."""
+    """Return the comparison with other runs; None if disturbed ones change nothing."""
     found = next((row.comparison for row in rows if row.name == name), None)
     return (
         None if found is None else {"verdict": found.verdict.value, "runs": list(found.runs)} | _ratio(found)
@@ -322,7 +324,7 @@ def _rate(found: KeptRate) -> dict[str, Json]:
 
 
 def _reference(comparison: RunComparison, anchor: Anchor | None, start: int) -> Json:
-    """Return what a comparison between campaigns rests on; None within one, and where nothing ran in both."""
+    """Return the reference of a comparison between campaigns; None within one and without a reference."""
     if anchor is None:
         return None
     places = (anchor.first, anchor.other)
@@ -335,7 +337,7 @@ def _reference(comparison: RunComparison, anchor: Anchor | None, start: int) -> 
 
 
 def _samples(comparison: RunComparison, place: int, *, paired: bool) -> Samples:
-    """Return what the verdict was made of."""
+    """Return the values behind the verdict."""
     values: list[dict[int, float]] = []
     for each in comparison.groups:
         found = figure_values(comparison, each, "tps")
@@ -374,7 +376,15 @@ def _figure(groups: Sequence[ComparedGroup], found: FigureComparison) -> dict[st
 
 
 def gate_as_json(gate: UpgradeGate) -> dict[str, Json]:
-    """Return everything that a gate found."""
+    """Return the result of an upgrade gate as JSON values.
+
+    ``worse_by`` the limit, a share; ``verdict`` one of `GateVerdict`, of all; ``configurations`` each with
+    ``name``, ``verdict``, ``ratio`` (new by base), ``low`` and ``high`` (one-sided 95 % bounds, null with too
+    few campaigns), ``campaigns`` and ``runs`` (of the base and of the new side), ``spreads`` (between
+    campaigns, shares, null for one campaign), ``more`` (campaigns per side for a verdict, null for more than
+    a hundred), ``disturbed`` (number of runs that were or may have been disturbed; empty for none),
+    ``changed`` and ``varied`` (``topic``, ``name`` and ``values``); ``left_out`` sentences.
+    """
     return {
         "version": VERSION,
         "worse_by": gate.worse_by,

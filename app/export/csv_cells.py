@@ -1,7 +1,7 @@
-"""Tables for spreadsheets, in which no text is a formula.
+"""Write CSV without cells that a spreadsheet would execute as formulas.
 
-A spreadsheet that opens a CSV file computes what begins like a formula, whatever the quotes, and in some
-countries it parts cells at semicolons and tabs as well (OWASP, "CSV Injection"). An apostrophe makes it text.
+A spreadsheet evaluates a cell that begins like a formula, even if quoted, and in some locales splits cells at
+semicolons and tabs as well (OWASP, "CSV Injection"). An apostrophe makes it text.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ _BEGINNING: Final = frozenset("=+-@")
 _MORE: Final = "\N{MINUS SIGN}"
 _BLANK: Final = "\ufeff\u200b\u2060"
 _PARTS: Final = re.compile(r"([;,|\t\r\n\"'`])")
-"""Where a program may see the end of a cell."""
+"""Characters that a program may take for the end of a cell."""
 
 
 def write_rows(stream: TextIO, rows: Iterable[Sequence[object]]) -> None:
-    """Write rows as CSV; numbers stay what they are, and text that might be computed gets an apostrophe."""
+    """Write rows as CSV; escape text that a spreadsheet might evaluate, keep numbers."""
     csv.writer(stream).writerows(map(harmless, row) for row in rows)
 
 
 def harmless(cell: object) -> object:
-    """Return a cell that no spreadsheet computes."""
+    """Return a cell that no spreadsheet evaluates."""
     return _harmless_text(cell) if isinstance(cell, str) else cell
 
 
 @lru_cache(1 << 15)
 def _harmless_text(text: str) -> str:
-    """Return a text that stands in many rows, as names, units and moments do."""
+    """Escape a text; cached, because names, units and phases repeat in many rows."""
     if _NUMBER.match(text):
         return text
     told = "".join(map(_part, _PARTS.split(text)))

@@ -1,8 +1,8 @@
 """Runs as CSV and JSON for other programs.
 
-CSV is one long table, one value a row: run, name, t_s, phase, metric, instance, unit, value, marks of the
-run; t_s counts from the begin of the measured phase, seconds with a decimal point whatever the locale. JSON
-holds everything that the run file holds but the verbatim output of the programs; its keys: `JSON_KEYS`.
+CSV is one long table, one value per row: run, name, t_s, phase, metric, instance, unit, value, marks of the
+run; t_s counts from the start of the measured phase, seconds with a decimal point in every locale. JSON
+contains everything in the run file except the verbatim output of the programs; its keys: `JSON_KEYS`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from app.runfile.writer import Json, Phase, compact
 PERCENTILES: Final = (50.0, 95.0, 99.0)
 JSON_FORMAT: Final = "pgfooting-runs"
 JSON_VERSION: Final = 1
-"""Grows when a key goes or changes its meaning; a new key does not change it."""
+"""Increased when a key is removed or changes its meaning, not for a new key."""
 
 JSON_KEYS: Final = {
     "format": tr("always {format}").format(format=JSON_FORMAT),
@@ -83,22 +83,22 @@ JSON_KEYS: Final = {
     "runs[].unavailable": tr("t_ms, source and reason of what could not be measured"),
     "runs[].series": tr("metric, instance, unit, label, source, t_ms and values; t_ms ends the interval"),
 }
-"""Every key of the JSON document that is promised; a run may hold more. Times t_ms are of the run's clock."""
+"""Every promised key of the JSON document; a run may have more. Times t_ms are of the run's clock."""
 
 
 class ExportedValue(NamedTuple):
-    """One value of a run, as the CSV holds it; a long run has millions, and a tuple is made fastest.
+    """One value of a run, a row of the CSV; a named tuple because a long run has millions.
 
     Attributes:
         run: identity of the run.
         name: of the run.
-        t_s: end of the interval, from the begin of the measured phase.
-        phase: in which the interval lies; empty where none is known.
-        metric: what was measured.
-        instance: of which disk, process ...; empty where there is one only.
+        t_s: end of the interval, from the start of the measured phase.
+        phase: of the interval; empty if unknown.
+        metric: name of the metric.
+        instance: disk, process ...; empty if there is only one.
         unit: of the value.
         value: finite.
-        marks: kinds of the run's marks, such as ``unsafe``, with blanks between; empty for none.
+        marks: kinds of the run's marks, such as ``unsafe``, separated by blanks; empty for none.
     """
 
     run: str
@@ -123,7 +123,7 @@ CSV_COLUMNS: Final[tuple[Column[ExportedValue], ...]] = (
     Column("value", "value", lambda row: str(compact(row.value))),
     Column("marks", "marks", lambda row: row.marks, CellKind.WORDS),
 )
-"""Of the long table; their headings are promised and in no person's language."""
+"""Columns of the long table; their headings are stable and not translated."""
 
 
 def _origin_ms(run: RunFile) -> int:
@@ -132,10 +132,10 @@ def _origin_ms(run: RunFile) -> int:
 
 
 def _phase_at(phases: Sequence[tuple[int, str]], t_ms: float) -> str:
-    """Return the phase in which the interval that ends at t_ms lies.
+    """Return the phase of the interval that ends at t_ms.
 
     Args:
-        phases: begin and name of each, the last one first.
+        phases: start and name of each, the last one first.
         t_ms: of the run's clock.
     """
     for started_ms, name in phases:
@@ -152,7 +152,7 @@ def _values(run: RunFile) -> Iterator[tuple[float, str, str, str, float]]:
             continue  # from the histograms below, for files of any age
         t_ms, values = run.samples(series.metric, series.instance)
         for moment, value in zip(t_ms.tolist(), values.tolist(), strict=True):
-            if not math.isfinite(value):  # no run of ours holds such a value
+            if not math.isfinite(value):  # no run of ours contains such a value
                 continue
             yield moment, series.metric, series.instance, series.unit, value
     for second in run.latency_seconds():
@@ -176,7 +176,7 @@ def write_csv(paths: Iterable[Path], stream: TextIO, disguise: Anonymizer) -> No
 
 
 def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
-    """Yield every value of a run, with nothing that the disguise hides."""
+    """Yield every value of a run, anonymised."""
     told, origin_ms = run.metadata, _origin_ms(run)
     phases = [(times.started_ms, times.name.text) for times in reversed(run.phases())]
     identity = disguise.identity(known(told.id, ""))
@@ -197,7 +197,7 @@ def _exported(run: RunFile, disguise: Anonymizer) -> Iterator[ExportedValue]:
 
 
 def run_as_json(run: RunFile) -> dict[str, Json]:
-    """Return everything a run file says, as plain JSON values."""
+    """Return the complete contents of a run file as plain JSON values."""
     series: list[Json] = []
     for spec in run.series():
         t_ms, values = run.samples(spec.metric, spec.instance)
@@ -216,7 +216,7 @@ def run_as_json(run: RunFile) -> dict[str, Json]:
 
 
 def bottleneck_as_json(bottleneck: Bottleneck) -> dict[str, Json]:
-    """Return what limited a run, for other programs."""
+    """Return the bottleneck of a run as JSON values."""
     return {
         "cause": bottleneck.cause.value,
         "sentence": bottleneck.sentence,
@@ -225,7 +225,7 @@ def bottleneck_as_json(bottleneck: Bottleneck) -> dict[str, Json]:
 
 
 def describe_run(run: RunFile) -> dict[str, Json]:
-    """Return what a run file says but its samples."""
+    """Return the contents of a run file except its samples."""
     before = run.facts("before")
     judged, environment = read_disturbances(run), read_environment_facts(before)
     return {
@@ -274,7 +274,7 @@ def describe_run(run: RunFile) -> dict[str, Json]:
 
 
 def finite(value: Json) -> Json:
-    """Return a JSON value in which numbers that JSON does not have (NaN, infinite) are null."""
+    """Replace numbers that JSON lacks (NaN, infinite) by null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
@@ -309,10 +309,10 @@ FORMATS: Final[dict[str, Callable[[Iterable[Path], TextIO, Anonymizer], None]]] 
 
 
 def format_of(output: Path, known: Iterable[str] = FORMATS) -> str:
-    """Return the ending of an output that says its format.
+    """Return the suffix of an output, which determines its format.
 
     Raises:
-        UsageError: an unknown ending.
+        UsageError: an unknown suffix.
     """
     ending, endings = output.suffix.lower(), tuple(known)
     if ending not in endings:
@@ -325,18 +325,18 @@ def format_of(output: Path, known: Iterable[str] = FORMATS) -> str:
 
 
 def export_runs(paths: Sequence[Path], output: Path, *, anonymous: bool, replace: bool = False) -> None:
-    """Write runs to a file whose ending chooses the format; a failure leaves no half file.
+    """Write runs to a file in the format of its suffix; a failure leaves no partial file.
 
     Args:
         paths: run files.
-        output: where to.
+        output: the file to write.
         anonymous: whether serials, host, user and folders are replaced.
-        replace: whether a file that is there may be replaced.
+        replace: whether an existing file may be replaced.
 
     Raises:
-        UsageError: an unknown ending.
-        RefusedError: the file is there already.
-        FootingError: a run file cannot be read, or the output not be written.
+        UsageError: an unknown suffix.
+        RefusedError: the file exists already.
+        FootingError: a run file cannot be read, or the output cannot be written.
     """
     write = FORMATS[format_of(output)]
     check_output(output, replace=replace)

@@ -1,4 +1,4 @@
-"""Doing something with several run files although one of them cannot be read: it is named and left out."""
+"""Process several run files even if some are unreadable: report and skip those."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 def with_readable(
     paths: Sequence[Path], work: Callable[[Sequence[Path]], T], tell: Callable[[str], object]
 ) -> T:
-    """Return what `work` makes of these run files, or of those of them that can be read.
+    """Return the result of `work` for the readable ones of these run files.
 
-    Nothing is read twice unless one is damaged.
+    Files are read only once unless one is damaged.
 
     Args:
         paths: run files.
-        work: raises RunFileError where one cannot be read; is then called once more, with the others.
-        tell: gets a sentence for each that is left out.
+        work: raises RunFileError for an unreadable file; then it is called again without those.
+        tell: called with a sentence for each skipped file.
 
     Raises:
         RunFileError: none can be read, or the only one.
@@ -58,10 +58,10 @@ def _sort_out(paths: Sequence[Path]) -> tuple[list[Path], list[RunFileError]]:
 
 
 def _read_whole(path: Path) -> None:
-    """Read everything that anybody reads of a run file.
+    """Read every part of a run file.
 
     Raises:
-        RunFileError: something of it is damaged.
+        RunFileError: a part is damaged.
     """
     with RunFile(path) as run:
         describe_run(run)

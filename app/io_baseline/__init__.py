@@ -1,1 +1,1 @@
-"""The programs of the I/O baseline: how fio and pg_test_fsync are called, and what they print."""
+"""Arguments and output of the I/O baseline's programs, fio and pg_test_fsync."""

@@ -1,7 +1,7 @@
 """fio: the arguments of a declared job, and its JSON. Pure.
 
 Sources: fio(1) of 3.33; the JSON as recorded (tests/data/io_baseline). ``--thread`` keeps a job in one
-process: forked jobs of fio lead sessions of their own, and would outlive the one that is ended.
+process: forked jobs have their own sessions and would survive when fio is killed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from app.domain.text import tr
 PROGRAM: Final = "fio"
 _NS_PER_US: Final = 1000.0
 _INVALID: Final = 22
-"""EINVAL: what a filesystem without direct I/O answers (open(2))."""
+"""EINVAL: the error of a filesystem without direct I/O (open(2))."""
 _NO_SPACE: Final = 28
 
 
 class FioError(FootingError):
-    """fio did not measure what it was asked for.
+    """fio failed.
 
     Attributes:
         is_direct_refused: the filesystem has no direct I/O.
@@ -41,11 +41,11 @@ class FioTask:
     """A job on a file.
 
     Attributes:
-        job: which.
+        job: declaration of the job.
         path: of the file; absolute.
-        file_bytes: of it at most.
-        is_direct: past the page cache.
-        seconds: how long at most.
+        file_bytes: maximum size of the file.
+        is_direct: bypasses the page cache.
+        seconds: time limit.
     """
 
     job: FioJob
@@ -57,7 +57,7 @@ class FioTask:
 
 @dataclass(frozen=True, slots=True)
 class FioAnswer:
-    """What fio said of a job: the figures, its version, and how many bytes it read or wrote."""
+    """Result of a job: the figures, fio's version, and the bytes read or written."""
 
     result: JobResult
     version: str
@@ -65,7 +65,7 @@ class FioAnswer:
 
 
 def fio_argv(program: str, task: FioTask) -> tuple[str, ...]:
-    """Return the command; nothing in it is a text of anybody but the path."""
+    """Return the command; only the path is foreign text."""
     job = task.job
     queues = task.is_direct and job.depth > 1
     words = [
@@ -78,14 +78,14 @@ def fio_argv(program: str, task: FioTask) -> tuple[str, ...]:
         f"--filename={task.path}",
         f"--rw={job.pattern}",
         f"--bs={job.block_bytes}",
-        "--fallocate=none",  # what is written is what there is, also on a disk that is nearly full
+        "--fallocate=none",  # allocate by writing only, also on a nearly full disk
         "--refill_buffers",  # with its own random bytes: nothing compresses
         f"--direct={int(task.is_direct)}",
         f"--runtime={task.seconds}",
     ]
     if queues:  # Linux queues nothing but direct I/O
         words += ["--ioengine=libaio", f"--iodepth={job.depth}", f"--size={task.file_bytes}"]
-    elif job.depth > 1:  # as many at once, each in a part of its own: none reads what another has just read
+    elif job.depth > 1:  # parallel jobs on separate parts: none reads another's cached data
         part = task.file_bytes // job.depth // job.block_bytes * job.block_bytes
         words += [
             "--ioengine=psync",
@@ -99,20 +99,20 @@ def fio_argv(program: str, task: FioTask) -> tuple[str, ...]:
         words.append("--fdatasync=1")
     elif job.pattern == "write":
         words.append("--end_fsync=1")
-    elif task.is_direct or job.writes:  # a second pass over what was read would be answered by the cache
+    elif task.is_direct or job.writes:  # the cache would answer a second pass
         words.append("--time_based")
     return tuple(words)
 
 
 def parse_fio(text: str, task: FioTask) -> FioAnswer:
-    """Return what fio measured.
+    """Parse the result of a job.
 
     Args:
-        text: what it printed; lines of complaints may stand before the JSON.
-        task: what it was asked.
+        text: fio's output; error messages may precede the JSON.
+        task: the job that was run.
 
     Raises:
-        FioError: it measured nothing, or failed; in its words.
+        FioError: it has no result, or failed; with fio's message.
     """
     document = _document(text)
     job = document["jobs"][0] if isinstance(document.get("jobs"), list) and document["jobs"] else None
@@ -156,7 +156,7 @@ def parse_fio(text: str, task: FioTask) -> FioAnswer:
 
 
 def _number(value: Any) -> float:  # noqa: ANN401 - of JSON
-    """Return a number of fio's; raises as `float` does, and for one without end (1e999 is infinite)."""
+    """Return a number from the JSON; raises as `float` does, and for infinite ones (1e999 is infinite)."""
     number = float(value)
     if not math.isfinite(number):
         raise OverflowError(value)
@@ -168,7 +168,7 @@ def _lacking(name: str) -> FioError:
 
 
 def _document(text: str) -> dict[str, Any]:
-    """Return the JSON, which begins with a brace on a line of its own."""
+    """Parse the JSON, which begins with a brace at the start of a line."""
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     try:
         document = json.loads(text[start:])
@@ -180,7 +180,7 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _said(text: str) -> str:
-    """Return fio's first complaint before the JSON; empty where there is none."""
+    """Return fio's first error message before the JSON; empty if there is none."""
     for line in text.partition("\n{")[0].splitlines():
         if line.startswith("fio: ") and "error=" in line:
             return line.rpartition("error=")[2].strip()[:200]

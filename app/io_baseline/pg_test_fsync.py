@@ -1,7 +1,7 @@
-"""pg_test_fsync: its arguments, and the part of its output that is of interest. Pure.
+"""pg_test_fsync: its arguments, and the relevant part of its output. Pure.
 
-It goes through sixteen tests of a second or more. The first ones, one write of 8 kB by each method, are what
-WAL does; it is ended when they are done. Sources: src/bin/pg_test_fsync/pg_test_fsync.c (13 to 19); recorded
+It runs sixteen tests of at least a second each. The first ones, one write of 8 kB by each method, correspond
+to WAL writes; it is ended after them. Sources: src/bin/pg_test_fsync/pg_test_fsync.c (13 to 19); recorded
 output in tests/data/io_baseline.
 """
 
@@ -23,18 +23,18 @@ def pg_test_fsync_argv(program: str, path: str) -> tuple[str, ...]:
 
     Args:
         program: absolute.
-        path: of the file that it makes, 16 MiB, and removes again.
+        path: of its test file of 16 MiB, which it removes again.
     """
     return (program, f"--secs-per-test={FSYNC_SECONDS}", f"--filename={path}")
 
 
 def has_all_methods(text: str) -> bool:
-    """Whether the tests of interest are done, so that it may be ended."""
+    """Return whether the relevant tests are done, so that it may be ended."""
     return _NEXT.search(text) is not None
 
 
 def parse_pg_test_fsync(text: str) -> tuple[SyncMethod, ...]:
-    """Return the methods that were measured with one write, as far as it came; what it lacks is left out."""
+    """Return the methods measured so far with one write."""
     begun = _SECTION.search(text)
     if begun is None:
         return ()

@@ -1,1 +1,1 @@
-"""The library of runs: read, kept up to date, searched, annotated, thrown away."""
+"""The library of runs: read, update, search, annotate, delete."""

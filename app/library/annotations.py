@@ -1,6 +1,6 @@
-"""What people write into a run file once it has ended: another name, tags, a note.
+"""Texts that users add to a finished run file: another name, tags, a note.
 
-It stands in the file itself, so that it goes wherever the file goes. Nothing that was measured changes.
+They are stored in the file itself, and so move with it. Measured data is never changed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ NAME_LIMIT: Final = 200
 TAG_LIMIT: Final = 40
 TAGS_LIMIT: Final = 20
 NOTE_LIMIT: Final = 10_000
-"""In characters; so many can still be shown."""
+"""Limits in characters; longer texts cannot be displayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Annotations:
-    """What shall stand in a run file; None leaves what stands there.
+    """New annotations of a run file; None keeps the current one.
 
     Attributes:
         name: of the run.
@@ -62,7 +62,7 @@ def clean_name(text: str) -> str:
 
 
 def read_tags(text: str) -> tuple[str, ...]:
-    """Return the tags of a text in which commas part them, each once.
+    """Parse comma-separated tags; remove repeated ones.
 
     Raises:
         UsageError: there are too many, or one is too long.
@@ -79,7 +79,7 @@ def read_tags(text: str) -> tuple[str, ...]:
 
 
 def clean_note(text: str) -> str:
-    """Return a note without control characters but line breaks.
+    """Return a note without control characters except line breaks.
 
     Raises:
         UsageError: it is too long.
@@ -99,7 +99,7 @@ def _one_line(text: str) -> str:
 
 
 def annotate(path: Path, annotations: Annotations) -> None:
-    """Write into a run file that has ended.
+    """Write annotations into a finished run file.
 
     Raises:
         RunFileError: it cannot be read or written, or is still being measured; nothing was changed.
@@ -115,7 +115,7 @@ def annotate(path: Path, annotations: Annotations) -> None:
 
 
 def mark_ended_run(path: Path, kind: str, reason: str) -> None:
-    """Label a run that has ended with what became known since.
+    """Add a mark to a finished run.
 
     Raises:
         RunFileError: its file cannot be read or written; nothing was changed.
@@ -126,7 +126,7 @@ def mark_ended_run(path: Path, kind: str, reason: str) -> None:
 
 
 def _changes(before: RunMetadata, annotations: Annotations) -> RunMetadata:
-    """Return what has to be written; of a name that is changed for the first time, the measured one too."""
+    """Return the values to write; the first change of a name also stores the original one."""
     wanted = RunMetadata()
     if annotations.name is not None and annotations.name != before.name:
         first = before.name if isinstance(before.measured_name, NotKnown) else before.measured_name
@@ -148,7 +148,7 @@ def _write(path: Path, values: dict[str, Json], marks: Iterable[tuple[str, str]]
         (key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()
     ]
     try:
-        with path.open("r+b"):  # SQLite would fall back to reading and tell it less clearly
+        with path.open("r+b"):  # SQLite would open it read-only and fail later, with a worse message
             pass
         with closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
             connection.execute("PRAGMA trusted_schema=OFF")

@@ -1,8 +1,7 @@
-"""How a campaign ended, kept in its folder: without it nobody ended it, and somebody may want to go on.
+"""How a campaign ended, stored in its folder: without it the campaign was interrupted and may be resumed.
 
-Written when a runner ends by itself, whatever the reason; a runner that is killed, logged out or switched off
-(SIGTERM and SIGHUP) writes nothing. Best effort: on a full library a campaign looks as if it had been
-interrupted.
+Written when a runner ends by itself, for any reason; a runner that is killed (also by SIGTERM and SIGHUP, at
+logout or shutdown) writes nothing. Best effort: on a full library a campaign looks interrupted.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ class CampaignEnd(StrEnum):
 
     FINISHED = "finished"
     STOPPED = "stopped"
-    """A person ended it early."""
+    """The user ended it early."""
     FAILED = "failed"
-    """Runs are missing that could not be measured."""
+    """Some runs failed."""
     BUDGET = "time budget"
-    """What was left would not have ended within it."""
+    """The remaining runs would not have fit into it."""
     PUT_AWAY = "put away"
-    """A person does not want to be asked about it any more."""
+    """The user dismissed it."""
 
 
 def write_end(folder: Path, end: CampaignEnd) -> None:
-    """Keep how the campaign of a folder ended, in place of what was kept before."""
+    """Store how the campaign of a folder ended, replacing an earlier end."""
     part = folder / f".{END_NAME}"
     with suppress(OSError):
         part.write_text(json.dumps({"end": end.value}) + "\n", encoding="utf-8")
@@ -42,13 +41,13 @@ def write_end(folder: Path, end: CampaignEnd) -> None:
 
 
 def clear_end(folder: Path) -> None:
-    """Forget how it ended: it goes on."""
+    """Delete the stored end, because the campaign continues."""
     with suppress(OSError):
         (folder / END_NAME).unlink(missing_ok=True)
 
 
 def read_end(folder: Path) -> CampaignEnd | None:
-    """Return how the campaign of a folder ended; None where nobody ended it, or nobody can read it."""
+    """Return how the campaign of a folder ended; None if there is no readable end."""
     try:
         with (folder / END_NAME).open("rb") as file:
             return CampaignEnd(json.loads(file.read(_LONGEST_BYTES))["end"])

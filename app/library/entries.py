@@ -1,11 +1,10 @@
-"""The library: a folder of campaign folders, each with its run files. Nothing is stored beside them.
+"""The library: a folder of campaign folders with their run files, and nothing else.
 
-A campaign folder holds `campaign.toml`, `lock` (a flock: held means that its runner lives), `control`
-while it runs, and one `*.footing` file a run. Run files may also lie anywhere below by themselves.
+A campaign folder contains `campaign.toml`, `lock` (a flock, held while its runner lives), `control` while it
+runs, and one `*.footing` file per run. Single run files may also be anywhere below.
 
-What runs can be searched by besides their names follows the declarations (keys of campaign files, fields
-of the plan), spelled as in a campaign file without quotes and blanks: ``chunk_size=64KiB``,
-``wal.options.noatime=true``.
+In addition to their names, runs are searched by keys of campaign files and fields of the plan, spelled as in
+a campaign file without quotes and blanks: ``chunk_size=64KiB``, ``wal.options.noatime=true``.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _PLAIN: Final = frozenset({"rw"})
 """Mount options that every mount under test has."""
 
 _CHOSEN: Final = frozenset({"user", "filesystem"})
-"""Origins of the server settings that somebody chose."""
+"""Origins of the server settings that were chosen."""
 
 _KEYS: Final = {each.attribute: each for each in GROUP_FIELDS} | {
     "partition_bytes": next(each for each in GROUP_FIELDS if each.attribute == "partition")
@@ -50,7 +49,7 @@ _KEYS: Final = {each.attribute: each for each in GROUP_FIELDS} | {
 
 
 def option_words(run: RunMetadata, environment: EnvironmentFacts) -> tuple[str, ...]:
-    """Return mount options, the whole storage plan, and the settings that somebody chose, each once."""
+    """Return mount options, the whole storage plan, and the chosen settings, each once."""
     found = list(environment.mount_options)
     plan = run.target.plan
     if isinstance(plan, StoragePlan):
@@ -72,7 +71,7 @@ def option_words(run: RunMetadata, environment: EnvironmentFacts) -> tuple[str, 
 
 
 def workload_words(run: RunMetadata) -> tuple[str, ...]:
-    """Return the keys of the workload that are known, with scale and scripts."""
+    """Return the known keys of the workload, with scale and scripts."""
     found = []
     for field in WORKLOAD_FIELDS:
         if field.name == "script":
@@ -124,7 +123,7 @@ UNREADABLE: Final = "unreadable"
 LOCK_NAME: Final = "lock"
 CAMPAIGN_NAME: Final = "campaign.toml"
 DISKS_NAME: Final = "disks.json"
-"""What became of its spare disks (`app.execution.disks.session`)."""
+"""State of its spare disks (`app.execution.disks.session`)."""
 END_NAME: Final = "ended.json"
 """How the campaign ended (`app.library.campaign_end`)."""
 
@@ -132,10 +131,10 @@ _log = logging.getLogger(__name__)
 
 
 def default_library() -> Path:
-    """Return the user's library: the preferred one, else `standard_library`.
+    """Return the user's library: from the preferences, else `standard_library`.
 
     Raises:
-        UsageError: none is preferred, and this user has no home.
+        UsageError: the preferences have none, and this user has no home.
     """
     preferred = read_preferences()[0].library
     return Path(preferred) if preferred else standard_library()
@@ -159,9 +158,9 @@ def standard_library() -> Path:
 
 
 def why_not_writable(folder: Path) -> str:
-    """Return why no campaign can be written into a library; empty where it can be.
+    """Return why no campaign can be written into a library; empty if it can.
 
-    A folder that is not there yet is made, so its nearest parent that is there counts.
+    A missing folder would be created, so its nearest existing parent is checked.
     """
     nearest = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
     if not nearest.is_dir():
@@ -200,7 +199,7 @@ class CampaignLock:
             raise BusyError(message.format(folder=folder), hint=hint) from error
 
     def release(self) -> None:
-        """Give the lock back; a folder in which no run was begun is removed, there is nothing to resume."""
+        """Release the lock; remove a folder without any run, which cannot be resumed."""
         ours = {LOCK_NAME, CAMPAIGN_NAME, DISKS_NAME, END_NAME}
         with suppress(OSError):
             if {path.name for path in self._folder.iterdir()} <= ours:
@@ -233,7 +232,7 @@ def is_locked(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LibraryEntry:
-    """One run as the library lists it; None where unknown.
+    """One run in the list of the library; None if unknown.
 
     Attributes:
         id: hexadecimal identity of the run.
@@ -244,7 +243,7 @@ class LibraryEntry:
         configuration: its name.
         target: folder, memory ...
         filesystem: of the data directory.
-        raid: level, where the target is an array that pgFooting made.
+        raid: level, if the target is an array created by pgFooting.
         scale: pgbench scale factor.
         workload: label of the scripts.
         clients: concurrent connections.
@@ -257,10 +256,10 @@ class LibraryEntry:
         problem: why the file cannot be read.
         postgresql: version of the server.
         machine: processor, CPUs and memory.
-        options: of mount and storage, and settings that were chosen.
+        options: of mount and storage, and chosen settings.
         keys: of the workload, as in a campaign file.
-        tags: that people gave it.
-        note: that people wrote.
+        tags: of the user.
+        note: of the user.
     """
 
     id: str | None
@@ -291,10 +290,10 @@ class LibraryEntry:
 
 
 def effective_state(path: Path, stored: RunState) -> RunState:
-    """Return the state of a file that was read as `stored`: `incomplete` where its runner is gone.
+    """Return the state of a file that was read as `stored`: `incomplete` if its runner is gone.
 
-    A runner finishes its file and then lets go of the campaign's lock. So where the lock is free and the
-    file was read as running, the file decides once more: it may have been finished in between.
+    A runner finishes its file and then releases the campaign's lock. So if the lock is free and the file was
+    read as running, read it again: it may have been finished in between.
     """
     if stored is not RunState.RUNNING or is_live(path.parent):
         return stored
@@ -307,7 +306,7 @@ def effective_state(path: Path, stored: RunState) -> RunState:
 
 
 def read_entry(path: Path) -> LibraryEntry:
-    """Read one run file for the list; an unreadable one is an entry that says why."""
+    """Read one run file for the list; return an entry with the problem if it is unreadable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would wait for a writer
             return _unreadable(path, tr("{path} is not a regular file.").format(path=path))
@@ -333,7 +332,7 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
     state = effective_state(path, run.state)
     told, summary, marks = run.metadata, run.summary(), marks_of(run)  # after that: a finished run has them
     if state is RunState.INCOMPLETE and not summary:
-        summary = summarise(run)  # nobody could finish it yet
+        summary = summarise(run)  # its runner did not finish it
     told, environment = completed(told), read_environment_facts(run.facts("before"))
     return LibraryEntry(
         id=or_none(told.id),
@@ -364,7 +363,7 @@ def _entry(path: Path, run: RunFile) -> LibraryEntry:
 
 
 def run_paths(library: Path) -> Iterator[Path]:
-    """Yield the run files of a library, by path; symbolic links to live files included."""
+    """Yield the run files of a library, by path, including symbolic links to live files."""
     if not os.path.isdir(library):  # noqa: PTH112 - Path.is_dir raises where a folder may not be entered
         return
     for folder, folders, files in os.walk(library):
@@ -381,7 +380,7 @@ def list_runs(library: Path) -> list[LibraryEntry]:
 
 
 def find_run(name: str, library: Path) -> Path:
-    """Return the run file meant by a path, or by the beginning of an id of this library.
+    """Find a run file by its path, or by the beginning of an id in this library.
 
     Raises:
         UsageError: none or several match.
@@ -408,14 +407,14 @@ def find_run(name: str, library: Path) -> Path:
 
 
 def _near_file(path: Path) -> str:
-    """Return a sentence naming the file of the same folder that may be meant; empty where none is near."""
+    """Return a sentence that suggests a file with a similar name; empty if there is none."""
     try:
         return did_you_mean(path.name, [each.name for each in path.parent.glob(f"*{SUFFIX}")])
     except (OSError, RuntimeError, ValueError):
         return ""
 
 
-# --- Runs that ship with pgFooting: what “Look at an example” opens. resources/examples/README.md says whose.
+# --- Runs that ship with pgFooting, for “Look at an example”. Origin: resources/examples/README.md.
 
 
 EXAMPLES: Final = TOP / "resources" / "examples" / "vondra-2022"
@@ -425,14 +424,14 @@ EXAMPLE_LEFT_OUT: Final = (
         "of this example only TPS and the 99th percentile of latency are kept; import the folder for the rest"
     ),
 )
-"""What the files of the example say of what they leave out: source and reason, in English."""
+"""Source and reason of the parts that are missing in the example's files, in English."""
 
 
 def find_examples(folder: Path = EXAMPLES) -> tuple[Path, ...]:
     """Return the run files of the example, by path.
 
     Raises:
-        UsageError: none came with this copy of the program.
+        UsageError: this copy of the program has none.
     """
     found = tuple(run_paths(folder))
     if not found:

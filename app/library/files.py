@@ -1,9 +1,7 @@
-"""Copying run files from elsewhere into a library: from a memory stick, a colleague, a mail.
-
-Moving run files to the desktop's trash, from where they come back.
+"""Copy run files into a library, and move them to the desktop's trash and back.
 
 FreeDesktop.org Trash specification 1.0: the home trash for files of its filesystem, else a trash at the top
-of the file's own filesystem. Nothing is ever copied or deleted.
+of the file's own filesystem. Files are only renamed, never copied or deleted.
 """
 
 from __future__ import annotations
@@ -32,12 +30,12 @@ from app.runfile.writer import SUFFIX, RunState
 
 @dataclass(slots=True)
 class CopiedFiles:
-    """What became of files that were to be copied.
+    """Result of copying files.
 
     Attributes:
         copies: the new files.
         known: files whose run is in the library already.
-        problems: a sentence for each that could not be copied.
+        problems: a sentence for each file that could not be copied.
     """
 
     copies: list[Path] = field(default_factory=list)
@@ -46,7 +44,7 @@ class CopiedFiles:
 
 
 def copy_into_library(paths: Iterable[Path], library: Path) -> CopiedFiles:
-    """Copy runs into a library, each into the folder of its campaign; nothing there is replaced."""
+    """Copy runs into a library, each into the folder of its campaign; replace nothing."""
     result = CopiedFiles()
     ids = {name: path for path in run_paths(library) if (name := _id_of(path))}
     for path in paths:
@@ -73,10 +71,10 @@ def _id_of(path: Path) -> str:
 
 
 def _copy(path: Path, library: Path) -> Path:
-    """Return the copy of one run file.
+    """Copy one run file and return the copy.
 
     Raises:
-        RunFileError: it is no run file, is being measured, or the library cannot be written.
+        RunFileError: it is not a run file, is being measured, or the library cannot be written.
     """
     with RunFile(path) as run:
         if run.state is RunState.RUNNING and is_live(path.parent):
@@ -99,7 +97,7 @@ def _copy(path: Path, library: Path) -> Path:
 
 
 def _copy_pages(source: Path, target: Path) -> None:
-    """Copy a database with what stands in its journal, into a file without one."""
+    """Copy a database including its journal into a file without one."""
     uri = f"{Path(os.path.realpath(source)).as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as old, closing(sqlite3.connect(target)) as new:
         old.backup(new)
@@ -117,11 +115,11 @@ def _give_name(part: Path, folder: Path, stem: str) -> Path:
 
 _TRIES: Final = 1000
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""What filesystems say that have no hard links: memory sticks."""
+"""Errors of filesystems without hard links, such as memory sticks."""
 
 
 class TrashError(FootingError):
-    """A file that cannot be moved to the trash or back; it is where it was."""
+    """A file cannot be moved to the trash or back; it is unchanged."""
 
     code = "trash"
 
@@ -145,7 +143,7 @@ def move_to_trash(path: Path) -> TrashedFile:
     """Move a run file to the trash.
 
     Raises:
-        TrashError: it is being measured, or there is no trash for its filesystem; it stays where it is.
+        TrashError: it is being measured, or there is no trash for its filesystem; it is unchanged.
     """
     _refuse_running(path)
     try:
@@ -157,10 +155,10 @@ def move_to_trash(path: Path) -> TrashedFile:
 
 
 def restore(trashed: Iterable[TrashedFile]) -> None:
-    """Move files back to where they were.
+    """Move files back to their original paths.
 
     Raises:
-        TrashError: one is gone from the trash, or another file has its place; the rest is back.
+        TrashError: one is no longer in the trash, or another file has its path; the others are restored.
     """
     problems = []
     for each in trashed:
@@ -183,7 +181,7 @@ def restore(trashed: Iterable[TrashedFile]) -> None:
 
 
 def _move_back(trashed: TrashedFile) -> None:
-    """Move a file without replacing one that has come since, which a rename would."""
+    """Move a file without replacing a newer one, as a rename would."""
     try:
         os.link(trashed.file, trashed.original)
     except OSError as error:
@@ -204,7 +202,7 @@ def _refuse_running(path: Path) -> None:
 
 
 def _fold_journal(path: Path) -> None:
-    """Bring what stands in a journal beside the file into it: only one file moves."""
+    """Merge the journal into the file, because only one file is moved."""
     if path.is_symlink() or not path.with_name(path.name + "-wal").exists():
         return
     try:
@@ -251,10 +249,10 @@ def _record(path: str) -> str:
 
 
 def _trash_for(path: Path) -> tuple[Path, str]:
-    """Return the trash of a file's filesystem, and how the file is called in its records.
+    """Return the trash for a file's filesystem, and the file's path for its records.
 
     Raises:
-        OSError: there is none, and none can be made.
+        OSError: there is none, and none can be created.
     """
     base = os.environ.get("XDG_DATA_HOME", "")
     home = (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "Trash"
@@ -274,5 +272,5 @@ def _trash_for(path: Path) -> tuple[Path, str]:
 
 
 def _existing(path: Path) -> Path:
-    """Return a folder, or the nearest one above it that is there."""
+    """Return a folder, or its nearest existing parent."""
     return next(each for each in (path, *path.parents) if each.exists())

@@ -1,7 +1,7 @@
-"""What was read of a library, kept between two starts: a cache that may be deleted at any time.
+"""A cache of the library between two starts; may be deleted at any time.
 
-One SQLite file a library in the user's cache folder. It says nothing that the run files do not say: an entry
-holds as long as its file's signature does; a damaged index, or one of another version, is begun anew.
+One SQLite file per library in the user's cache folder. An entry is valid as long as its file's signature is
+unchanged; a damaged index, or one of another version, is rebuilt.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _LISTS: Final = ("marks", "options", "keys", "tags")
 
 @dataclass(frozen=True, slots=True)
 class IndexedRun:
-    """What the index keeps of a run file.
+    """The cached part of a run file.
 
     Attributes:
         signature: of the file when it was read.
-        entry: what the library says of it.
+        entry: its entry in the library.
         spark: its spark line.
     """
 
@@ -55,7 +55,7 @@ class IndexedRun:
 
 
 def index_path(library: Path) -> Path | None:
-    """Return where the index of a library is; None where this user has no cache (XDG Base Directory)."""
+    """Return the index file of a library; None if this user has no cache (XDG Base Directory)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not base.startswith("/"):
         try:
@@ -67,9 +67,9 @@ def index_path(library: Path) -> Path | None:
 
 
 def index_format() -> int:
-    """Return a number that changes with what an entry holds and with the code that reads it.
+    """Return a number that changes with the fields of an entry and with the code that reads it.
 
-    A checkout changes without a new version.
+    The version alone would not do: in a checkout the code changes without a new version.
     """
     names = ",".join((VERSION, *(field.name for field in fields(LibraryEntry))))
     code = zlib.crc32(names.encode())
@@ -80,13 +80,13 @@ def index_format() -> int:
 
 
 class LibraryIndex:
-    """One index. Whatever goes wrong with it costs time and nothing else: no method raises."""
+    """One index. Errors only cost time: no method raises."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def load(self) -> dict[str, IndexedRun]:
-        """Return everything that is kept, by path; nothing where it is damaged or of another version."""
+        """Return all entries by path; empty if the index is damaged or of another version."""
         if self.path is None or not self.path.is_file():
             return {}
         try:
@@ -100,7 +100,7 @@ class LibraryIndex:
             return {}
 
     def store(self, changed: Mapping[str, IndexedRun], gone: Iterable[str]) -> None:
-        """Keep these, and forget those."""
+        """Store changed entries, and delete those of missing files."""
         missing = [(os.fsencode(path),) for path in gone]
         if self.path is None or not (changed or missing):
             return

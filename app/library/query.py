@@ -1,9 +1,8 @@
-"""Searching the library: words, and fields such as ``fs:ext4 pg:15 tag:baseline -state:failed``. Pure.
+"""Search the library: words, and fields such as ``fs:ext4 pg:15 tag:baseline -state:failed``. Pure.
 
-Words are looked for in everything that is known of a run. Terms of one field widen the search (``fs:ext4
-fs:xfs``: either), tags and options narrow it, and all fields must agree.
-
-What is to be told of a query: unknown fields, dates that are none, values that no run has. Pure.
+Words are searched in all texts of a run. Several terms of one field widen the search (``fs:ext4 fs:xfs``:
+either), tags and options narrow it, and all fields must match. `query_mistakes` and `query_remarks` explain
+unknown fields, invalid dates and values that no run has.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from app.runfile.writer import RunState
 
 @dataclass(frozen=True, slots=True)
 class QueryField:
-    """Something to search by.
+    """A searchable field.
 
     Attributes:
         id: as it is typed.
-        label: as menus call it.
+        label: name in menus.
         values: of a run.
-        holds: whether a value of a run (first) is what was typed (second); both are case-folded.
-        narrows: whether several terms must all hold.
+        holds: whether a value of a run (first) matches the typed one (second); both are case-folded.
+        narrows: whether all of several terms must match.
     """
 
     id: str
@@ -76,7 +75,7 @@ def _today() -> date:
 
 
 def _is_date(value: str, typed: str) -> bool:
-    """Whether a day is meant by a year, month or day, by ``today``, or by a number of days back: ``7d``."""
+    """Match a day with a year, month or day, with ``today``, or with a number of days back: ``7d``."""
     today = _today()
     if typed == "today":
         return value == today.isoformat()
@@ -118,8 +117,8 @@ class Term:
 
     Attributes:
         field: id of a field; empty for any text.
-        text: what is looked for, case-folded.
-        excluded: whether runs that have it are left out.
+        text: the searched text, case-folded.
+        excluded: whether matching runs are excluded.
     """
 
     field: str
@@ -128,7 +127,7 @@ class Term:
 
 
 def parse_query(typed: str) -> tuple[Term, ...]:
-    """Return the terms of what somebody typed; never raises, an open quote counts as closed at the end."""
+    """Parse a query; never raises, an open quote is closed at the end."""
     try:
         words = _words(typed)
     except ValueError:  # a quote is open
@@ -152,13 +151,13 @@ def _term(word: str) -> Term | None:
 
 
 def write_term(field: str, value: str) -> str:
-    """Return a term as one would type it."""
+    """Return a term as a user would type it."""
     value = value.replace('"', " ").strip()
     return f'{field}:"{value}"' if " " in value else f"{field}:{value}"
 
 
 def haystack(entry: LibraryEntry) -> str:
-    """Return everything of a run that words are looked for in, case-folded."""
+    """Return all searchable text of a run, case-folded."""
     parts: Iterable[str | None] = (
         entry.name,
         entry.campaign,
@@ -189,12 +188,12 @@ def _holds(term: Term, entry: LibraryEntry, words: str) -> bool:
 
 
 def matches(terms: tuple[Term, ...], entry: LibraryEntry, words: str) -> bool:
-    """Return whether a run is meant.
+    """Return whether a run matches.
 
     Args:
-        terms: of the query; none means every run.
+        terms: of the query; none matches every run.
         entry: the run.
-        words: its `haystack`, worked out once.
+        words: its `haystack`, computed once.
     """
     wanted: dict[str, list[bool]] = {}
     for term in terms:
@@ -208,7 +207,7 @@ def matches(terms: tuple[Term, ...], entry: LibraryEntry, words: str) -> bool:
 
 
 def count_values(field: QueryField, entries: Iterable[LibraryEntry]) -> list[tuple[str, int]]:
-    """Return the values that runs have in a field and how many have each, the most frequent first."""
+    """Return the values of a field and their number of runs, the most frequent first."""
     counts: dict[str, int] = {}
     for entry in entries:
         for value in field.values(entry):
@@ -217,7 +216,7 @@ def count_values(field: QueryField, entries: Iterable[LibraryEntry]) -> list[tup
 
 
 def write_query(terms: Iterable[Term]) -> str:
-    """Return terms as one would type them."""
+    """Return terms as a user would type them."""
     return " ".join(
         ("-" if term.excluded else "")
         + (write_term(term.field, term.text) if term.field else _quoted(term.text))
@@ -232,9 +231,9 @@ def _quoted(text: str) -> str:
 _DATE: Final = re.compile(r"today|yesterday|\d+d|\d{4}(-\d\d){0,2}")
 _FIELD: Final = re.compile(r"(?P<name>[a-z_]+):.*")
 _SHOWN: Final = 8
-"""Values of a field that are told."""
+"""Maximum number of values listed in a message."""
 _TOLD: Final = 80
-"""Characters of a term that are told."""
+"""Maximum number of characters of a term in a message."""
 
 _KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "fs": tuple(spec.id for spec in FILESYSTEMS),
@@ -242,11 +241,11 @@ _KNOWN: Final[dict[str, tuple[str, ...]]] = {
     "target": (FolderTarget.kind, MemoryTarget.kind, DiskTarget.kind, ServerTarget.kind),
     "state": (*(state.value for state in RunState), "unreadable"),
 }
-"""Values that there are, whether or not a run has them."""
+"""Possible values, even without a run that has them."""
 
 
 def query_mistakes(terms: Sequence[Term], entries: Sequence[LibraryEntry]) -> Iterator[str]:
-    """Yield a sentence for each term that no run can have: an unknown field, a date that is none."""
+    """Yield a sentence for each term that no run can match: an unknown field, an invalid date."""
     for term in terms:
         if term.field == "date" and not _DATE.fullmatch(term.text):
             message = tr(

@@ -1,6 +1,6 @@
-"""Reading a library again and again: only files that changed are opened, so that a panel can follow it.
+"""Follow a library by reading it repeatedly: only changed files are opened.
 
-A scan belongs to one thread at a time.
+A scan may be used by one thread at a time.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from app.runfile.reader import RunFile
 from app.runfile.writer import Phase, RunState
 
 SPARK_POINTS: Final = 60
-"""As many points as a spark line of a list row can show."""
+"""Maximum number of points in the spark line of a list row."""
 
 _UNSETTLED: Final = frozenset({RunState.RUNNING, RunState.INCOMPLETE})
 _STORE_EVERY: Final = 200
-"""New entries that are kept in the index at a time: a long first reading may be cut short."""
+"""New entries per write to the index: a long first scan may be interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
-    """A run as the panel lists it.
+    """A run in the library panel.
 
     Attributes:
-        entry: what the library says of it.
-        spark: TPS over the measured phase in at most SPARK_POINTS means; empty where there are none.
+        entry: of the library.
+        spark: TPS over the measured phase in at most SPARK_POINTS means; empty if there are none.
     """
 
     entry: LibraryEntry
@@ -43,7 +43,7 @@ class ListedRun:
 
 
 def thin_out(values: NDArray[np.float64], points: int = SPARK_POINTS) -> tuple[float, ...]:
-    """Return the means of at most `points` equal parts; NaN are left out."""
+    """Return the means of at most `points` equal parts; NaN are ignored."""
     known = values[np.isfinite(values)]
     if len(known) <= points:
         return tuple(known.tolist())
@@ -62,7 +62,7 @@ def _read_spark(path: Path) -> tuple[float, ...]:
 
 
 def read_listed(path: Path) -> ListedRun:
-    """Read one run file for the panel; an unreadable one is an entry that says why."""
+    """Read one run file for the panel; return an entry with the problem if it is unreadable."""
     entry = read_entry(path)
     if entry.problem is not None:
         return ListedRun(entry)
@@ -73,7 +73,7 @@ def read_listed(path: Path) -> ListedRun:
 
 
 class LibraryScan:
-    """The runs of a library and of files that were opened from elsewhere.
+    """The runs of a library, and of files opened from elsewhere.
 
     Attributes:
         library: its folder.
@@ -81,12 +81,12 @@ class LibraryScan:
     """
 
     def __init__(self, library: Path, extra: Iterable[Path] = (), index: LibraryIndex | None = None) -> None:
-        """Make a scan; nothing is read yet.
+        """Prepare a scan without reading anything.
 
         Args:
             library: its folder.
             extra: run files outside it.
-            index: keeps what was read; None for nothing.
+            index: cache of the entries; None for none.
         """
         self.library = library
         self.extra = tuple(extra)
@@ -95,7 +95,7 @@ class LibraryScan:
         self._known: dict[Path, tuple[Signature, ListedRun]] = {}
 
     def paths(self) -> list[Path]:
-        """Return all run files that exist now."""
+        """Return all existing run files."""
         inside = list(run_paths(self.library))
         if not self.extra:
             return inside
@@ -105,7 +105,7 @@ class LibraryScan:
         ]
 
     def read(self) -> Iterator[ListedRun]:
-        """Yield every run; only new and changed files are read, and those whose runner may have died."""
+        """Yield every run; read only new and changed files, and those whose runner may have died."""
         self._load()
         paths = self.paths()
         gone = self._known.keys() - set(paths)
@@ -139,14 +139,14 @@ class LibraryScan:
 
 
 def folder_of(run: ListedRun) -> str:
-    """Return the folder of a run's file; a thousand Paths would cost more than all else that is listed."""
+    """Return the folder of a run's file; without a Path, which would be slow for a thousand runs."""
     return run.entry.path.rpartition("/")[0]
 
 
 def newest_first(runs: Iterable[ListedRun]) -> list[ListedRun]:
-    """Return the runs by campaign, the newest campaign first; inside one in the order of its runs.
+    """Return the runs by campaign, the newest campaign first; within a campaign in the order of its runs.
 
-    Unreadable files stand last.
+    Unreadable files come last.
     """
     groups: dict[str, list[ListedRun]] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""How much repeats of one configuration differ in a library, by kind of target: the next plan's spread."""
+"""Variation between repeats in a library by kind of target, the assumption for the next plan."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.library.index import LibraryIndex, index_path
 from app.runfile.writer import RunState
 
 ENOUGH_DF: Final = 6
-"""Degrees of freedom from which a spread is believed: the 90 % interval is then 0.7 to 1.9 times it."""
+"""Degrees of freedom from which a spread is used: the 90 % interval is then 0.7 to 1.9 times it."""
 
 _AT_A_RATE: Final = "rate="
-"""Key of a workload whose TPS are what was offered: their spread says nothing of the machine."""
+"""Key of workloads at a fixed rate: their TPS, and so their spread, say nothing about the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class KnownSpread:
 
     Attributes:
         spread: standard deviation of the logarithms of TPS within configurations, pooled.
-        configurations: how many had repeats.
-        runs: of them.
+        configurations: number of configurations with repeats.
+        runs: number of their runs.
     """
 
     spread: float
@@ -40,7 +40,7 @@ class KnownSpread:
 
 
 def pooled_spread(groups: Iterable[Sequence[float]]) -> KnownSpread | None:
-    """Return the spread within configurations; None where they tell too little.
+    """Return the spread within configurations; None if there are too few repeats.
 
     Args:
         groups: logarithms of the TPS of each configuration's repeats.
@@ -56,10 +56,10 @@ def pooled_spread(groups: Iterable[Sequence[float]]) -> KnownSpread | None:
 
 
 def spreads_of(entries: Iterable[LibraryEntry]) -> dict[str, KnownSpread]:
-    """Return the spread of repeats by kind of target, where there are enough of them.
+    """Return the spread of repeats by kind of target, if there are enough of them.
 
-    Repeats are finished runs of one configuration in one campaign; imported ones have no target of their own,
-    those at a rate tell nothing.
+    Repeats are finished runs of one configuration in one campaign; imported ones have no target, those at a
+    fixed rate are excluded.
     """
     groups: dict[tuple[str, str, str], list[float]] = {}
     for entry in entries:
@@ -78,6 +78,6 @@ def spreads_of(entries: Iterable[LibraryEntry]) -> dict[str, KnownSpread]:
 
 
 def read_spreads(library: Path | None) -> dict[str, KnownSpread]:
-    """Return what the index of a library tells; nothing where there is none."""
+    """Return the spreads from the index of a library; empty without an index."""
     path = index_path(library) if library is not None else None
     return spreads_of(run.entry for run in LibraryIndex(path).load().values())

@@ -1,7 +1,7 @@
-"""Campaigns whose contents a person agreed to in the wizard, kept by digest in the user's own data folder.
+"""Campaigns that the user approved in the wizard, stored by digest in the user's own data folder.
 
-Each is an empty file that is named after the digest, in a folder of mode 0700: there is no content to be
-misread, and a file is made in one step. What others could have put there counts for nothing.
+Each is an empty file named after the digest, in a folder of mode 0700: there is no content to parse, and a
+file is created in one step. Files that other users could have created are ignored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def trusted_folder() -> Path:
 
 
 def is_trusted(digest: str) -> bool:
-    """Return whether this user agreed to the campaign of this digest; False where that cannot be told."""
+    """Return whether this user approved the campaign with this digest; False if that is unknown."""
     if _DIGEST.fullmatch(digest) is None:
         return False
     with suppress(OSError, UsageError), _own_folder(trusted_folder()) as folder:
@@ -47,10 +47,10 @@ def is_trusted(digest: str) -> bool:
 
 
 def trust(digest: str) -> None:
-    """Keep that this user agreed to the campaign of this digest.
+    """Store that this user approved the campaign with this digest.
 
     Raises:
-        UsageError: it cannot be kept, or others could write there.
+        UsageError: it cannot be stored, or others could write there.
     """
     path = trusted_folder()
     try:
@@ -79,10 +79,10 @@ def _make(digest: str, folder: int) -> None:
 
 @contextmanager
 def _own_folder(path: Path) -> Iterator[int]:
-    """Open a folder that nobody but this user can change.
+    """Open a folder that only this user can change.
 
     Raises:
-        OSError: it is a symbolic link, missing, or not this user's alone.
+        OSError: it is a symbolic link, missing, or others can write to it.
     """
     with opened(str(path), READ) as folder:
         if not _is_own(os.fstat(folder)):

@@ -1,1 +1,1 @@
-"""How programs are started: as an account, bounded, tied to this process's life."""
+"""Start programs as an account, bounded, tied to this process's life."""

@@ -1,4 +1,4 @@
-"""Whom programs run as, and the environment they get."""
+"""Accounts that programs run as, and their environment."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SEARCH_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whom a program runs as.
+    """An account that programs run as.
 
     Attributes:
-        name: login name, or the number where there is none.
+        name: login name, or the number if there is none.
         uid: user id.
         gid: primary group id.
         groups: all group ids.
@@ -36,7 +36,7 @@ class Account:
 
 
 def current_account() -> Account:
-    """Return the account of this process; HOME counts before the user database, as everywhere."""
+    """Return the account of this process; HOME takes precedence over the user database, as usual."""
     uid = os.geteuid()
     home = os.environ.get("HOME", "")
     try:
@@ -49,7 +49,7 @@ def current_account() -> Account:
 
 
 def named_account(name: str) -> Account:
-    """Return the account of the user database.
+    """Return an account of the user database.
 
     Raises:
         KeyError: there is none of this name.

@@ -1,19 +1,19 @@
-"""A program of its own, started by `starter`: becomes an account, ties itself to its parent, executes.
+"""Launcher process of `starter`: switch to an account, tie this process to its parent, execute a program.
 
 ``python -I -S -B exec_as.py ORDER [ARGUMENT...]``; ORDER is JSON (see `Order`). Standard library only, and
-everything it needs is imported before the account changes, because the account may not reach this
-interpreter's folder (a virtual environment below /root).
+all imports happen before the account changes, because the account may not be able to read this interpreter's
+folder (a virtual environment below /root).
 
-The order of the steps is the point of this file:
+The order of the steps matters:
 
 1. groups, group, user: needs root; the kernel clears the parent-death signal when the effective user or group
-   changes (prctl(2), PR_SET_PDEATHSIG);
+changes (prctl(2), PR_SET_PDEATHSIG);
 2. no_new_privs, so that step 3 cannot be undone by a set-uid program (same page);
-3. the parent-death signal, then the question whether the parent is still there: if it died before, the
-   signal will never come;
+3. the parent-death signal, then a check that the parent is still there: if it died before, the signal will
+never come;
 4. standard output, working folder: opened as the account, never as root;
-5. where it is held: a word to the starter, who moves this process where it belongs (a control group) and lets
-   it go on; from before the program's first page, everything it uses is accounted there;
+5. if it is held: wait until the starter has moved this process (into a control group), which so accounts for
+everything from the program's first page on;
 6. execve, which keeps process id and parent-death signal.
 
 util-linux's ``setpriv --pdeathsig`` does 1 to 3 in the same order (setpriv.c of 2.38 and of master), but
@@ -43,17 +43,17 @@ STARTED: Final = b"+"
 """Written to the report just before the program starts; a failure after it follows as JSON."""
 
 HELD: Final = b"?"
-"""Written to the report before that, where the starter wants to be asked."""
+"""Written to the report before that, to wait for the starter's permission."""
 
 MOST_OPEN_FILES: Final = 65_536
-"""Some programs close every descriptor up to the limit."""
+"""Higher limits are slow: some programs close every descriptor up to the limit."""
 
 ORPHANED: Final = 125
 FAILED: Final = 127
 
 
 class Identity(TypedDict):
-    """Whom to become."""
+    """The account to switch to."""
 
     uid: int
     gid: int
@@ -61,19 +61,19 @@ class Identity(TypedDict):
 
 
 class Order(TypedDict):
-    """What `app.process.starter` asks for.
+    """Request of `app.process.starter`.
 
     Attributes:
         report: file descriptor of a pipe; closed by execve, so end of file means success.
-        gate: file descriptor of a pipe from which a byte comes when the program may start; end of file means
+        gate: file descriptor of a pipe that yields a byte when the program may start; end of file means
             never. None not to wait.
         parent: process id that must still be the parent.
         death_signal: sent by the kernel when the parent's thread ends.
-        identity: None to stay who this is.
+        identity: None to keep the current account.
         folder: working folder.
-        output: file for standard output, or None to keep what was inherited.
+        output: file for standard output, or None to inherit it.
         errors: file for standard error, or None.
-        memory: bytes of private memory that it may have, and no more; None for no limit.
+        memory: limit of private memory in bytes; None for no limit.
         module: file of a Python module whose ``main(arguments)`` runs instead of a program, or None.
     """
 
@@ -90,7 +90,7 @@ class Order(TypedDict):
 
 
 def become(identity: Identity) -> None:
-    """Become `identity` for good, and make sure that there is no way back.
+    """Switch to `identity` permanently, and check that there is no way back.
 
     Raises:
         OSError: not allowed, or the change did not take effect.
@@ -117,7 +117,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _redirect(path: str, descriptor: int) -> None:
-    """Append `descriptor` to `path`, which must be a regular file or not exist."""
+    """Redirect `descriptor` to append to `path`, which must be a regular file or not exist."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     opened = os.open(path, flags, 0o600)
     os.set_blocking(opened, True)
@@ -126,7 +126,7 @@ def _redirect(path: str, descriptor: int) -> None:
 
 
 def _load(path: str) -> ModuleType:
-    """Import a file; it may import the standard library and modules of this tree that need nothing else."""
+    """Import a file; it may use the standard library and modules of this tree that need no others."""
     sys.path.append(str(Path(__file__).resolve().parents[2]))
     spec = spec_from_file_location("errand", path)
     if spec is None or spec.loader is None:
@@ -137,7 +137,7 @@ def _load(path: str) -> ModuleType:
 
 
 def _restore_signals() -> None:
-    """Undo what Python or the starter changed: execve keeps ignored and blocked signals so."""
+    """Restore default signals: execve keeps those that Python or the starter ignored or blocked."""
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         if signal.getsignal(number) is not signal.SIG_DFL:
             signal.signal(number, signal.SIG_DFL)
@@ -145,9 +145,9 @@ def _restore_signals() -> None:
 
 
 def _raise_open_files() -> None:
-    """Raise the soft limit of open files as far as it may be: pgbench refuses more clients than it allows.
+    """Raise the soft limit of open files as far as allowed: it limits pgbench's number of clients.
 
-    A soft limit of 1024 is for programs that use select(2); none of those that are started here does.
+    A soft limit of 1024 is for programs that use select(2); none of those started here does.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_OPEN_FILES)
@@ -195,7 +195,7 @@ def _run(order: Order, arguments: list[str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the order in ``arguments[0]`` says; returns only without execve."""
+    """Execute the order in ``arguments[0]``; returns only without execve."""
     order: Order = json.loads(arguments[0])
     for descriptor in (order["report"], order["gate"]):
         if descriptor is not None:

@@ -1,7 +1,8 @@
-"""Folders of another account that root is pointed to by the environment: they are forgotten.
+"""Remove environment variables that point root to another account's folders.
 
-``sudo -E`` and env_keep leave root the user's HOME and XDG_* variables. Programs and links that lie there are
-the user's, and root would start and follow them. packaging/common.sh does the same before there is a Python.
+``sudo -E`` and env_keep pass the user's HOME and XDG_* variables to root. Programs and links in those folders
+belong to the user, and root would run and follow them. packaging/common.sh does the same before Python
+starts.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ _FOLDERS: Final = (
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"),
     *("XDG_CONFIG_DIRS", "XDG_DATA_DIRS"),
 )
-"""Not XDG_RUNTIME_DIR: the display is reached there, and whoever uses more of it looks at its owner."""
+"""Without XDG_RUNTIME_DIR: it is needed to reach the display, and every other use checks its owner."""
 
 
 def is_roots(path: str) -> bool:
-    """Return whether root owns what there is of a path, by its name and where links lead."""
+    """Return whether root owns all existing parts of a path, by name and after resolving links."""
     if not path.startswith("/"):
         return False
     return all(_is_way_of_roots(Path(way)) for way in (path, os.path.realpath(path)))
@@ -40,7 +41,7 @@ def _is_way_of_roots(way: Path) -> bool:
 
 
 def forget_foreign_folders(environment: MutableMapping[str, str]) -> tuple[str, ...]:
-    """Make root's environment name none; return the names of the variables that were changed."""
+    """Remove foreign folders from root's environment; return the names of the changed variables."""
     if os.geteuid() != 0:
         return ()
     foreign = [

@@ -1,14 +1,14 @@
-"""Connections to servers of others: what one sends, and how long it takes, is bounded here.
+"""Connections to foreign servers with limits on data and time.
 
-libpq keeps an answer until it is whole, and waits as long as the line lives: a server that is none, or means
-ill, takes all memory of this machine or all time of its user (measured: a gigabyte in 15 s). Counted is what
-the kernel received on the connection while a statement is waited for; what libpq reads and makes room for in
-one go comes on top (measured: 165 MB for a row that says it has a gigabyte, with a bound of 64 MiB).
+libpq buffers an answer until it is complete, and waits as long as the connection lives: a malicious or fake
+server could take all memory of this machine or block forever (measured: a gigabyte in 15 s). The limit counts
+bytes that the kernel received on the connection during a statement; libpq's own buffers come on top
+(measured: 165 MB for a row that claims a gigabyte, with a limit of 64 MiB).
 
-Each step of connecting is taken in a thread: a server says how often SCRAM hashes the password (2 ** 31
-times take half an hour), and libpq cannot be interrupted there. A thread that is left behind gets time that
-nothing else wants, and ends where the hash is known, because its line is closed by then. A name is looked up
-in such a thread before libpq looks it up, which a resolver without an answer would keep for minutes.
+Each step of connecting runs in a thread: a server chooses how often SCRAM hashes the password (2 ** 31 times
+take half an hour), and libpq cannot be interrupted there. An abandoned thread runs at the lowest priority,
+and ends when the hash is computed, because its connection is closed by then. A name is resolved in such a
+thread before libpq does it, because libpq would wait for minutes for a resolver that does not answer.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from app.domain.text import tr
 from app.domain.units import MIB, format_size
 
 MOST_BYTES: Final = 16 * MIB
-"""Of one answer, and of letting somebody in; the largest that is asked for has some 100 KB."""
+"""Limit of one answer, and of the login; the largest real answer has some 100 KB."""
 MOST_MEMORY_BYTES: Final = 512 * MIB
-"""By which this process may grow meanwhile, where the line tells no bytes: a socket of this machine."""
+"""Limit of this process's growth during a statement on a Unix socket, which does not count bytes."""
 GRACE_S: Final = 10.0
-"""How long is waited for the server's own end of a statement, after its time."""
+"""Added to a statement's timeout, so that the server can end it first."""
 _BYTES_RECEIVED: Final = 128
-"""Place of tcpi_bytes_received in struct tcp_info (linux/tcp.h, from 4.1 on)."""
+"""Offset of tcpi_bytes_received in struct tcp_info (linux/tcp.h, from 4.1 on)."""
 _LEAST_CONNECT_S: Final = 2
-"""As libpq has it."""
+"""As in libpq."""
 _POLL_S: Final = 0.1
 _MOST_LEFT: Final = 3
-"""Threads that may be left behind at a time; with more of them nothing is connected to."""
+"""Maximum number of abandoned threads; beyond it no connection is made."""
 _LONGEST_LOOK_S: Final = 0.2
-"""Psycopg looks every 0.1 s, as this module does: what lasts longer is not the server's."""
+"""Psycopg polls every 0.1 s, as this module does: longer gaps are not the server's fault."""
 
 Value = TypeVar("Value")
 
@@ -65,13 +65,13 @@ ANSWER_ERRORS: Final = (
     TypeError,
     ValueError,
 )
-"""What comes of asking somebody who may be no server: arrays within arrays, too few columns, other types."""
+"""Errors that a fake server can cause: arrays within arrays, too few columns, other types."""
 _LARGEST: Final = 40
-"""Digits of a number that a server tells."""
+"""Maximum decimal exponent of a number from a server."""
 
 
 class _Numeric(NumericLoader):
-    """Takes numbers only: some statistics are `numeric`, which may be infinite."""
+    """Rejects infinite and huge values: some statistics are `numeric`, which may be infinite."""
 
     @override
     def load(self, data: Buffer) -> Decimal:
@@ -93,9 +93,9 @@ class _Fraction(FloatLoader):
 
 
 class _Patience:
-    """How long an answer is waited for, in seconds in which this process could look; None for ever.
+    """Time limit for an answer, in seconds in which this process could poll; None for no limit.
 
-    A machine that pgbench keeps busy gives it no time for seconds, and may have the answer all the while.
+    On a machine busy with pgbench this process may not run for seconds, while the answer has already arrived.
     """
 
     def __init__(self, limit_s: float | None) -> None:
@@ -103,7 +103,7 @@ class _Patience:
         self._looked_s = time.monotonic()
 
     def check(self) -> None:
-        """Raise psycopg.OperationalError where it is at its end."""
+        """Raise psycopg.OperationalError if the time is up."""
         now_s = time.monotonic()
         passed_s, self._looked_s = min(now_s - self._looked_s, _LONGEST_LOOK_S), now_s
         if self._left_s is None:
@@ -114,7 +114,7 @@ class _Patience:
 
 
 class _Meter:
-    """What came since it was made."""
+    """Data received since it was created."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -123,10 +123,10 @@ class _Meter:
         self._before = _resident() if received is None else received
 
     def check(self) -> None:
-        """Do nothing where the server keeps within bounds.
+        """Check the limits.
 
         Raises:
-            psycopg.OperationalError: it does not.
+            psycopg.OperationalError: the server exceeded them.
         """
         now = _received(self._descriptor) if self._is_counted else _resident()
         most = MOST_BYTES if self._is_counted else MOST_MEMORY_BYTES
@@ -136,11 +136,11 @@ class _Meter:
 
 
 def _received(descriptor: int) -> int | None:
-    """Return how many bytes came on a TCP connection; None for another kind of line."""
+    """Return the bytes received on a TCP connection; None for another kind of connection."""
     try:
         with socket.socket(fileno=os.dup(descriptor)) as line:
-            told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        return int(struct.unpack_from("=Q", told, _BYTES_RECEIVED)[0])
+            info = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        return int(struct.unpack_from("=Q", info, _BYTES_RECEIVED)[0])
     except (OSError, struct.error):
         return None
 
@@ -150,17 +150,17 @@ def _resident() -> int:
 
 
 class MeteredConnection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection whose answers have an end.
+    """A connection with limits on its answers.
 
     Attributes:
-        answer_s: how long an answer is waited for; None for ever.
+        answer_s: time limit of an answer; None for none.
     """
 
     answer_s: float | None = None
 
     @override
     def wait(self, gen: Generator[Any, Any, Value], *args: Any, **named: Any) -> Value:
-        """Wait as psycopg does, within bounds; a connection that is over one is closed."""
+        """Wait as psycopg does, within the limits; close a connection that exceeds one."""
         return super().wait(self._bounded(gen), *args, **named)
 
     def _bounded(self, gen: Generator[Any, Any, Value]) -> Generator[Any, Any, Value]:
@@ -187,9 +187,9 @@ def connect_bounded(
     """Return a connection in autocommit mode; may raise psycopg.Error.
 
     Args:
-        conninfo: as libpq has it; its connect_timeout goes before `timeout_s`.
+        conninfo: for libpq; its connect_timeout takes precedence over `timeout_s`.
         timeout_s: for connecting.
-        statement_timeout_s: which the caller sets on the server; 0 for none, and answers are waited for.
+        statement_timeout_s: set on the server by the caller; 0 for none, then answers have no limit.
         name: of the application.
     """
     pgconn = _connected(make_conninfo(conninfo, application_name=name), timeout_s)
@@ -202,9 +202,9 @@ def connect_bounded(
 
 
 def resolved(conninfo: str) -> pq.abc.PGconn:
-    """Return what libpq makes of a connection string with services, files and environment; nothing is sent.
+    """Resolve a connection string with libpq's services, files and environment, without sending anything.
 
-    libpq looks at this word last before it connects, and no server has such an attribute.
+    libpq checks the invalid target_session_attrs last before it connects, and fails there.
     """
     words = make_conninfo(conninfo, target_session_attrs="nothing is to be sent")
     return pq.PGconn.connect_start(words.encode())
@@ -239,13 +239,13 @@ _left: Final[list[threading.Thread]] = []
 
 
 def _check_left() -> None:
-    """Raise psycopg.OperationalError where too many threads were left behind."""
+    """Raise psycopg.OperationalError if there are too many abandoned threads."""
     if len([each for each in _left if each.is_alive()]) >= _MOST_LEFT:
         raise psycopg.OperationalError(tr("several servers still keep this process busy"))
 
 
 def _look_up(host: str, patience: _Patience) -> None:
-    """Wait until the resolver has answered, whatever it says: libpq asks again, and tells what is wrong."""
+    """Wait for the resolver and ignore its answer: libpq asks again, and reports errors."""
     _check_left()
     ended = threading.Event()
 
@@ -265,7 +265,7 @@ def _look_up(host: str, patience: _Patience) -> None:
 
 
 class _Steps:
-    """Takes the steps of connecting, one at a time."""
+    """Runs the steps of connecting, one at a time."""
 
     def __init__(self, pgconn: pq.abc.PGconn) -> None:
         try:
@@ -278,7 +278,7 @@ class _Steps:
         self._thread: threading.Thread | None = None
 
     def take(self, check: Callable[[], None]) -> pq.PollingStatus:
-        """Return how a step ended; `check` is called while it lasts, and may raise."""
+        """Return the result of a step; `check` is called while it runs, and may raise."""
         answer: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._thread = threading.Thread(target=lambda: answer.put(self._poll()), daemon=True)
         self._thread.start()
@@ -292,7 +292,7 @@ class _Steps:
             return pq.PollingStatus(status)
 
     def leave(self) -> None:
-        """Close the connection; one that a step still uses is never freed."""
+        """Close the connection; never free one that a step still uses."""
         if self._thread is None or not self._thread.is_alive():
             with suppress(psycopg.Error):
                 self._pgconn.finish()
@@ -306,7 +306,7 @@ class _Steps:
 
 
 def _unlocked_poll(pgconn: pq.abc.PGconn) -> Callable[[], int]:
-    """Return libpq's PQconnectPoll, which other threads do not wait for as they do for psycopg's."""
+    """Return libpq's PQconnectPoll without holding the interpreter lock, unlike psycopg's."""
     library = sys.modules[type(pgconn).__module__].__file__ or ""
     if not library.endswith(".so"):
         return pgconn.connect_poll  # that of ctypes, which lets them go on
@@ -316,7 +316,7 @@ def _unlocked_poll(pgconn: pq.abc.PGconn) -> Callable[[], int]:
 
 
 def _let_in(pgconn: pq.abc.PGconn, steps: _Steps, patience: _Patience) -> None:
-    """Connect, also to the next address of a name: each has a line of its own."""
+    """Connect, trying the next address of a name if necessary: each has its own socket."""
     if pgconn.status == pq.ConnStatus.BAD:
         raise psycopg.OperationalError(_reason(pgconn))
     meters: dict[int, _Meter] = {}

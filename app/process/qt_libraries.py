@@ -1,7 +1,7 @@
-"""Which libraries of the system Qt lacks, and what to say of them.
+"""Find missing system libraries of Qt, and explain them.
 
-PySide6 of PyPI brings Qt and not what Qt draws with. Asked through the dynamic linker, which is what Qt does,
-without loading Qt.
+PySide6 from PyPI contains Qt but not the libraries that Qt needs for drawing. They are looked up through the
+dynamic linker, as Qt does, without loading Qt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QT: Final = (
     "libfontconfig.so.1",
     "libdbus-1.so.3",
 )
-"""What Qt itself needs; packaging/system.sh has them, too, but GLib, which comes with PyGObject there."""
+"""Libraries of Qt itself; packaging/system.sh also has them, except GLib, a dependency of PyGObject."""
 
 SCREEN: Final = {
     "xcb": (
@@ -39,20 +39,20 @@ SCREEN: Final = {
     ),
     "wayland": ("libwayland-client.so.0", "libwayland-cursor.so.0"),
 }
-"""What its window needs beyond, by the platform; packaging/system.sh has those of both."""
+"""Further libraries for windows, by platform; packaging/system.sh has those of both."""
 
 _MISSING: Final = re.compile(r"(?P<soname>[\w.+-]+\.so[\w.]*): cannot open shared object file")
-"""What the dynamic linker says (glibc, elf/dl-load.c)."""
+"""Message of the dynamic linker (glibc, elf/dl-load.c)."""
 
 
 def soname_in(words: str) -> str:
-    """Return the library that the dynamic linker did not find; empty where it says something else."""
+    """Return the library that the dynamic linker did not find; empty for any other message."""
     found = _MISSING.search(words)
     return found["soname"] if found else ""
 
 
 def missing_library(file: Path | str) -> str:
-    """Return the first shared library without which one cannot be loaded; empty where none is missing."""
+    """Return the first missing shared library of one; empty if none is missing."""
     try:
         ctypes.CDLL(str(file))
     except OSError as error:
@@ -61,18 +61,18 @@ def missing_library(file: Path | str) -> str:
 
 
 def missing_libraries(first: str = "", platform: str = "") -> tuple[str, ...]:
-    """Return all libraries that Qt lacks: a person installs them at once.
+    """Return all libraries that Qt lacks, so that they can be installed at once.
 
     Args:
-        first: which the linker has named already; empty for none.
-        platform: whose window shall be shown, one of SCREEN; empty where none shall.
+        first: one that the linker has already reported; empty for none.
+        platform: of the window, a key of SCREEN; empty without a window.
     """
     asked = (*QT, *SCREEN.get(platform, ()))
     return tuple(dict.fromkeys(filter(None, [first, *map(missing_library, asked)])))
 
 
 def window_error(soname: str, platform: str = "") -> UsageError:
-    """Return what to say where the window lacks a library of the system; see `missing_libraries`."""
+    """Return the error for a window without a system library; see `missing_libraries`."""
     names = missing_libraries(soname, platform)
     message = trn(
         "The window needs the library {soname}, which is not installed on this system.",
@@ -84,7 +84,7 @@ def window_error(soname: str, platform: str = "") -> UsageError:
 
 
 def report_error(soname: str) -> UsageError:
-    """Return what to say where reports and pictures lack a library of the system."""
+    """Return the error for reports and pictures without a system library."""
     names = missing_libraries(soname)
     message = trn(
         "Reports and pictures need the library {soname}, which is not installed on this system.",

@@ -1,4 +1,4 @@
-"""Starting one program through `app.process.exec_as`, and hearing from it until it is executed."""
+"""Start one program through `app.process.exec_as`, and wait until it is executed."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ KILL_TIMEOUT_S: Final = 10.0
 _EXEC_AS: Final = Path(__file__).with_name("exec_as.py")
 
 Output = int | IO[bytes] | Path
-"""Where output goes: as in `subprocess`, or a file that the account itself opens for appending."""
+"""Output destination: as in `subprocess`, or a file that the account itself opens for appending."""
 
 Hold = Callable[[int], None]
-"""Told the process id of a program just before it is executed; what it raises keeps the program from it."""
+"""Called with the process id just before the program is executed; an exception prevents that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Everything about one start, gathered so that it is checked in one place; see `spawn`.
+    """All parameters of one start, see `spawn`.
 
     Attributes:
         module: file of a Python module whose ``main`` runs instead of a program.
-        memory_bytes: of heap and stacks that it may have; what it asks for beyond is refused. None for all.
+        memory_bytes: limit of heap and stacks; None for no limit.
     """
 
     argv: tuple[str, ...]
@@ -57,7 +57,7 @@ def launch(start: Start) -> subprocess.Popen[bytes]:
     """Start a program and return once it has been executed.
 
     Raises:
-        ProgramError: it could not be started; says at which step. What `Start.hold` raises comes through.
+        ProgramError: it could not be started; names the step. Exceptions of `Start.hold` are passed on.
     """
     if not start.argv or ("/" in start.argv[0] and not start.argv[0].startswith("/")):
         raise ProgramError(tr("“{argv}” is not an absolute path.").format(argv=" ".join(start.argv)))
@@ -133,7 +133,7 @@ def _order(start: Start, report: int, gate: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Watch:
-    """What the launcher reports until execve closes its pipe."""
+    """Reads the launcher's report until execve closes its pipe."""
 
     start: Start
     process: subprocess.Popen[bytes]
@@ -141,15 +141,15 @@ class _Watch:
     opener: IO[bytes]
 
     def until_executed(self) -> None:
-        """Wait, and let the program go on where it waits to be let.
+        """Wait for the program's start, and release it if it is held.
 
         Raises:
-            ProgramError: what the launcher reports, or that it reports nothing.
+            ProgramError: the launcher's error, or a missing report.
         """
         report = self._read(until=HELD if self.start.hold is not None else None)
         if report == HELD and self.start.hold is not None:
             self.start.hold(self.process.pid)
-            with suppress(BrokenPipeError):  # it has been killed meanwhile: told below
+            with suppress(BrokenPipeError):  # it has been killed: reported below
                 self.opener.write(HELD)
             report = self._read()
         if report == STARTED:
@@ -163,7 +163,7 @@ class _Watch:
         )
 
     def _read(self, until: bytes | None = None) -> bytes:
-        """Return the report up to its end, or where it is exactly `until`."""
+        """Return the report up to its end, or as soon as it equals `until`."""
         deadline_s = time.monotonic() + START_TIMEOUT_S
         report = b""
         while True:
@@ -199,9 +199,9 @@ def _explain(failure: Mapping[str, object], start: Start) -> str:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the process group, reap the program and close the pipes.
+    """Kill the rest of the process group, reap the program and close the pipes.
 
-    A program that the kernel holds in a write to a hung device cannot be killed: it is left to it.
+    A program that the kernel holds in a write to a hung device cannot be killed: it is left alone.
     """
     if process.returncode is None:
         with suppress(ProcessLookupError):

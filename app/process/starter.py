@@ -1,7 +1,7 @@
-"""How programs are started: as an account, in a session of their own, tied to this process's life.
+"""Start programs as an account, in their own session, tied to this process's life.
 
-No shell and no ``preexec_fn`` (unsafe with threads): `app.process.exec_as` is started as a program, becomes
-the account and executes. The process id stays the same, so ``Popen.pid`` is the program's.
+No shell and no ``preexec_fn`` (unsafe with threads): the program `app.process.exec_as` switches to the
+account and executes. The process id stays the same, so ``Popen.pid`` is the program's.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 
-# --- What became of a command: stored in the run file, told to the user where it failed.
+# --- Outcome of a command: stored in the run file, shown to the user if it failed.
 
 
 TIMED_OUT: Final = 124
-"""Exit code of a program that was ended because its time was up (as timeout(1))."""
+"""Exit code of a program that was ended by its time limit (as in timeout(1))."""
 
 NOT_STARTED: Final = 127
 """Exit code recorded for a program that could not be started (as in the shell)."""
@@ -59,12 +59,12 @@ class CommandOutcome:
 
     Attributes:
         argv: program and arguments.
-        account: name of whom it ran as.
+        account: name of the account.
         started_s: `time.monotonic` at the start.
         duration_s: seconds until it had ended.
         exit_code: exit status; negative for a signal; 124 time-out; 127 could not be started.
-        stdout: output, cut in the middle where it is very long.
-        stderr: error output, likewise.
+        stdout: output, cut in the middle if it is very long.
+        stderr: error output, cut in the same way.
     """
 
     argv: tuple[str, ...]
@@ -81,7 +81,7 @@ class CommandOutcome:
         return self.exit_code == 0
 
     def describe(self) -> str:
-        """Return one sentence: what ran as whom, how it ended, and the last line it said."""
+        """Return one sentence: program, account, end, and the last line of output."""
         lines = (self.stderr.strip() or self.stdout.strip()).splitlines()
         sentence = tr("{program} (as {account}) {end} after {duration_s:.1f} s.").format(
             program=Path(self.argv[0]).name,
@@ -106,7 +106,7 @@ class CommandOutcome:
 
 
 Recorder = Callable[[CommandOutcome], None]
-"""Told of every command that ended."""
+"""Called with every command that ended."""
 
 
 # --- Starting
@@ -127,24 +127,24 @@ def spawn(  # noqa: PLR0913 - the interface of subprocess, narrowed
 ) -> subprocess.Popen[bytes]:
     """Start a program as `account` and return once it has been executed.
 
-    It has a session and process group of its own (the terminal's Ctrl-C does not reach it), cannot gain
+    It has its own session and process group (the terminal's Ctrl-C does not reach it), cannot gain
     privileges, inherits no file descriptors and gets `death_signal` when this process ends, or the *thread*
     that called this.
 
     Args:
-        argv: program (absolute, or a name that is looked up in the fixed PATH) and arguments.
-        account: whom it runs as; another than this process's needs root.
-        death_signal: what it gets when its starter is gone.
+        argv: program (absolute, or a name looked up in the fixed PATH) and arguments.
+        account: to run as; another one than this process's needs root.
+        death_signal: sent when its starter is gone.
         cwd: working folder; entered as the account.
         env: added to `child_environment`.
         stdin: as in `subprocess`.
         stdout: as in `subprocess`, or a path that the account itself opens for appending.
-        stderr: likewise; `subprocess.STDOUT` joins it to `stdout`.
-        hold: called when the process has become the account and waits to be let go on.
+        stderr: as `stdout`; `subprocess.STDOUT` joins it to `stdout`.
+        hold: called when the process runs as the account, before it executes the program.
         memory_bytes: see `Start`.
 
     Raises:
-        ProgramError: it could not be started; says at which step.
+        ProgramError: it could not be started; names the step.
     """
     start = Start(
         tuple(argv), account, death_signal, cwd, env, stdin, stdout, stderr, None, hold, memory_bytes
@@ -165,9 +165,9 @@ def run_command(  # noqa: PLR0913 - see spawn
     death_signal: signal.Signals = signal.SIGKILL,
     input_bytes: bytes = b"",
 ) -> CommandOutcome:
-    """Run a command to its end and return its outcome, also when it failed or its time was up.
+    """Run a command to its end and return its outcome, even if it failed or timed out.
 
-    Whatever is left of its process group when it ends, is killed. Output beyond 1 MiB is cut in the middle.
+    The rest of its process group is killed when it ends. Output beyond 1 MiB is cut in the middle.
 
     Raises:
         ProgramError: it could not be started (recorded with exit code 127).
@@ -189,8 +189,8 @@ def run_module(
 ) -> CommandOutcome:
     """Run ``main(arguments)`` of a Python file as `account`; the file is read before the account changes.
 
-    For work in folders that belong to the account: root must not do it there, because the account could
-    exchange a path component for a symbolic link meanwhile.
+    For work in folders of the account: root must not do it there, because the account could replace a path
+    component by a symbolic link.
 
     Raises:
         ProgramError: it could not be started.
@@ -234,17 +234,17 @@ def _run(start: Start, timeout_s: float, record: Recorder) -> CommandOutcome:
     return outcome(code, capture.stdout.text(), capture.stderr.text())
 
 
-# --- Collecting what a program prints, bounded in size and time.
+# --- Collecting a program's output, bounded in size and time.
 
 
 OUTPUT_LIMIT_BYTES: Final = MIB
-"""What is kept of each of a program's two outputs: the first and the last half of it."""
+"""Limit of each of a program's two outputs: the first and the last half are kept."""
 
 _PART_BYTES: Final = 65536
 _SHORTEST_WAIT_S: Final = 0.0005
 _LONGEST_WAIT_S: Final = 0.05
 _STRAGGLERS_S: Final = 1.0
-"""How long output is still read after the program ended, where a child of it goes on printing."""
+"""How long output is read after the program ended, while a child of it still prints."""
 
 
 class BoundedOutput:
@@ -257,7 +257,7 @@ class BoundedOutput:
         self._dropped_bytes = 0
 
     def add(self, part: bytes) -> None:
-        """Append `part`; what is beyond the limit is dropped from the middle."""
+        """Append `part`; drop data beyond the limit from the middle."""
         room = self._half_bytes - len(self._head)
         self._head += part[:room]
         self._tail += part[room:]
@@ -267,7 +267,7 @@ class BoundedOutput:
             self._dropped_bytes += excess
 
     def text(self) -> str:
-        """Return the output as text; what is no UTF-8 becomes U+FFFD, a gap says how much is missing."""
+        """Return the output as text; invalid UTF-8 becomes U+FFFD, a note gives the size of the gap."""
         head, tail = (bytes(part).decode(errors="replace") for part in (self._head, self._tail))
         if not self._dropped_bytes:
             return bytes(self._head + self._tail).decode(errors="replace")
@@ -279,8 +279,8 @@ class Capture:
     """Both outputs of a running program whose stdout and stderr are pipes.
 
     Attributes:
-        stdout: what it printed.
-        stderr: what it printed as errors.
+        stdout: its output.
+        stderr: its error output.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
@@ -291,7 +291,7 @@ class Capture:
     def collect(self, deadline_s: float) -> bool:
         """Read until the program has ended; return whether that was before `deadline_s` (`time.monotonic`).
 
-        The program is not reaped: while it is a zombie its process group's number cannot be taken by another.
+        The program is not reaped: while it is a zombie its process group's number cannot be reused.
         """
         wait_s = _SHORTEST_WAIT_S
         stragglers_until_s: float | None = None

@@ -1,1 +1,1 @@
-"""Figures that others published, which stand beside one's own as labelled marks."""
+"""Published figures, shown as labelled marks next to the user's own."""

@@ -1,7 +1,7 @@
-"""Figures that others published: what stands beside one's own bars as a labelled mark, and nowhere else.
+"""Published figures: shown only as labelled marks next to the user's own bars.
 
 They never enter a statistic: other hardware, other versions, mostly one run. Every figure names its source
-and quotes the sentence or the row of the table that it was taken from.
+and quotes its sentence or table row.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from app.domain.text import tr
 
 TPS: Final = "tps"
-"""The measure of figures that can stand beside a run's TPS."""
+"""The measure of figures that are comparable with a run's TPS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class Publication:
         id: name of its file in resources/reference.
         short: author or subject with the year, for labels.
         title: of the text.
-        author: as the text names it; says so where it names none.
+        author: as the text names it; says so if it names none.
         publisher: where it appeared.
-        published: date as exact as it is known, such as 2022-10-10 or 2009-10.
+        published: date as exactly as it is known, such as 2022-10-10 or 2009-10.
         year: when it was measured.
-        conditions: what holds for all its figures.
+        conditions: valid for all its figures.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class PublishedMachine:
-    """What was measured on; empty where the text does not say.
+    """A measured machine; empty if the text does not say.
 
     Attributes:
         id: unique within its publication.
@@ -69,8 +69,8 @@ class PublishedFigure:
 
     Attributes:
         id: stable and unique, such as ``vondra-2022/results-for-i5-scale-250-read-only/mirror/ext4``.
-        publication: where it stands.
-        machine: what it was measured on; None where the text does not say.
+        publication: its source.
+        machine: the measured machine; None if the text does not say.
         measure: ``tps`` for mean TPS of runs; else words such as ``write rate``.
         value: in `unit`; the lower end of a range.
         high: upper end of a range, else None.
@@ -81,16 +81,16 @@ class PublishedFigure:
         row: of the table; empty for a figure from a sentence.
         column: of the table; empty for a figure from a sentence.
         quotation: the sentence, or the row of the table below its title and headings.
-        filesystem: lower case; several ones as ``ext4/xfs``; empty where it matters not or is not said.
-        variant: which of several configurations of that filesystem, in a word; mostly empty.
+        filesystem: lower case; several ones as ``ext4/xfs``; empty if irrelevant or unknown.
+        variant: one of several configurations of that filesystem, in a word; mostly empty.
         options: of the filesystem, as the text names them.
-        settings: of the server, where the figure differs in them from the machine's.
+        settings: of the server, if they differ from the machine's.
         raid: level as `app.domain` spells it (single, stripe, mirror, raid10, raid5, raidz1 ...); else empty.
         workload: select-only, simple-update or tpcb-like of pgbench; empty for anything else.
         scale: pgbench's scale factor.
         clients: concurrent connections.
         duration_s: of a run.
-        conditions: what else to know of this figure; those of publication and machine not repeated.
+        conditions: further facts about this figure, without those of publication and machine.
     """
 
     id: str
@@ -119,12 +119,12 @@ class PublishedFigure:
 
     @property
     def is_tps(self) -> bool:
-        """Whether it can stand beside the mean TPS of a run."""
+        """Whether it is comparable with the mean TPS of a run."""
         return self.measure == TPS
 
     @property
     def label(self) -> str:
-        """Source and configuration in a few words, for a mark beside a bar."""
+        """Source and configuration in a few words, for a mark next to a bar."""
         filesystem = f"{self.filesystem} {self.variant}".strip()
         options = "" if self.variant else self.settings or self.options
         configuration = ", ".join(part for part in (filesystem, self.raid, options) if part)
@@ -132,7 +132,7 @@ class PublishedFigure:
         return f"{source}: {configuration}" if configuration else source
 
     def all_conditions(self) -> tuple[str, ...]:
-        """Return everything to know before comparing with it: hardware first, in sentences for people."""
+        """Return all conditions for comparing with it, hardware first, as sentences for users."""
         found: list[str] = []
         if self.machine is not None:
             known = (

@@ -1,10 +1,10 @@
-"""From the text of a file of resources/reference to its figures: strict, so that a slip is found.
+"""Parse a file of resources/reference into its figures; strict, so that mistakes are found.
 
-A file holds a publication (id, short, title, author, publisher, published, year, conditions), tables
-``[machine.ID]``, ``[[table]]`` with rows of cells as printed (a heading, then numbers; empty where the text
-has none), and ``[[statement]]`` with a quotation and the figures in it. ``[column.NAME]`` says what the
-heading of a column means, ``[level.ROW]`` what that of a row means as RAID level by filesystem,
-``[table.row_options]`` which options a row has. Numbers stand as the text writes them.
+A file contains a publication (id, short, title, author, publisher, published, year, conditions), tables
+``[machine.ID]``, ``[[table]]`` with rows of cells as printed (a heading, then numbers; empty if the text has
+none), and ``[[statement]]`` with a quotation and its figures. ``[column.NAME]`` gives the meaning of a
+column's heading, ``[level.ROW]`` the RAID level of a row's heading by filesystem, ``[table.row_options]`` the
+options of a row. Numbers are written as in the text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.domain.errors import ReferenceDataError, did_you_mean
 from app.domain.text import tr
 from app.published.figures import Publication, PublishedFigure, PublishedMachine
 
-# --- Numbers as people write them in texts: ``~7.5k``, ``14,8 tps``, ``between 5k and 9k``, ``1/2 hour``.
+# --- Numbers as written in texts: ``~7.5k``, ``14,8 tps``, ``between 5k and 9k``, ``1/2 hour``.
 
 
 _NUMBER: Final = re.compile(r"(\d+)/(\d+)|(\d+(?:[.,]\d+)?)(k\b)?", re.ASCII)
@@ -57,11 +57,11 @@ class WrittenNumber:
 
 
 def read_number(text: str, unit: str) -> WrittenNumber:
-    """Return what a text says.
+    """Parse a number.
 
     Args:
         text: one number or a range of two, with or without its unit.
-        unit: in which it is meant; must agree with what the text names.
+        unit: must agree with a unit in the text.
 
     Raises:
         ValueError: no number, more than two, a comma that may group thousands, or another unit.
@@ -129,7 +129,7 @@ def read_reference(text: str, name: str) -> tuple[PublishedFigure, ...]:
         name: of the file without its suffix; must be the id in it.
 
     Raises:
-        ReferenceDataError: names the file, the table and what is wrong with it.
+        ReferenceDataError: names the file, the table and the mistake.
     """
     try:
         content = tomllib.loads(text)
@@ -147,7 +147,7 @@ def read_reference(text: str, name: str) -> tuple[PublishedFigure, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A number with its place."""
+    """A number with its position."""
 
     written: str
     id: str
@@ -320,7 +320,7 @@ def _wrong(name: str, where: str, what: str) -> ReferenceDataError:
     )
 
 
-# --- The published figures that ship with the program: one file a text in resources/reference.
+# --- The published figures that ship with the program: one file per text in resources/reference.
 
 
 REFERENCE: Final = TOP / "resources" / "reference"
@@ -330,10 +330,8 @@ REFERENCE: Final = TOP / "resources" / "reference"
 def published_figures(folder: Path = REFERENCE) -> tuple[PublishedFigure, ...]:
     """Return every figure of every text, by file, in the order of the texts.
 
-    Those with `is_tps` can stand beside the bars of runs; no statistic ever takes any of them.
-
     Raises:
-        ReferenceDataError: a file that cannot be read, or is not as `reference_reading` says.
+        ReferenceDataError: a file cannot be read, or has a mistake, see `read_reference`.
     """
     found: list[PublishedFigure] = []
     for path in sorted(folder.glob("*.toml")):

@@ -1,1 +1,1 @@
-"""What happens in a run, second by second, on its way into the run file."""
+"""Record the events and samples of a run in the run file, every second."""

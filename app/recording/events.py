@@ -1,4 +1,4 @@
-"""What a runner tells whoever watches it in the same process: plain events, no rendering."""
+"""Events of a runner for listeners in the same process, without formatting."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.runfile.writer import Phase, RunState
 
 @dataclass(frozen=True, slots=True)
 class ProgressReport:
-    """The newest second of a phase in which pgbench runs.
+    """The newest second of a phase with pgbench.
 
     Attributes:
         phase: warm-up or measure.
-        elapsed_s: since the phase began.
+        elapsed_s: since the start of the phase.
         tps: transactions per second as pgbench reports them.
-        latency_mean_ms: likewise.
-        p99_ms: from the transaction log, of the newest complete second; None where unknown yet.
+        latency_mean_ms: as pgbench reports it.
+        p99_ms: from the transaction log, of the newest complete second; None if not yet known.
     """
 
     phase: Phase
@@ -34,15 +34,15 @@ class RunResult:
     """How a run ended.
 
     Attributes:
-        planned: which one.
+        planned: the run in the plan.
         state: done, stopped or failed.
-        path: of the run file; None where it was discarded or never made.
+        path: of the run file; None if it was discarded or never created.
         summary: figures, see app/runfile/summary.py.
         marks: (kind, reason) labels.
         error: why it failed.
         measured: whether the phase `measure` was reached.
-        length_s: from its begin to its end, seconds; None where that is not known.
-        is_weak: others disturbed it, or may have (`app.analysis.stability.is_weak`): it decides nothing.
+        length_s: from start to end, seconds; None if unknown.
+        is_weak: disturbed, or possibly so (`app.analysis.stability.is_weak`): it does not count in decisions.
     """
 
     planned: PlannedRun
@@ -63,26 +63,26 @@ class CampaignListener(Protocol):
         """The campaign folder exists; `total` runs are planned."""
 
     def run_started(self, planned: PlannedRun, path: str) -> None:
-        """A run begins; its file grows at `path`."""
+        """A run starts; its file grows at `path`."""
 
     def phase_started(self, phase: Phase, planned_s: float | None) -> None:
-        """A phase begins; `planned_s` is its length where it is known."""
+        """A phase starts; `planned_s` is its length if known."""
 
     def second(self, second: ProgressReport) -> None:
         """A second of warm-up or measurement has passed."""
 
     def told(self, kind: str, message: str) -> None:
-        """A warning or another event that a person should see."""
+        """A warning or another event for the user."""
 
     def step(self, text: str, fraction: float | None) -> None:
-        """A step of a long phase; `fraction` of it, 0 to 1, is done, or None where nobody knows."""
+        """A step of a long phase; `fraction` of it, 0 to 1, is done, or None if unknown."""
 
     def run_finished(self, result: RunResult) -> None:
-        """A run ended, in whatever way."""
+        """A run ended, for any reason."""
 
 
 class NullListener:
-    """A listener that ignores everything; also the base for listeners that want little."""
+    """A listener that ignores everything; base class for listeners that need only some events."""
 
     def campaign_started(self, folder: str, total: int) -> None:
         """Ignore."""

@@ -1,7 +1,7 @@
-"""Where a run file grows: in the library, or in memory where writing it would disturb the measurement.
+"""Where a run file grows: in the library, or in memory if writing it would disturb the measurement.
 
-In memory (tmpfs), the library holds a symbolic link meanwhile, so that everybody finds the growing
-file under its final name; when the run ends the file takes the link's place.
+While it is in memory (tmpfs), the library contains a symbolic link, so that the growing file has its final
+name; when the run ends the file replaces the link.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class LiveFile:
     """A growing run file.
 
     Attributes:
-        final: its name in the library.
+        final: its path in the library.
         live: where it grows; the same as `final` unless it is kept in memory.
     """
 
@@ -35,7 +35,7 @@ class LiveFile:
 
 
 def begin_live_file(final: Path, memory_folder: Path | None) -> LiveFile:
-    """Return where the run file shall grow; makes the link where that is in memory.
+    """Return where the run file will grow; create the link if that is in memory.
 
     Raises:
         RunFileError: the library cannot be written.
@@ -52,10 +52,10 @@ def begin_live_file(final: Path, memory_folder: Path | None) -> LiveFile:
 
 
 def settle_live_file(file: LiveFile) -> None:
-    """Move a finished file that grew in memory to its place; at no moment is there half a file.
+    """Move a finished file from memory to its final path, atomically.
 
     Raises:
-        RunFileError: the library is full or gone; the file stays in memory and its place is told.
+        RunFileError: the library is full or gone; the file stays in memory and its path is reported.
     """
     if not file.in_memory:
         return
@@ -77,15 +77,15 @@ def settle_live_file(file: LiveFile) -> None:
         raise RunFileError(
             message.format(path=file.final, reason=reason, live=file.live), hint=hint
         ) from error
-    with suppress(OSError):  # it is safe in its place; what is left in memory is in the record of resources
+    with suppress(OSError):  # it is safe in the library; cleanup removes the rest in memory
         file.live.unlink()
 
 
 def discard_live_file(file: LiveFile) -> None:
-    """Remove a run file and SQLite's companions of it.
+    """Remove a run file and SQLite's files for it.
 
     Raises:
-        RunFileError: something of it cannot be removed.
+        RunFileError: one of them cannot be removed.
     """
     for path in {file.final, file.live}:
         for suffix in ("", "-wal", "-shm", "-journal"):

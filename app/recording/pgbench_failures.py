@@ -1,4 +1,4 @@
-"""What pgbench or the server said when a benchmark failed, in the names that the user knows."""
+"""Explain a failed benchmark by the messages of pgbench or the server, with the user's own file names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from app.domain.text import tr
 
 _COMPLAINT: Final = re.compile(r"^pgbench: (?:error|fatal|warning): (?P<text>.*\S)\s*$")
 _ABORTED: Final = re.compile(r"^pgbench: (?:error|fatal): client \d+ (?:script \d+ )?aborted\b", re.MULTILINE)
-"""pgbench 13 to 18, commandFailed() and its neighbours: the other clients go on, but the run is lost."""
+"""pgbench 13 to 18, commandFailed() and related functions: the other clients continue, but the run is
+lost.
+"""
 _CLIENT: Final = re.compile(r"\bclient \d+\b")
 _SCRIPT: Final = re.compile(r"\bscript (?P<number>\d+)\b")
 _USELESS: Final = ("Run was aborted",)
@@ -26,15 +28,15 @@ def says_aborted(text: str) -> bool:
 
 
 def failure_reason(stderr: str, scripts: Sequence[Script], paths: Mapping[str, str]) -> str:
-    """Return why pgbench failed, from what it printed; empty where it said nothing.
+    """Return why pgbench failed, from its error output; empty if it printed nothing.
 
-    The first complaints tell the cause and the last ones only that there was one; clients that complain
-    of the same are told once.
+    The first messages tell the cause, the last ones only that there was one; the same message of several
+    clients appears once.
 
     Args:
-        stderr: everything that it printed there.
+        stderr: its whole error output.
         scripts: of the workload, in pgbench's order.
-        paths: from the names that pgbench was given for the user's files to the user's own.
+        paths: the user's file names by the names passed to pgbench.
     """
     found: dict[str, str] = {}
     lines = stderr.splitlines()
@@ -67,9 +69,9 @@ def _in_known_names(text: str, scripts: Sequence[Script], paths: Mapping[str, st
 
 
 def crash_reason(server_log: str) -> str:
-    """Return the server's own line about a process of it that crashed; empty where none did.
+    """Return the server's own line about a crashed server process; empty if none crashed.
 
-    A process that cannot go on (an I/O error of the WAL, say) aborts itself, and says before why: PANIC.
+    A process that cannot continue (an I/O error of the WAL, say) logs the reason as PANIC and aborts itself.
     """
     lines = server_log.splitlines()
     for number in reversed(range(len(lines))):

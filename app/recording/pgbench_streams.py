@@ -1,4 +1,4 @@
-"""What a running pgbench says: progress lines and transaction log, followed while it writes them."""
+"""Follow the progress lines and the transaction log of a running pgbench."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from app.postgres.pgbench.transaction_log import LogFormat
 _READ_BYTES: Final = 1 << 20
 _READS_A_POLL: Final = 16
 _OTHER_WORDS_BYTES: Final = 256 * 1024
-"""Kept of what is no progress line: a script that raises a notice fills gigabytes in an hour."""
+"""Limit for lines other than progress: a script with notices fills gigabytes in an hour."""
 
 
 class TextTail:
-    """Follows a text file of the private folder; yields what was added, cut at line ends."""
+    """Follows a text file of the private folder; returns additions, cut at line ends."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._rest = b""
 
     def poll(self) -> str:
-        """Return the complete lines that were added since the last call, of at most 16 MiB."""
+        """Return the complete lines added since the last call, at most 16 MiB."""
         parts = [self._rest]
         for _ in range(_READS_A_POLL):
             chunk = self._file.read(_READ_BYTES)
@@ -43,7 +43,7 @@ class TextTail:
         return text[:end].decode("utf-8", "replace")
 
     def finish(self) -> Iterator[str]:
-        """Yield what is left, also a last line without its end, and close the file."""
+        """Yield the rest, including a last line without an end, and close the file."""
         while text := self.poll():
             yield text
         rest, self._rest = self._rest.decode("utf-8", "replace"), b""
@@ -53,7 +53,7 @@ class TextTail:
 
 
 def progress_samples(line: ProgressLine) -> list[Sample]:
-    """Return the samples of one progress line; what is not a number is left out."""
+    """Return the samples of one progress line; skip values that are not finite."""
     values = {
         "pgbench.tps": line.tps,
         "pgbench.latency_mean": line.latency_ms,
@@ -72,15 +72,15 @@ def progress_samples(line: ProgressLine) -> list[Sample]:
 
 @dataclass(slots=True)
 class StreamUpdate:
-    """What was new at one look.
+    """News since the last poll.
 
     Attributes:
-        others: what pgbench printed to stderr besides progress lines.
+        others: stderr of pgbench except progress lines.
         lines: its progress lines.
-        seconds: latencies of the seconds that got new transactions, each with all of them.
-        complete_before: every thread's log has been read up to this second (counted from the start);
-            None where there is no log.
-        lost_log: why the transaction log cannot be read from now on; empty while it can.
+        seconds: latencies of the seconds with new transactions, each with all of them.
+        complete_before: every thread's log has been read up to this second (counted from the start); None
+            without a log.
+        lost_log: why the transaction log cannot be read any more; empty while it can.
     """
 
     others: str = ""
@@ -93,8 +93,8 @@ class StreamUpdate:
 class BenchmarkStreams:
     """Follows one pgbench process. Used from the runner's main thread.
 
-    A transaction log that is damaged or cannot be read is given up with a reason, and the run goes on: TPS
-    come from the progress lines. Those are what a run cannot do without.
+    A damaged or unreadable transaction log is given up with a reason, and the run continues: TPS come from
+    the progress lines, which are required.
     """
 
     def __init__(self, folder: PrivateFolder, name: str) -> None:
@@ -117,20 +117,20 @@ class BenchmarkStreams:
 
     @property
     def text(self) -> str:
-        """What pgbench printed to stderr so far: verbatim, but of a flood of messages only its beginning."""
+        """The stderr of pgbench so far: verbatim, but limited to the beginning of a flood of messages."""
         text = "".join(self._kept)
         if self._dropped:
             text += tr("[... {count} more lines were left out ...]").format(count=self._dropped) + "\n"
         return text
 
     def follow_log(self, log: TransactionLog, pid: int, log_format: LogFormat, *, origin_us: int) -> str:
-        """Follow the transaction log as well; return why that is not possible, or nothing.
+        """Follow the transaction log as well; return why that is not possible, or an empty string.
 
         Args:
-            log: as pgbench was told.
+            log: as passed to pgbench.
             pid: of pgbench.
             log_format: fields of its lines.
-            origin_us: when second 0 begins, since the epoch.
+            origin_us: start of second 0, since the epoch.
         """
         prefix = log.prefix.rsplit("/", 1)[-1]
         try:
@@ -142,7 +142,7 @@ class BenchmarkStreams:
         return ""
 
     def poll(self) -> StreamUpdate:
-        """Return what is new; never waits.
+        """Return the news; never waits.
 
         Raises:
             PgbenchError: pgbench's progress cannot be read.
@@ -154,7 +154,7 @@ class BenchmarkStreams:
         return self._news(texts, ended=False)
 
     def finish(self) -> StreamUpdate:
-        """Return everything that is left once pgbench has ended, and close.
+        """Return the rest after pgbench has ended, and close.
 
         Raises:
             PgbenchError: pgbench's progress cannot be read.

@@ -1,12 +1,10 @@
-"""Gathers what the sampler, pgbench and the server say, and writes it into the run file once a second.
+"""Collect the data of the sampler, pgbench and the server, and write it into the run file once a second.
 
-The sampler's thread only appends to a queue; everything else happens in the runner's main thread, so a
-slow disk under the run file delays rows, never samples.
-
-Sources are read outside of the transaction that stores what they said, so that an error of a source is
-not taken for one of the run file. A source that fails is given up and noted; the run goes on. A run file
-that cannot be written ends the run: the first error is raised, later writes do nothing, so that stopping
-and removing everything is not disturbed.
+The sampler's thread only appends to a queue; everything else happens in the runner's main thread, so a slow
+disk under the run file delays rows, never samples. Sources are read outside of the transaction that stores
+their data, so that their errors are not mistaken for errors of the run file. A failing source is given up and
+noted; the run continues. A run file that cannot be written ends the run: the first error is raised, later
+writes do nothing, so that cleanup is not disturbed.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ _LONGEST_LINE: Final = 100
 
 
 class Recorder:
-    """The main thread's side of a run file; only `tick` and `command` may be called from another thread.
+    """The main thread's side of a run file; only `tick` and `command` may be called from other threads.
 
     Attributes:
         writer: of the run file.
@@ -86,7 +84,7 @@ class Recorder:
         self.next_flush_s = time.monotonic() + FLUSH_S
 
     def _write(self, work: Callable[[RunFileWriter], None]) -> None:
-        """Write in one transaction; after a failure nothing is written any more.
+        """Write in one transaction; do nothing after a failure.
 
         Raises:
             RunFileError: the file cannot be written; raised once.
@@ -102,17 +100,17 @@ class Recorder:
             self._failure_told = True
             raise self.failure
 
-    # --- what other parts tell
+    # --- input from other parts
 
     def tick(self, tick: Tick) -> None:
-        """Take a tick of the sampler; called in its thread."""
+        """Queue a tick of the sampler; called in its thread."""
         self._ticks.append(tick)
 
     def command(self, outcome: CommandOutcome) -> None:
         """Record a program that has ended; from any thread.
 
-        Never raises: who has just removed a folder must not hear that the run file is full. The next
-        call of another method tells it.
+        Never raises: code that has just removed a folder must not fail because the run file is full. The next
+        call of another method raises.
         """
         self._commands.append(outcome)
         if self.failure is not None or threading.get_ident() != self._owner:
@@ -129,7 +127,7 @@ class Recorder:
 
     @property
     def phase(self) -> Phase:
-        """The phase that was begun last."""
+        """The phase that was started last."""
         return self._phase.phase
 
     @property
@@ -138,12 +136,12 @@ class Recorder:
         return self._phase
 
     def begin_phase(self, phase: Phase, number: int = 0) -> None:
-        """End the phase that lasts and begin the next; `number` as in `PhaseName`."""
+        """End the current phase and start the next; `number` as in `PhaseName`."""
         self._phase = PhaseName(phase, number)
         self._write(lambda writer: writer.begin_phase(phase, writer.t_ms(), number))
 
     def event(self, kind: str, message: str, data: Mapping[str, Json] | None = None) -> None:
-        """Record something that happened now."""
+        """Record an event that happened now."""
         self._write(lambda writer: writer.add_event(writer.t_ms(), kind, message, data))
 
     def mark(self, kind: str, reason: str) -> None:
@@ -151,7 +149,7 @@ class Recorder:
         self._write(lambda writer: writer.add_mark(kind, reason))
 
     def set_run(self, told: RunMetadata) -> None:
-        """Store what is known of the run; what stands in the file already and is not told again stays."""
+        """Store the known fields of the run; other fields in the file stay."""
         values = values_of(told)
         self._write(lambda writer: writer.set_run(values))
 
@@ -160,12 +158,12 @@ class Recorder:
         self._write(lambda writer: writer.add_facts(moment, facts))
 
     def whole_phase(self, seconds: float, means: Mapping[str, float]) -> None:
-        """Store what the kernel's counters say of the whole measured phase."""
+        """Store the kernel's counters over the whole measured phase."""
         told: dict[str, Json] = {"seconds": round(seconds, 3), "cpus": os.cpu_count(), "means": dict(means)}
         self.facts(WHOLE_PHASE, told)
 
     def server_facts(self, told: ServerFacts) -> None:
-        """Store what the running server says about itself."""
+        """Store the running server's facts."""
         settings: Json = {item.name: {"value": item.value, "source": item.source} for item in told.settings}
         value: Json = {"version": told.version_text, "configure": told.configure, "settings": settings}
         self.facts("before", {"server": value, SERVER_DEFAULTS: dict(told.defaults)})
@@ -176,7 +174,7 @@ class Recorder:
         self.unknown_lines(summary)
 
     def unknown_lines(self, summary: PgbenchSummary) -> None:
-        """Label the run where pgbench printed what nobody understands."""
+        """Label the run if pgbench printed unknown lines."""
         if summary.other_lines:
             lines = " · ".join(line.strip()[:_LONGEST_LINE] for line in summary.other_lines[:_MOST_LINES])
             told = trn(
@@ -198,7 +196,7 @@ class Recorder:
         """Follow a pgbench that was started at this monotonic time; `number` as in `PhaseName`.
 
         Raises:
-            PgbenchError: what it prints cannot be read.
+            PgbenchError: its output cannot be read.
         """
         self.client_aborted = False
         name = PhaseName(phase, number)
@@ -219,16 +217,16 @@ class Recorder:
                 self._write(lambda _writer: self._write_lost_log(reason))
 
     def end_pgbench(self, phase: Phase, ended_s: float, *, complete: bool, number: int = 0) -> str:
-        """Take in what an ended pgbench has left; return what it printed to stderr.
+        """Read the rest of an ended pgbench's output; return its stderr.
 
         Args:
             phase: in which it ran.
             ended_s: monotonic time.
-            complete: it ended by itself, so its logs are whole.
+            complete: it ended by itself, so its logs are complete.
             number: as in `PhaseName`.
 
         Raises:
-            PgbenchError: what it printed cannot be read.
+            PgbenchError: its output cannot be read.
         """
         name = PhaseName(phase, number)
         streams, self._streams = self._streams, None
@@ -248,7 +246,7 @@ class Recorder:
         return streams.text
 
     def output(self, folder: PrivateFolder, name: str, stored_as: str) -> str:
-        """Return and store what a program wrote to a file of the private folder, at most 1 MiB of it.
+        """Return and store a program's output in a file of the private folder, at most 1 MiB of it.
 
         Raises:
             PgbenchError: it cannot be read.
@@ -264,11 +262,11 @@ class Recorder:
         return text
 
     def keep_server_log(self, open_log: OpenLog) -> None:
-        """Store the end of the server's log; without it, why there is none.
+        """Store the end of the server's log, or the reason why there is none.
 
         Raises:
             RunFileError: the run file cannot be written.
-            TargetLostError: something else has taken the log's place.
+            TargetLostError: something else has replaced the log.
         """
         events = self._poll_server_log(ended=True)
         text = ""
@@ -295,17 +293,17 @@ class Recorder:
     # --- once a second
 
     def flush(self) -> ProgressReport | None:
-        """Write everything new in one transaction; return the newest second where pgbench runs.
+        """Write all news in one transaction; return the newest second while pgbench runs.
 
-        A second is returned when it is in the file, and not before: whoever saw it finds it there, also
-        after the end of this process. It waits for a tick of the sampler, once.
+        A second is only returned once it is in the file: a listener that saw it finds it there, even after
+        the end of this process. It waits for one tick of the sampler.
 
         Raises:
             RunFileError: the run file cannot be written.
             PgbenchError: pgbench's progress cannot be read.
         """
         now = time.monotonic()
-        # On the grid of whole seconds; what was slept through is not made up for.
+        # On the grid of whole seconds; missed ones are not made up for.
         self.next_flush_s += FLUSH_S * max(1, int((now - self.next_flush_s) / FLUSH_S) + 1)
         changes = self.clock.check()
         events = self._poll_server_log(ended=False)
@@ -327,10 +325,10 @@ class Recorder:
         return None if self._progress else second
 
     def close(self) -> None:
-        """Write what is left and close the file, in any case.
+        """Write the rest and close the file in any case.
 
         Raises:
-            RunFileError: what is left could not be written.
+            RunFileError: the rest could not be written.
         """
 
         def store(writer: RunFileWriter) -> None:
@@ -344,7 +342,7 @@ class Recorder:
             self.writer.close()
 
     def _poll_server_log(self, *, ended: bool) -> list[ServerEvent]:
-        """Return new events of the server's log; one that cannot be read is given up."""
+        """Return new events of the server's log; give up an unreadable one."""
         tail = self._server_log
         if tail is None:
             return []
@@ -438,7 +436,7 @@ class Recorder:
             self._write_left_over(progress)
 
     def _write_left_over(self, samples: list[tuple[int, Sample]]) -> None:
-        """Store progress without a tick in a row of its own, whose number is negative."""
+        """Store progress without a tick in its own row, with a negative number."""
         self._left_over_rows += 1
         t_ms = samples[-1][0]
         self.writer.add_tick(-self._left_over_rows, t_ms, lateness_us=0, missed=0, samples=samples)
@@ -449,15 +447,15 @@ class Recorder:
 
 
 def printed_values(summary: PgbenchSummary) -> dict[str, Json]:
-    """Return what pgbench printed, as a run file holds it."""
+    """Return pgbench's printed values as a run file stores them."""
     return {key: value for key, value in asdict(summary).items() if isinstance(value, int | float | str)}
 
 
-# --- Rows of a run file for what the sampler and the clocks say.
+# --- Rows of a run file for ticks and clock events.
 
 
 def write_tick(writer: RunFileWriter, tick: Tick, t_ms: int, samples: Sequence[tuple[int, Sample]]) -> None:
-    """Store a tick with its (t_ms, sample) pairs, what was missed, and sources that came or went."""
+    """Store a tick with its (t_ms, sample) pairs, missed seconds, and changes of sources."""
     lateness_us = round(tick.lateness_s * 1e6)
     missed = len(tick.missed)
     writer.add_tick(tick.number, t_ms, lateness_us=lateness_us, missed=missed, samples=samples)
@@ -476,7 +474,7 @@ def write_tick(writer: RunFileWriter, tick: Tick, t_ms: int, samples: Sequence[t
 
 
 def write_clock_event(writer: RunFileWriter, change: ClockEvent) -> None:
-    """Store that the machine slept or its wall clock was set, and label the run."""
+    """Store a suspend or a step of the wall clock, and label the run."""
     if change.kind is ClockEventKind.SUSPEND:
         message = tr("The machine slept for {seconds:.1f} s.").format(seconds=change.seconds)
         kind = "suspended"

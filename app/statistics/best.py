@@ -1,15 +1,15 @@
-"""Which of several configurations may be the best: comparisons with the best that the verdicts agree with.
+"""Find the configurations that may be the best, consistent with the verdicts.
 
-A configuration is left out where another one is better beyond chance. The set of those that are left holds
-the truly best one in at least 95 % of cases: that one is left out only by an error, and the errors that may
-leave a given configuration out are shared among the others (Bonferroni), one-sided, because only "another one
-is better" leaves it out. This is subset selection (Gupta, On some multiple decision rules, Technometrics 7,
-1965, pages 225 to 245) by multiple comparisons with the best (Edwards and Hsu 1983: to be had wherever any
-configuration may be the control), with Bonferroni in place of critical values that take equal spreads.
+A configuration is excluded if another one is significantly better. The remaining set contains the truly best
+one in at least 95 % of cases: it is only excluded by an error, and the errors that may exclude a given
+configuration are shared among the others (Bonferroni), one-sided, because only "another one is better"
+excludes it. This is subset selection (Gupta, On some multiple decision rules, Technometrics 7, 1965, pages
+225 to 245) by multiple comparisons with the best (Edwards and Hsu 1983: available whenever any configuration
+may be the control), with Bonferroni in place of critical values that assume equal spreads.
 
 Half of the error goes to the comparison with the first, which is the verdict of the table already (Holm), so
-that the two never contradict each other; the other half is shared by all others. The first itself is left out
-exactly where a verdict says that another one is better. Simulated: resources/manual/method.md.
+that the two never contradict each other; the other half is shared by all others. The first itself is excluded
+exactly if a verdict says that another one is better. Simulated: resources/manual/method.md.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def possibly_best(
     is_real: Callable[[int, int, Interval], bool] = lambda _one, _other, _found: True,
     alpha: float = DEFAULT_ALPHA,
 ) -> tuple[int, ...]:
-    """Return the places of the configurations of which none is better than the best, where higher is better.
+    """Return the indexes of the configurations that may be the best, where higher is better.
 
     Args:
         with_first: verdicts on each but the first, as `compare_family` makes them at `alpha`.
-        samples: runs of two others by their places, from 1; asked for the second against the first named.
-        is_real: whether a difference that was found between two others counts, such as not where something
-            else may have made it.
+        samples: runs of two others by their indexes, from 1; called for the second against the first.
+        is_real: whether a difference between two others counts; False for instance if it may have another
+            cause.
         alpha: error allowed in all.
 
     Returns:
-        Ascending; never empty but without configurations.
+        Ascending; only empty without configurations.
     """
     count = len(with_first) + 1
     others = range(1, count)

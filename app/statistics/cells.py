@@ -1,18 +1,18 @@
-"""A factor over the cells of a matrix: what two of its levels differ by where all else is equal.
+"""Compare two levels of a factor over the cells of a matrix, with everything else equal.
 
-A cell is a combination of everything else that was measured at both levels. Where every cell was measured
-several times, the runs in the cells tell what chance does (a randomised block design with the cells as fixed
-blocks: Box, Hunter and Hunter, Statistics for Experimenters, 2nd edition, chapters 3 and 4; the spread of
-each cell is its own, degrees of freedom are Satterthwaite's): the interval holds for the mean over these
-cells. Where two cells differ beyond chance, and by more than matters, the factor depends on the cell: then a
-mean says nothing, and there is no verdict over them.
+A cell is a combination of everything else that was measured at both levels. If every cell was measured
+several times, the runs in the cells give the error (a randomised block design with the cells as fixed blocks:
+Box, Hunter and Hunter, Statistics for Experimenters, 2nd edition, chapters 3 and 4; each cell has its own
+spread, degrees of freedom are Satterthwaite's): the interval is for the mean over these cells. If two cells
+differ significantly, and by more than the effect of interest, the factor depends on the cell: then the mean
+is meaningless, and there is no verdict over the cells.
 
-Where a cell was measured once, its ratio is one value and the cells are the replicates: what the difference
-is in one and not in another becomes spread, and the interval holds for the mean over cells like these.
+If each cell was measured once, its ratio is one value and the cells are the replicates: differences between
+cells become spread, and the interval is for the mean over cells like these. If the two runs of a cell are of
+different campaigns, any change between those is part of its ratio, and the same part of every cell measured
+in them: such cells are not independent. Cells that share a campaign in this way count as one set, by the mean
+of their logarithms, and the sets are the replicates.
 
-Where the two runs of a cell are of different campaigns, what changed between these is part of its ratio, and
-the same part of every cell measured in them: such cells are no replicates of each other. Cells that share a
-campaign in this way count as one set, by the mean of their logarithms, and the sets are the replicates.
 Simulated: resources/manual/method.md, "What simulations found".
 """
 
@@ -34,8 +34,8 @@ class CellPair:
     Attributes:
         baseline: mean at the first level, above 0.
         candidate: at the second.
-        campaigns: those that the two are of where that is more than one; empty where both are of one.
-        differences: of the logarithms, second less first, of each two runs that were neighbours.
+        campaigns: of its two levels if they differ; empty if both are of one campaign.
+        differences: of the logarithms, second minus first, for each two neighbouring runs.
     """
 
     baseline: float
@@ -45,7 +45,7 @@ class CellPair:
 
     @property
     def ratio(self) -> float:
-        """Second by first."""
+        """Second divided by first."""
         return self.candidate / self.baseline
 
 
@@ -54,15 +54,15 @@ class CellComparison:
     """Two levels of a factor over their cells.
 
     Attributes:
-        comparison: the verdict, of the sets where there are any; its `runs` are what was averaged, and
-            INDICATIVE where that is fewer than three.
-        over_cells: the same with every cell a replicate of its own, whatever campaigns they share.
-        cells: how many.
-        sets: how many sets were averaged; None where every cell is of one campaign and counts for itself.
+        comparison: the verdict, over the sets if there are any; its `runs` are the averaged values, and it is
+            INDICATIVE with fewer than three of them.
+        over_cells: the same with every cell as an independent replicate, even if they share campaigns.
+        cells: number of cells.
+        sets: number of averaged sets; None if every cell is of one campaign and counts separately.
         least: smallest ratio of a cell; None without cells.
         most: largest.
-        depends: whether the difference is another one in some cells: then there is no verdict over them.
-        repeated: whether the runs in the cells say what chance does.
+        depends: whether the difference varies between cells: then there is no verdict over them.
+        repeated: whether the error comes from the runs in the cells.
     """
 
     comparison: Comparison
@@ -82,16 +82,16 @@ def compare_over_cells(
     alpha: float = DEFAULT_ALPHA,
     alpha_of_cells: float = DEFAULT_ALPHA,
 ) -> CellComparison:
-    """Return what may be said about two levels of a factor.
+    """Compare two levels of a factor.
 
     Args:
         pairs: the cells.
         effect: smallest difference of interest, as a share.
         alpha: error allowed.
-        alpha_of_cells: error allowed of saying that it depends on the cell.
+        alpha_of_cells: error allowed for the statement that it depends on the cell.
 
     Raises:
-        ValueError: a mean that is not above 0.
+        ValueError: a mean is not above 0.
     """
     if any(not (0 < value < math.inf) for pair in pairs for value in (pair.baseline, pair.candidate)):
         raise ValueError(pairs)
@@ -140,7 +140,7 @@ def _sum_of(parts: Sequence[tuple[float, float, int]]) -> tuple[float, float]:
 
 
 def _blocked(pairs: Sequence[CellPair]) -> Estimate | None:
-    """Return the mean over cells as the runs in them tell it; None where a cell has fewer than two."""
+    """Return the mean over cells with the error from their runs; None if a cell has fewer than two."""
     if len(pairs) < 2 or any(len(pair.differences) < 2 for pair in pairs):
         return None
     parts = list(map(_mean_and_error, pairs))
@@ -150,9 +150,9 @@ def _blocked(pairs: Sequence[CellPair]) -> Estimate | None:
 
 
 def _depends(pairs: Sequence[CellPair], effect: float, alpha: float) -> bool:
-    """Return whether two of the cells differ by more than the effect, and beyond chance.
+    """Return whether two of the cells differ significantly and by more than the effect.
 
-    Chance is that of all pairs of cells together (Bonferroni).
+    The error is shared by all pairs of cells (Bonferroni).
     """
     found = list(itertools.combinations(map(_mean_and_error, pairs), 2))
     for one, other in found:
@@ -164,7 +164,7 @@ def _depends(pairs: Sequence[CellPair], effect: float, alpha: float) -> bool:
 
 
 def independent_sets(campaigns: Sequence[Iterable[Hashable]]) -> tuple[tuple[int, ...], ...]:
-    """Return the places of cells by set: those that share a campaign, directly or over others, together.
+    """Return the indexes of cells by set: those that share a campaign, directly or through others.
 
     Args:
         campaigns: of each cell; a cell without any is a set of its own.
@@ -189,7 +189,7 @@ def independent_sets(campaigns: Sequence[Iterable[Hashable]]) -> tuple[tuple[int
 def compare_levels(
     levels: Sequence[Sequence[CellPair]], *, effect: float = DEFAULT_EFFECT, alpha: float = DEFAULT_ALPHA
 ) -> tuple[CellComparison, ...]:
-    """Return every level against the first, erring in all together at most `alpha` (Holm).
+    """Compare every level with the first; the total error is at most `alpha` (Holm).
 
     Args:
         levels: cells of each level but the first.
@@ -197,7 +197,7 @@ def compare_levels(
         alpha: error allowed.
 
     Raises:
-        ValueError: a mean that is not above 0.
+        ValueError: a mean is not above 0.
     """
     of_cells = DEFAULT_ALPHA / max(1, len(levels))
     found = [

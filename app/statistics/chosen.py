@@ -1,11 +1,11 @@
-"""Intervals of what was chosen because it was the largest, and is therefore overestimated.
+"""Intervals for a value that was chosen because it was the largest, and is therefore overestimated.
 
-Given that it was chosen, a value is distributed as any other above the least that would have been chosen
-(its bound). Turning that truncated distribution round gives intervals with the right coverage, but of any
-width where the choice was close; so the truth is first confined to a wider interval that holds whatever was
-chosen (Bonferroni over all), at a tenth of the error. This is the hybrid of Andrews, Kitagawa and McCloskey
-(Inference on Winners, Quarterly Journal of Economics 139, 2024), with Student's t. How often such intervals
-hold the truth after a sequential choice: resources/manual/method.md, "What simulations found".
+Conditional on being chosen, a value has its distribution truncated at the least value that would have been
+chosen (its bound). Inverting the truncated distribution gives intervals with the right coverage, but of any
+width if the choice was close; so the truth is first confined to a wider interval that is valid for every
+choice (Bonferroni over all), at a tenth of the error. This is the hybrid of Andrews, Kitagawa and McCloskey
+(Inference on Winners, Quarterly Journal of Economics 139, 2024), with Student's t. Their coverage after a
+sequential choice: resources/manual/method.md, "What simulations found".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 from app.statistics.student_t import student_t_quantile, student_t_tail
 
 _CONFINING: Final = 0.1
-"""Share of the error that goes to the wider interval."""
+"""Share of the error for the wider interval."""
 _STEPS: Final = 32
 _GRID: Final = 1.05
 _STEPS_OF_GRID: Final = 566
@@ -29,20 +29,20 @@ class ChoiceAmong:
     """How the first of two was chosen among several.
 
     Attributes:
-        bound: the least difference of the two with which it would have been chosen all the same.
-        others: how many it was chosen from, itself not counted.
+        bound: the least difference of the two with which it would still have been chosen.
+        others: number of its competitors.
     """
 
     bound: float
     others: int
 
     def interval(self, seen: float, error: float, df: float, alpha: float) -> tuple[float, float]:
-        """Return the ends of the interval of a difference in favour of what was chosen.
+        """Return the ends of the interval of a difference in favour of the chosen one.
 
-        It never says that what is ahead is behind: that it was chosen is no evidence against it.
+        It never says that the leading one is slower: being chosen is no evidence against it.
 
         Args:
-            seen: difference; where it is below the bound, that counts as the bound.
+            seen: difference; raised to the bound if it is below.
             error: standard error.
             df: degrees of freedom of that.
             alpha: error allowed, two-sided.
@@ -54,9 +54,9 @@ class ChoiceAmong:
         return seen + low * error, max(seen + high * error, min(seen, 0.0))
 
     def p_value(self, seen: float, error: float, df: float) -> float:
-        """Return the least error with which the interval excludes no difference, to 5 % of itself.
+        """Return the least error at which the interval excludes no difference, with 5 % relative precision.
 
-        1 where what was chosen is not ahead at all.
+        1 if the chosen one is not ahead at all.
         """
         if seen <= 0 or error == 0:
             return 1.0 if seen <= 0 else 0.0
@@ -71,14 +71,14 @@ class ChoiceAmong:
 
 
 def _confined(df: float, others: int, alpha: float) -> tuple[float, float]:
-    """Return how far the truth may be at all, and the error that is left within."""
+    """Return the half width of the wider interval, and the remaining error within it."""
     confining = _CONFINING * alpha
     reach = student_t_quantile(1 - confining / (2 * max(1, others)), df)
     return reach, (alpha - confining) / (1 - confining)
 
 
 def _share_above(truth: float, bound: float, df: float, reach: float) -> float:
-    """Return how much of what would have been chosen is above 0, where that is the truth; errors are 1."""
+    """Return the share of the truncated distribution above 0, for a true value `truth`; errors are 1."""
     top = student_t_tail(reach, df)
     possible = student_t_tail(max(bound - truth, -reach), df) - top
     return (student_t_tail(-truth, df) - top) / possible if possible > 0 else 0.0

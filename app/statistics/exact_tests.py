@@ -1,4 +1,4 @@
-"""Exact tests beside Student's: a check of a verdict that assumes no distribution, never a verdict.
+"""Exact tests that check a verdict of Student's test without assuming a distribution; they make no verdict.
 
 With three runs each no such test can reach 5 % (smallest two-sided p: 0.10), with four 0.029.
 """
@@ -20,15 +20,15 @@ Array = NDArray[np.float64]
 
 MOST_ARRANGEMENTS: Final = 2**12
 _ALIKE: Final = 1 - 1e-9
-"""Sums in another order differ in their last digit."""
+"""Tolerance: sums in another order differ in their last digit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExactTests:
-    """Two-sided p values of the hypothesis that both configurations are alike.
+    """Two-sided p values of the hypothesis that both configurations are equal.
 
     Attributes:
-        permutation: over all signs of the pairs, or all ways to deal the runs out; None above 4096 of them.
+        permutation: over all signs of the pairs, or all assignments of the runs; None above 4096 of them.
         mann_whitney: of the ranks of independent runs, ties at their mean; None for pairs and above 4096.
     """
 
@@ -37,9 +37,9 @@ class ExactTests:
 
 
 def exact_tests(samples: Samples) -> ExactTests:
-    """Return both p values; None where a run was 0, fewer than two of each, or in different campaigns.
+    """Return both p values; None if a run was 0, with fewer than two of each, or in different campaigns.
 
-    Between campaigns nobody dealt the runs out: another arrangement of them would not have been as likely.
+    Between campaigns the runs were not randomised: their arrangements are not equally likely.
     """
     if not samples.together:
         return ExactTests(None, None)
@@ -59,12 +59,12 @@ def exact_tests(samples: Samples) -> ExactTests:
 
 
 def _share(extremes: Array, observed: float) -> float:
-    """Return which share of the arrangements is at least as extreme as the one that was observed."""
+    """Return the share of arrangements at least as extreme as the observed one."""
     return float(np.mean(extremes >= observed * _ALIKE - 1e-12))
 
 
 def _dealt(values: Array, count: int) -> float:
-    """Return the two-sided p of the mean of the last `count` values, over all ways to deal them out."""
+    """Return the two-sided p of the mean of the last `count` values, over all assignments."""
     centred = values - values.mean()
     sums = np.fromiter(_sums(centred, count), dtype=np.float64)
     return _share(np.abs(sums), abs(float(centred[len(values) - count :].sum())))

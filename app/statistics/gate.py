@@ -1,10 +1,11 @@
-"""Whether something got worse between two sides that cannot take turns: before and after an upgrade.
+"""Judge whether the side after an upgrade is worse than the side before it.
 
-What changed at a reboot, a reformatting or a month is part of every run after it. So the unit is the
-campaign: each is its mean, and the yardstick is what campaigns of one side scatter by. No repeat within a
-campaign can tell that (`app.comparison.anchor`). All on logarithms, as in `app.statistics.verdict`.
+The two sides cannot be interleaved: changes by a reboot, a reformatting or a month affect every later run. So
+the unit is the campaign: each is its mean, and the error is the variation between campaigns of one side,
+which repeats within a campaign cannot show (`app.comparison.anchor`). All on logarithms, as in
+`app.statistics.verdict`.
 
-The error allowed is one-sided, at a limit: where the truth lies exactly on it, at most one of twenty says
+The error allowed is one-sided, at a limit: if the truth is exactly at the limit, at most one of twenty says
 that it is beyond, and one of twenty that it is within. Simulated: resources/manual/method.md. Pure.
 """
 
@@ -23,16 +24,16 @@ from app.statistics.sample_size import POWER
 from app.statistics.student_t import student_t_quantile
 
 FEWEST_CAMPAIGNS: Final = 3
-"""Of each side: with two, the spread between them is one number, and nothing but huge changes is told."""
+"""Per side: with two, the variation between them is one number, and only huge changes are significant."""
 
 ALPHA: Final = 0.05
 _ROUNDING: Final = 1e-12
 _MOST_ADVISED: Final = 100
-"""Campaigns of a side: more than this nobody makes for a gate."""
+"""Maximum number of campaigns per side in an advice."""
 
 
 class GateVerdict(StrEnum):
-    """What the campaigns allow to be said about the new side."""
+    """Possible verdicts on the new side."""
 
     WORSE = "worse"
     NOT_WORSE = "not-worse"
@@ -45,13 +46,13 @@ class GateEstimate:
 
     Attributes:
         verdict: at the limit.
-        ratio: of the geometric means of their campaigns, new by base; None where a side has none.
-        low: with 95 % certainty the ratio is above this; None below `FEWEST_CAMPAIGNS` of a side.
-        high: with 95 % certainty it is below this; of several configurations with what makes 5 % of all.
+        ratio: of the geometric means of their campaigns, new by base; None if a side has none.
+        low: with 95 % confidence the ratio is above this; None below `FEWEST_CAMPAIGNS` of a side.
+        high: with 95 % confidence it is below this; with several configurations the 5 % are shared.
         campaigns: of the base and of the new side.
         spreads: standard deviations between campaigns, as shares, of both; None for fewer than two.
-        more: campaigns of each side beside those that there are with which a difference of this size would
-            be told in four of five times; 0 where it is told; None for more than a hundred, or unknown.
+        more: further campaigns per side that detect a difference of this size in four of five cases; 0 if it
+            is already significant; None for more than a hundred, or if unknown.
     """
 
     verdict: GateVerdict
@@ -68,13 +69,13 @@ def judge_gate(
 ) -> GateEstimate:
     """Judge whether the new side is worse than the base by more than a limit.
 
-    Worse: the whole one-sided 95 % interval lies beyond the limit. Not worse: it lies on this side of it.
+    Worse: the whole one-sided 95 % interval is beyond the limit. Not worse: all of it is within.
 
     Args:
         base: run means of each campaign, all above 0, at least one each.
-        new: likewise.
+        new: of the new side.
         worse_by: the limit, as a share above 0 and below 1.
-        among: how many configurations are judged: the error of 5 % is that of calling any of them worse.
+        among: number of configurations: the error of 5 % is that of calling any of them worse.
 
     Raises:
         ValueError: a campaign has no run, or a mean is not above 0, or the limit is out of range.
@@ -124,9 +125,9 @@ def _as_share(spread: float | None) -> float | None:
 def _half(variances: Sequence[float], counts: tuple[int, int], alpha: float) -> float:
     """Return half of the interval: Student's quantile times the standard error of the difference.
 
-    Degrees of freedom after Welch and Satterthwaite, but at most those of two sides as small as the smaller
-    one, weighted by how unequal they are: with 12 campaigns against 3 Welch's alone call up to 6.3 of 100
-    wrong that may be 5; with this bound at most 5.2, most of them fewer (resources/manual/method.md).
+    Degrees of freedom by Welch and Satterthwaite, but at most those of two sides of the smaller size,
+    weighted by their inequality: with 12 campaigns against 3 Welch's alone are wrong in up to 6.3 of 100
+    cases instead of 5; with this bound in at most 5.2, mostly in fewer (resources/manual/method.md).
     """
     parts = [variance / count for variance, count in zip(variances, counts, strict=True)]
     if not sum(parts):
@@ -139,7 +140,7 @@ def _half(variances: Sequence[float], counts: tuple[int, int], alpha: float) -> 
 def _more_needed(
     variances: Sequence[float], counts: tuple[int, int], distance: float, among: int
 ) -> int | None:
-    """Return how many campaigns more of each side would tell, if difference and spreads stay as they are."""
+    """Return the further campaigns per side for a verdict, if difference and spreads stay the same."""
     alpha = ALPHA / among if distance < 0 else ALPHA
 
     def would_tell(more: int) -> bool:

@@ -1,4 +1,4 @@
-"""How many runs it takes to see a difference, and which difference a number of runs can show."""
+"""Compute how many runs detect a difference, and which difference a number of runs can detect."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from app.statistics.student_t import student_t_quantile
 
 RUNS_FOR_A_VERDICT: Final = 3
-"""Fewer runs are "indicative only": their interval would be wider than anything of interest."""
+"""Fewer runs are "indicative only": their interval would be too wide to be useful."""
 
 RUNS_FOR_A_REFERENCE: Final = 3
-"""In each of two campaigns, of the configuration that tells what changed between them.
+"""Runs of the reference configuration in each of two campaigns, to measure the change between them.
 
-With two, 95 % intervals hold the truth in 90 to 97 % of simulated campaigns, with three in 93 to 97 %
+With two, 95 % intervals contain the truth in 90 to 97 % of simulated campaigns, with three in 93 to 97 %
 (`resources/manual/method.md`).
 """
 
@@ -31,16 +31,16 @@ _MOST_RUNS_ADVISED: Final = 10_000
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(160)
 _REACH: Final = 10.0
-"""Standard deviations of an estimated spread that are integrated over: beyond is less than 1e-16."""
+"""Range of integration in standard deviations of an estimated spread: beyond it is less than 1e-16."""
 
 
 def power_of_t_test(shift: float, df: float, alpha: float) -> float:
-    """Return the probability that a two-sided t test names a difference, and the right way round.
+    """Return the probability that a two-sided t test detects a difference in the right direction.
 
     The upper tail of the noncentral t distribution, as the normal tail integrated over the estimated spread.
 
     Args:
-        shift: the true difference by its true standard error (the noncentrality).
+        shift: the true difference divided by its true standard error (the noncentrality).
         df: degrees of freedom, from 1.
         alpha: error allowed.
     """
@@ -58,7 +58,7 @@ def power_of_t_test(shift: float, df: float, alpha: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _shift_needed(df: float, alpha: float) -> float:
-    """Return the true difference, by its standard error, that is named with a probability of `POWER`."""
+    """Return the true difference, in standard errors, that is detected with a probability of `POWER`."""
     low, high = 0.0, 4.0
     below, above = -POWER, power_of_t_test(high, df, alpha) - POWER
     while above < 0:
@@ -81,14 +81,14 @@ def _shift_needed(df: float, alpha: float) -> float:
 
 
 def first_level(comparisons: int, alpha: float = DEFAULT_ALPHA) -> float:
-    """Return the error allowed where one of so many comparisons is to be named (Holm's first step)."""
+    """Return the error allowed for the first rejection among several comparisons (Holm's first step)."""
     return alpha / max(1, comparisons)
 
 
 def runs_needed(
     spread: float, *, effect: float = DEFAULT_EFFECT, paired: bool, alpha: float = DEFAULT_ALPHA
 ) -> int | None:
-    """Return how many runs of each configuration show a difference of `effect` with a probability of 80 %.
+    """Return how many runs of each configuration detect a difference of `effect` with a probability of 80 %.
 
     Args:
         spread: standard deviation of the logarithms of runs, or of the pairs' differences.
@@ -97,10 +97,10 @@ def runs_needed(
         alpha: error allowed.
 
     Returns:
-        At least 3; None where it is more than 10 000.
+        At least 3; None if it is more than 10 000.
     """
     scale = (spread * (1 if paired else math.sqrt(2)) / math.log1p(effect)) ** 2
-    # Of a known spread fewer runs would do, so that this is never more than needed.
+    # Start from the number for a known spread, a lower bound.
     runs = max(RUNS_FOR_A_VERDICT, math.ceil(_shift_needed(math.inf, alpha) ** 2 * scale))
     while runs <= _MOST_RUNS_ADVISED:
         if runs >= _shift_needed(runs - 1 if paired else 2 * runs - 2, alpha) ** 2 * scale:
@@ -112,9 +112,9 @@ def runs_needed(
 def minimum_detectable_effect(
     spread: float, runs: int, *, paired: bool = False, alpha: float = DEFAULT_ALPHA
 ) -> float | None:
-    """Return the difference that so many runs show with a probability of 80 %, as a share.
+    """Return the difference that this number of runs detects with a probability of 80 %, as a share.
 
-    Said of the higher one: 1.0 is twice as much.
+    Relative to the lower one: 1.0 is twice as much.
 
     Args:
         spread: standard deviation of the logarithms of run means, or of the pairs' differences.
@@ -123,7 +123,7 @@ def minimum_detectable_effect(
         alpha: error allowed.
 
     Returns:
-        None below two runs, from which nothing can be told.
+        None below two runs.
     """
     if runs < 2:
         return None

@@ -1,16 +1,16 @@
-"""Which configurations of a campaign go on after a round: those that may still be the fastest.
+"""Select the configurations of a campaign that continue after a round: those that may still be the fastest.
 
 A sequential design repeats complete rounds (blocks). After each of them every configuration is compared with
-the one that leads, by the paired differences of their common rounds, and left out where it is behind; what is
-left out does not come back. Two errors are kept apart. That the best one is left out: as long as others go on
-as well this decides nothing else, and a level that falls with their number is enough. That one of equals is
-called the winner: so the nearest rival of the leader, without which only one would be left, is held to a
-boundary that is high in early rounds (O'Brien and Fleming 1979), when it is mostly luck that decides.
+the leader, by the paired differences of their common rounds, and dropped if it is behind; dropped ones do not
+come back. There are two kinds of error. The best one is dropped: as long as others continue as well this
+decides nothing else, and a level that falls with their number is enough. One of equals becomes the winner: so
+the nearest rival of the leader, without which only one would remain, needs to cross a boundary that is high
+in early rounds (O'Brien and Fleming 1979), which are mostly luck.
 
-The spread of a difference is its own, drawn towards that of all others (Smyth 2004, with a fixed weight of
-the prior): after three rounds one's own has two degrees of freedom only. Of ranking and selection with
-elimination (Kim and Nelson 2001) this is a simple form; its levels are not proven but simulated, for caps of
-ten rounds (unequal spreads, drift, carry-over): resources/manual/method.md.
+The spread of a difference is its own, shrunk towards that of all others (Smyth 2004, with a fixed weight of
+the prior): after three rounds its own has only two degrees of freedom. This is a simple form of ranking and
+selection with elimination (Kim and Nelson 2001); its levels are not proven but simulated, for caps of ten
+rounds (unequal spreads, drift, carry-over): resources/manual/method.md.
 
 Arrays may have any leading axes (many campaigns at once); the last two are configurations and rounds.
 """
@@ -33,39 +33,40 @@ Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 FEWEST_ROUNDS: Final = 3
-"""Before anything is left out: everything that was measured gets an interval."""
+"""Rounds before anything is dropped: everything that was measured gets an interval."""
 MOST_LEVEL: Final = 0.18
 """One-sided error of one comparison of the leader with any but its nearest rival, among few."""
 LEAST_LEVEL: Final = 0.03
-"""The same among very many: the more there are, the more luck the one that leads has had."""
+"""The same among very many: the more there are, the more the leader owes to luck."""
 SHARED_LEVEL: Final = 0.9
-"""Divided by their number, what is added to `LEAST_LEVEL`."""
+"""Divided by their number, this is added to `LEAST_LEVEL`."""
 RIVAL_LEVEL: Final = 0.0375
-"""One-sided error of the comparison with the nearest rival in the last round that can leave it out."""
+"""One-sided error of the comparison with the nearest rival in the last round that can drop it."""
 ENOUGH: Final = 6
-"""Configurations from which on `RIVAL_LEVEL` holds. Of fewer, one would be left too often of equals."""
+"""Number of configurations from which `RIVAL_LEVEL` holds. With fewer, one of equals would win too often."""
 LAST_LOOK: Final = 9
-"""Round up to which the boundary of the nearest rival falls, where there are as many."""
+"""Round up to which the boundary of the nearest rival falls, if there are that many."""
 SIMULATED_LOST: Final = 0.05
-"""How often at most one that is 5 % faster than all others is left out: ten rounds, 6 to 33 configurations,
-the same spread of up to 4 % for all."""
+"""Maximum frequency of dropping one that is 5 % faster than all others: ten rounds, 6 to 33 configurations,
+the same spread of up to 4 % for all.
+"""
 SIMULATED_LOST_UNEQUAL: Final = 0.12
-"""The same where spreads differ by a factor of 1.65, or one is four times that of all others."""
+"""The same if spreads differ by a factor of 1.65, or one is four times that of all others."""
 SIMULATED_ALONE: Final = 0.08
-"""How often at most a single one is left where all are equal, likewise."""
+"""Maximum frequency of a single one remaining if all are equal, in the same simulations."""
 PRIOR_DF: Final = 4
-"""Degrees of freedom that the spread of all others weighs beside one's own."""
+"""Weight of the spread of all others, in degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Mean logarithms by which each configuration is behind one of them, over their common rounds.
+    """How far each configuration is behind one of them, in mean logarithms over their common rounds.
 
     Attributes:
         behind: NaN without a common round.
         error: standard error.
-        df: degrees of freedom of it; 0 where there is none.
-        rounds: common ones; of the one itself all of its own.
+        df: degrees of freedom of it; 0 if there is none.
+        rounds: number of common ones; for the reference itself all of its own.
     """
 
     behind: Array
@@ -76,10 +77,10 @@ class Differences:
 
 @dataclass(frozen=True, slots=True)
 class RoundJudged:
-    """What is known after a round.
+    """State after a round.
 
     Attributes:
-        leader: place of the fastest until now.
+        leader: index of the fastest so far.
         differences: from it.
         out: which are unlikely to be the fastest.
     """
@@ -93,9 +94,9 @@ def differences_from(logs: Array, place: Places, *, prior_df: int = PRIOR_DF) ->
     """Return how far each configuration is behind one of them.
 
     Args:
-        logs: logarithms of run means, (..., configurations, rounds); NaN where a run is not there, or does
-            not count.
-        place: of that one.
+        logs: logarithms of run means, (..., configurations, rounds); NaN if a run is missing or does not
+            count.
+        place: index of that one.
         prior_df: see `PRIOR_DF`.
     """
     there = ~np.isnan(logs)
@@ -119,12 +120,12 @@ def differences_from(logs: Array, place: Places, *, prior_df: int = PRIOR_DF) ->
 
 
 def judge_round(logs: Array, active: Flags, *, cap: int, prior_df: int = PRIOR_DF) -> RoundJudged:
-    """Return which of the configurations that went on until now are left out.
+    """Return which of the active configurations are dropped.
 
     Args:
         logs: see `differences_from`.
-        active: (..., configurations), what took part in the last round.
-        cap: rounds of the campaign, at most.
+        active: (..., configurations) in the last round.
+        cap: maximum number of rounds of the campaign.
         prior_df: see `PRIOR_DF`.
     """
     count, rounds = logs.shape[-2:]
@@ -142,20 +143,20 @@ def judge_round(logs: Array, active: Flags, *, cap: int, prior_df: int = PRIOR_D
 
 
 def level_of(configurations: int) -> float:
-    """Return the error of each comparison of the leader with any but its nearest rival, among so many."""
+    """Return the error of each comparison of the leader with any but its nearest rival."""
     return min(MOST_LEVEL, LEAST_LEVEL + SHARED_LEVEL / max(1, configurations))
 
 
 def rival_level_of(configurations: int) -> float:
-    """Return the error of the comparison with the nearest rival among so many, see `RIVAL_LEVEL`."""
+    """Return the error of the comparison with the nearest rival, see `RIVAL_LEVEL`."""
     return RIVAL_LEVEL * min(1.0, max(1, configurations - 1) / (ENOUGH - 1))
 
 
 def _boundary(configurations: int, rounds: int, cap: int, df: Places) -> Array:
-    """Return how many standard errors the nearest rival has to be behind after so many rounds.
+    """Return by how many standard errors the nearest rival has to be behind after some rounds.
 
-    Up to `LAST_LOOK` this falls with the root of the rounds. Campaigns that are longer have half of the error
-    until there; after it the error of each look falls with their number.
+    Up to `LAST_LOOK` this falls with the root of the rounds. Longer campaigns spend half of the error until
+    then; after it the error of each look falls with their number.
     """
     last, level = max(FEWEST_ROUNDS, min(cap - 1, LAST_LOOK)), rival_level_of(configurations)
     if cap - 1 > last:
@@ -166,11 +167,11 @@ def _boundary(configurations: int, rounds: int, cap: int, df: Places) -> Array:
 
 
 def all_within(judged: RoundJudged, left: Flags, share: float, *, alpha: float = DEFAULT_ALPHA) -> Flags:
-    """Return whether everything that is left is known to be no more than a share behind the leader.
+    """Return whether all remaining configurations are significantly within a share of the leader.
 
     Args:
         judged: after a round.
-        left: (..., configurations), what goes on.
+        left: (..., configurations) that remain.
         share: above 0.
         alpha: one-sided error allowed in all comparisons of one round.
     """
@@ -182,7 +183,7 @@ def all_within(judged: RoundJudged, left: Flags, share: float, *, alpha: float =
 
 
 def leader_of(logs: Array, active: Flags) -> Places:
-    """Return the fastest of the active ones; what rounds do to all that ran in them is taken out."""
+    """Return the fastest of the active ones, after removing the common effect of each round."""
     counted = ~np.isnan(logs) & active[..., None]
     values = np.where(counted, logs, 0.0)
     runs = np.maximum(counted.sum(axis=-1), 1)
@@ -197,7 +198,7 @@ def leader_of(logs: Array, active: Flags) -> Places:
 
 
 def _critical(level: float, df: Places) -> Array:
-    """Return the one-sided quantiles of Student's t, infinite where there are no degrees of freedom."""
+    """Return the one-sided quantiles of Student's t, infinite without degrees of freedom."""
     found: Array = _quantiles(1 - level, int(df.max(initial=1)))[df]
     return found
 

@@ -1,10 +1,9 @@
-"""What the runs of a sequential campaign say of any two of its configurations.
+"""Compare any two configurations of a sequential campaign.
 
-Its runs are paired by their common rounds only, and their spread is that of `app.statistics.selection`. What
-leads at the end does so also by luck: against it, intervals allow for its having been chosen
-(`app.statistics.chosen`). That others were left out early makes little of a difference. How often intervals
-hold the truth is simulated: resources/manual/method.md (93 to 98 of 100; of equals 99, because nothing
-that is ahead is ever said to be behind).
+Runs are paired by their common rounds only, and their spread is that of `app.statistics.selection`. The
+leader at the end is partly a matter of luck: intervals against it allow for that (`app.statistics.chosen`).
+Early dropping of others has little effect on a difference. Simulated coverage of the intervals:
+resources/manual/method.md (93 to 98 of 100; among equals 99, because the leading one is never called slower).
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from app.statistics.verdict import Estimate, Samples
 
 @dataclass(frozen=True)
 class SequentialRuns:
-    """The runs of configurations that competed.
+    """The runs of competing configurations.
 
     Attributes:
         values: of each configuration, run means by round.
-        left_out: of each, whether it was left out before the end.
+        left_out: of each, whether it was dropped before the end.
     """
 
     values: Sequence[Mapping[int, float]]
@@ -44,7 +43,7 @@ class SequentialRuns:
 
     @cached_property
     def leader(self) -> int:
-        """Place of the fastest of those that were not left out."""
+        """Index of the fastest of those that were not dropped."""
         left = np.array([not out for out in self.left_out])
         return int(leader_of(self._logs, left if left.any() else ~left))
 
@@ -58,13 +57,13 @@ class SequentialRuns:
         return self._from[place]
 
     def samples(self, one: int, other: int) -> Samples:
-        """Return the second against the first of two, by their places."""
+        """Return the second against the first of two, by their indexes."""
         both = sorted(self.values[one].keys() & self.values[other].keys())
         first, second = (tuple(self.values[each][at] for at in both) for each in (one, other))
         return Samples(first, second, paired=True, estimate=self._estimate(one, other))
 
     def _estimate(self, one: int, other: int) -> Estimate | None:
-        """Return what is known of their difference; None below three common rounds."""
+        """Return the estimate of their difference; None below three common rounds."""
         chosen = self.leader in (one, other)
         origin, place = (self.leader, one + other - self.leader) if chosen else (one, other)
         found = self._differences(origin)
@@ -85,7 +84,7 @@ class SequentialRuns:
     def _choice(self, place: int, seen: float) -> ChoiceAmong:
         """Return how the leader was chosen: it would have lost to the nearest of the others, or to this one.
 
-        What moves the difference of two by one moves the leader by half of that, where both spread alike.
+        A shift of 1 in the difference of two moves the leader by half of it, if both have the same spread.
         """
         behind = np.delete(self._differences(self.leader).behind, [self.leader, place])
         nearest = float(np.nanmin(behind)) if np.isfinite(behind).any() else math.inf

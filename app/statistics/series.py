@@ -1,25 +1,21 @@
 """Statistics inside one run: its per-second TPS as a series.
 
-A second that was missed is NaN and counts nowhere; it is never filled in. An empty series and one of nothing
-but zeros have documented results: None where a figure does not exist, never NaN, never an exception. None of
-this says whether two configurations differ: that is `app.statistics.verdict`.
+A missed second is NaN and never counts or is filled in. An empty series and one of only zeros have documented
+results: None for a missing figure, never NaN, never an exception. Comparing configurations is the task of
+`app.statistics.verdict`.
 
-Which seconds of a run stalled: what was done in them against what was reached near them.
+Stalls: transactions in a second against the level of the seconds near it. The median of a run does not work:
+with more than half of the seconds dead it is one of them.
 
-The median of a run cannot be the measure: where more than half of the seconds are dead it is one of them.
+Steady state: whether rounds differ, or have a trend, by more than the run's own variation explains. The
+limits are those of SNIA's Solid State Storage Performance Test Specification: five rounds within 20 % of
+their mean, their trend within 10 %. Seconds of a run are autocorrelated: means of short rounds of a
+stationary run differ by chance, often by more than that. Only significant differences are reported.
 
-Whether a run was steady: rounds that lie apart, or have a trend, by more than its own unevenness explains.
-
-The limits are those of a steady state in SNIA's Solid State Storage Performance Test Specification: five
-rounds within 20 % of their mean, their trend within 10 %. Seconds of a run are alike in time: means of short
-rounds of a stationary run lie apart by chance, often by more than that. Only what chance does not explain is
-told.
-
-What a checkpoint costs: the TPS just after one began against those just before the next begins.
-
-With checkpoint_completion_target 0.9 a checkpoint is being written most of the time, so that inside against
-outside says little. Pages are written whole to the WAL when they are first changed after a checkpoint began:
-what that costs is largest at the begin of a cycle and gone at its end.
+Checkpoint effect: TPS just after the start of a checkpoint against just before the next one. With
+checkpoint_completion_target 0.9 a checkpoint is being written most of the time, so comparing inside with
+outside says little. Pages are written whole to the WAL at their first change after the start of a checkpoint:
+that cost is largest at the start of a cycle and gone at its end.
 """
 
 from __future__ import annotations
@@ -36,26 +32,26 @@ from numpy.typing import ArrayLike, NDArray
 from app.statistics.student_t import student_t_quantile
 
 NEAR_SECONDS: Final = 300
-"""Before a second, and after it."""
+"""On each side of a second."""
 NEAR_SHARE: Final = 0.1
 RUN_SHARE: Final = 0.01
 
 _PERCENT: Final = 95.0
 _FEWEST_NEAR: Final = 30
-"""Fewer seconds on one side say nothing of what is reached there."""
+"""With fewer seconds on one side its level is unknown."""
 _ROWS: Final = 4096
 
 
 def stalled_seconds(tps: Sequence[float] | Array) -> NDArray[np.bool_]:
     """Return which seconds stalled.
 
-    Stalled is a second without any transaction, one below 1 % of the run's own 95th percentile, and one below
-    10 % of what was reached near it: the lower of the 95th percentiles of the five minutes before it and of
-    the five minutes after it. A run that falls and stays low has drifted: after the fall, that is what is
-    reached. The first and the last second alone are no stall: pgbench is still connecting, or has ended.
+    A second is stalled without any transaction, below 1 % of the run's own 95th percentile, or below 10 % of
+    the level near it: the lower of the 95th percentiles of the five minutes before and of the five minutes
+    after. A run that falls and stays low has drifted: after the fall, that is its level. The first and the
+    last second are no stall by themselves: pgbench is still connecting, or has ended.
 
     Args:
-        tps: transactions of each second from 0 on, NaN where missed, which is no stall.
+        tps: transactions of each second from 0 on, NaN for missed ones, which are no stall.
     """
     series = np.asarray(tps, dtype=np.float64)
     present = series[~np.isnan(series)]
@@ -81,7 +77,7 @@ def stalled_seconds(tps: Sequence[float] | Array) -> NDArray[np.bool_]:
 
 
 def _reached(rows: Array) -> Array:
-    """Return the 95th percentile of each row's known seconds; infinite where they are too few."""
+    """Return the 95th percentile of each row's known seconds; infinite if they are too few."""
     ordered = np.sort(rows, axis=1)  # NaN last
     counts = (~np.isnan(rows)).sum(axis=1)
     place = np.maximum(counts - 1, 0) * (_PERCENT / 100)
@@ -103,10 +99,10 @@ Array = NDArray[np.float64]
 
 
 def _series(values: ArrayLike) -> Array:
-    """Return the values as an array; what is below a transaction in thirty years is 0.
+    """Return the values as an array; values below a transaction in thirty years become 0.
 
     Raises:
-        ValueError: a value is negative, infinite, or more than any machine does.
+        ValueError: a value is negative, infinite, or impossibly large.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or (array > _MOST_TPS).any() or (array < 0).any():
@@ -121,18 +117,18 @@ def _present(values: ArrayLike) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
-    """How evenly a run went, second by second.
+    """Variation of a run, second by second.
 
     Attributes:
-        cv: standard deviation by mean; None below two seconds or where all are 0.
+        cv: standard deviation by mean; None below two seconds or if all are 0.
         p1: first percentile, TPS; None without seconds.
         minimum: TPS; None without seconds.
         median: TPS; None without seconds.
-        stall_seconds: as `app.statistics.series.stalled_seconds` has them.
+        stall_seconds: number of `stalled_seconds`.
         longest_stall_s: most of them in a row; a missed second ends a row.
-        lag1: correlation of each second with the next; None below three seconds or where all are alike.
-        seconds: how many there are, without missed ones.
-        missed_seconds: for which pgbench printed no line of their own: it was blocked itself.
+        lag1: correlation of each second with the next; None below three seconds or if all are equal.
+        seconds: number of seconds without missed ones.
+        missed_seconds: without their own line of pgbench, which was blocked itself.
     """
 
     cv: float | None
@@ -147,10 +143,10 @@ class Jitter:
 
 
 def jitter(tps: Sequence[float] | Array) -> Jitter:
-    """Return how evenly a run went.
+    """Return the variation of a run.
 
     Args:
-        tps: transactions of each second of the measured phase, NaN where missed.
+        tps: transactions of each second of the measured phase, NaN for missed ones.
 
     Raises:
         ValueError: a value is negative or infinite.
@@ -180,7 +176,7 @@ def _longest_row(marks: NDArray[np.bool_]) -> int:
 
 
 def _is_flat(values: Array) -> bool:
-    """Return whether all values are alike but for rounding."""
+    """Return whether all values are equal except for rounding."""
     return len(values) == 0 or float(np.ptp(values)) <= 1e-12 * float(np.abs(values).max())
 
 
@@ -198,8 +194,8 @@ class Drift:
 
     Attributes:
         first: mean TPS of the first tenth; None below ten seconds.
-        last: mean TPS of the last tenth, likewise.
-        change: last by first minus one; None where either is missing or the first is 0.
+        last: mean TPS of the last tenth; None below ten seconds.
+        change: last by first minus one; None if either is missing or the first is 0.
     """
 
     first: float | None
@@ -208,7 +204,7 @@ class Drift:
 
 
 def drift(tps: Sequence[float] | Array) -> Drift:
-    """Return how the last tenth of a run compares with the first; a hint to run longer.
+    """Compare the last tenth of a run with the first; a hint to run longer.
 
     Raises:
         ValueError: a value is negative or infinite.
@@ -228,7 +224,7 @@ class Truncation:
 
     Attributes:
         cut_s: seconds to cut off.
-        settled: False where the best cut is half of the run ("never steady"); None below 20 s.
+        settled: False if the best cut is half of the run ("never steady"); None below 20 s.
     """
 
     cut_s: int
@@ -236,7 +232,7 @@ class Truncation:
 
 
 def mser5(tps: Sequence[float] | Array) -> Truncation:
-    """Return the warm-up by MSER-5 (White 1997): the cut with the least standard error of what is left.
+    """Return the warm-up by MSER-5 (White 1997): the cut with the least standard error of the rest.
 
     Over k means z of 5 s: the d up to k/2 with the least sum of (z_i - mean_d)^2 over i > d, by (k - d)^2.
 
@@ -257,7 +253,7 @@ def mser5(tps: Sequence[float] | Array) -> Truncation:
 
 
 def _means(rows: Array) -> Array:
-    """Return the mean of each row without its missed seconds; NaN for a row that was missed altogether."""
+    """Return the mean of each row without its missed seconds; NaN if the whole row was missed."""
     counts = (~np.isnan(rows)).sum(axis=1)
     sums = np.nansum(rows, axis=1)
     means: Array = np.divide(sums, counts, out=np.full(len(rows), np.nan), where=counts > 0)
@@ -265,7 +261,7 @@ def _means(rows: Array) -> Array:
 
 
 def _mser_scores(batches: Array) -> Array:
-    """Return variance by count of what each cut leaves, from sums of all tails; infinite for nothing."""
+    """Return variance by count of the rest after each cut, from sums of all tails; infinite for none."""
     present = ~np.isnan(batches)
     if not present.any():
         return np.full(len(batches), math.inf)
@@ -283,8 +279,8 @@ def _mser_scores(batches: Array) -> Array:
 def autocorrelation_time(tps: Sequence[float] | Array) -> float:
     """Return the seconds of a run that count as one independent second, at least 1.
 
-    1 + 2 sum of autocorrelations, cut by Geyer's initial monotone sequence (Geyer 1992, section 3.3). A
-    missed second takes part in no product. Below four seconds and for a flat series it is 1.
+    1 + 2 sum of autocorrelations, cut by Geyer's initial monotone sequence (Geyer 1992, section 3.3). Missed
+    seconds are in no product. Below four seconds and for a flat series it is 1.
 
     Raises:
         ValueError: a value is negative or infinite.
@@ -306,10 +302,10 @@ def autocorrelation_time(tps: Sequence[float] | Array) -> float:
 
 @dataclass(frozen=True, slots=True)
 class WithinRun:
-    """A run's mean with the uncertainty that its own seconds show.
+    """A run's mean with the uncertainty from its own seconds.
 
-    It knows nothing about the difference between runs, which is two to three times as large (measured): to
-    be labelled "within this run" and never used for a verdict.
+    It does not include the variation between runs, which is two to three times as large (measured): label it
+    "within this run" and never use it for a verdict.
 
     Attributes:
         mean: TPS; None without seconds.
@@ -325,7 +321,7 @@ class WithinRun:
 
 
 def within_run_error(tps: Sequence[float] | Array) -> WithinRun:
-    """Return a run's mean and its standard error, allowing for the likeness of neighbouring seconds.
+    """Return a run's mean and its standard error, corrected for autocorrelation.
 
     Raises:
         ValueError: a value is negative or infinite.
@@ -343,17 +339,17 @@ ROUNDS: Final = 5
 SPREAD_LIMIT: Final = 0.2
 SLOPE_LIMIT: Final = 0.1
 FEWEST_PIECES: Final = 5
-"""Independent pieces of a run below which nothing can be told of it."""
+"""Independent parts of a run below which it cannot be judged."""
 
 _ERROR: Final = 0.05
-"""Of stationary runs so many may be called not steady: half by their trend, half by their rounds."""
+"""Share of stationary runs that may be called not steady: half by their trend, half by their rounds."""
 
 _TURNS: Final = 6
 _NEXT_ERRORS: Final = 1.25
-"""Standard errors by which neighbours are taken as more alike than seen: short runs look too even."""
+"""Standard errors added to the correlation of neighbours: short runs look too even."""
 _MOST_ALIKE: Final = 0.995
 _REACH: Final = 0.7
-"""Of a round: neighbours farther apart say nothing."""
+"""Share of a round: neighbours farther apart are not used."""
 _ROUNDING: Final = 1e-9
 
 
@@ -362,12 +358,12 @@ class SteadyState:
     """Whether a run was steady.
 
     Attributes:
-        steady: None where that cannot be told.
-        spread: highest less lowest round mean, by their mean; None below ten seconds, where a round was
-            missed altogether, or where nothing was done.
-        slope: rise of the fitted line from first to last round, by their mean; None likewise.
-        rounds: mean TPS of each round, empty likewise.
-        pieces: how many independent ones the run consists of; 0 likewise. Below `FEWEST_PIECES` it is too
+        steady: None if that is unknown.
+        spread: highest minus lowest round mean, by their mean; None below ten seconds, if a whole round was
+            missed, or without transactions.
+        slope: rise of the fitted line from first to last round, by their mean; None as `spread`.
+        rounds: mean TPS of each round; empty if `spread` is None.
+        pieces: number of independent parts of the run; 0 if `spread` is None. Below `FEWEST_PIECES` it is too
             short.
     """
 
@@ -379,7 +375,7 @@ class SteadyState:
 
     @property
     def is_too_short(self) -> bool:
-        """Whether there is something to judge, and too little of it."""
+        """Whether there is data to judge, but too little."""
         return bool(self.rounds) and self.steady is None
 
 
@@ -391,13 +387,13 @@ def steady_state(
 ) -> SteadyState:
     """Return whether a run was steady.
 
-    Rounds are its last checkpoint cycles where it has enough of them, else equal parts: a round that ends in
-    the middle of a checkpoint would be compared with one that does not.
+    Rounds are its last checkpoint cycles if it has enough of them, else equal parts: a round that ends in the
+    middle of a checkpoint would be compared with one that does not.
 
     Args:
-        tps: transactions of each second, NaN where missed.
-        checkpoints_s: begins of the checkpoints from the begin of the series, ascending.
-        rounds: how many.
+        tps: transactions of each second, NaN for missed ones.
+        checkpoints_s: starts of the checkpoints from the start of the series, ascending.
+        rounds: number of rounds.
 
     Raises:
         ValueError: a value is negative or infinite, or fewer than two rounds.
@@ -438,23 +434,23 @@ def steady_state(
 
 
 def _without_cycle(parts: Sequence[Array]) -> list[Array]:
-    """Return cycles without what all of them have: that each begins low and ends high is no chance."""
+    """Return cycles without their common shape: every cycle starts low and ends high."""
     shortest = min(map(len, parts))
     rows = np.array([part[:shortest] for part in parts])
     known = ~np.isnan(rows)
     counts = known.sum(axis=0)
     common = np.where(known, rows, 0.0).sum(axis=0) / np.maximum(counts, 1)
-    scale = np.sqrt(counts / np.maximum(counts - 1, 1))  # a mean of few cycles takes some of each with it
+    scale = np.sqrt(counts / np.maximum(counts - 1, 1))  # a mean of few cycles includes a part of each
     levels = [float(np.nanmean(part)) for part in parts]
     return [level + (row - common) * scale for row, level in zip(rows, levels, strict=True)]
 
 
 def _unevenness(parts: Sequence[Array]) -> tuple[float, float]:
-    """Return (variance of one second that neighbours know nothing of, how many such there are).
+    """Return (variance of an independent second, number of such seconds).
 
-    It is taken within the rounds, each without its own mean: what differs between rounds is what is judged by
-    it. A trend of the whole run is none of it either: it is taken with and without, and the smaller counts.
-    Of what that takes out of the likeness of neighbours the expected part is given back.
+    It is taken within the rounds, each without its own mean: differences between rounds are what is judged by
+    it. A trend of the whole run does not count either: it is computed with and without the trend, and the
+    smaller counts. The correlation that these subtractions remove on average is added again.
     """
     if any(np.isnan(part).all() for part in parts):
         return math.inf, 0.0
@@ -462,11 +458,11 @@ def _unevenness(parts: Sequence[Array]) -> tuple[float, float]:
 
 
 def _within(parts: Sequence[Array], residuals: Iterable[Array]) -> tuple[float, float]:
-    """Return the same, of what is left of each round.
+    """Return the same from the residuals of each round.
 
-    Of two estimates the larger counts: that of an autoregressive series, with an allowance for few seconds,
-    and Geyer's initial monotone sequence (Geyer 1992, section 3.3), which also sees slow unevenness below a
-    quick one.
+    The larger of two estimates: that of an autoregressive series, with an allowance for few seconds, and
+    Geyer's initial monotone sequence (Geyer 1992, section 3.3), which also sees slow variation below a quick
+    one.
     """
     count = sum(int((~np.isnan(part)).sum()) for part in parts)
     shortest = min(map(len, parts))
@@ -497,7 +493,7 @@ def _levels(parts: Iterable[Array]) -> Iterator[Array]:
 
 
 def _sloping(parts: Sequence[Array]) -> Iterator[Array]:
-    """Yield each round without the line of the whole run and without what is left of its mean."""
+    """Yield each round without the line of the whole run and without the rest of its mean."""
     values = np.concatenate(parts)
     known = ~np.isnan(values)
     places = np.arange(len(values)) - np.flatnonzero(known).mean()
@@ -514,8 +510,8 @@ def _autocovariance(rest: Array) -> Array:
 
 
 def _autoregressive(lag1: float, per_round: float, count: int) -> float:
-    """Return the seconds that count as one in an autoregressive series of this likeness within rounds."""
-    likeness = (lag1 * per_round + 1) / max(per_round - 1, 1.0)  # what taking out means makes of it
+    """Return the seconds that count as one in an autoregressive series, from the lag-1 correlation."""
+    likeness = (lag1 * per_round + 1) / max(per_round - 1, 1.0)  # corrected for the subtracted means
     likeness += _NEXT_ERRORS * math.sqrt(max(1 - likeness**2, 0.0) / count)
     likeness = min(max(likeness, 0.0), _MOST_ALIKE)
     return (1 + likeness) / (1 - likeness)
@@ -530,7 +526,7 @@ def _monotone(likeness: Array) -> float:
 
 FEWEST_CYCLES: Final = 3
 SHARE: Final = 0.2
-"""Of a cycle: its begin, and its end."""
+"""Share of a cycle that counts as its start, and as its end."""
 _SHORTEST_S: Final = 10
 
 
@@ -542,7 +538,7 @@ class CheckpointEffect:
         change: mean TPS of the first fifths by that of the last fifths, minus one.
         low: lower end of its 95 % interval, from the cycles as the unit.
         high: upper end.
-        cycles: from the begin of a checkpoint to the begin of the next.
+        cycles: number of cycles, from the start of a checkpoint to that of the next.
     """
 
     change: float
@@ -552,16 +548,16 @@ class CheckpointEffect:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the interval says which of both is faster."""
+        """Whether the difference is significant."""
         return self.low > 0 or self.high < 0
 
 
 def checkpoint_effect(tps: Sequence[float] | Array, starts_s: Sequence[float]) -> CheckpointEffect | None:
-    """Return what checkpoints cost in a run, without its drift; None below three cycles of ten seconds.
+    """Return the effect of checkpoints in a run, without its drift; None below three cycles of ten seconds.
 
     Args:
-        tps: transactions of each second, NaN where missed.
-        starts_s: begins of the checkpoints from the begin of the series, ascending.
+        tps: transactions of each second, NaN for missed ones.
+        starts_s: starts of the checkpoints from the start of the series, ascending.
     """
     series = np.asarray(tps, dtype=np.float64)
     spans = [
@@ -594,7 +590,7 @@ def checkpoint_effect(tps: Sequence[float] | Array, starts_s: Sequence[float]) -
 
 
 def _trend(places: Array, centres: Array, means: Array) -> Array:
-    """Return the level of the run at some places: lines between the means of its cycles, and beyond them."""
+    """Return the level of the run at some positions: lines between the means of its cycles, and beyond."""
     level = np.interp(places, centres, means)
     for outer, inner, beyond in ((0, 1, places < centres[0]), (-1, -2, places > centres[-1])):
         slope = (means[outer] - means[inner]) / (centres[outer] - centres[inner])

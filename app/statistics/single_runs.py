@@ -1,10 +1,10 @@
-"""What a difference of single runs may be worth: how much like runs would have to spread to explain it.
+"""How much runs would have to vary to explain a difference of single runs by chance.
 
-One run each has no spread of its own, so that there is no verdict. But a difference d of the logarithms of
-means of n and m runs has the standard deviation spread * sqrt(1/n + 1/m) where nothing differs, and is then
-beyond z * spread * sqrt(1/n + 1/m) in a share alpha of cases only: the spread at which d lies just there is
-the least that makes chance an explanation. Against a spread that is known of like runs with so many degrees
-of freedom, d / (spread * sqrt(1/n + 1/m)) follows Student's t, as in the analysis of variance.
+One run each has no variation of its own, so there is no verdict. But a difference d of the logarithms of
+means of n and m runs has the standard deviation spread * sqrt(1/n + 1/m) if nothing differs, and is then
+beyond z * spread * sqrt(1/n + 1/m) only in a share alpha of cases: the spread at which d is exactly there is
+the least that makes chance an explanation. With a known spread of similar runs with some degrees of freedom,
+d / (spread * sqrt(1/n + 1/m)) follows Student's t, as in the analysis of variance.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.statistics.student_t import student_t_tail
 
 
 def needed_spread(ratio: float, runs: tuple[int, int], alpha: float = DEFAULT_ALPHA) -> float:
-    """Return from which spread on chance makes such a difference in a share `alpha` of cases.
+    """Return the spread from which chance causes such a difference in a share `alpha` of cases.
 
     Args:
         ratio: of two means, above 0.
@@ -36,12 +36,12 @@ def needed_spread(ratio: float, runs: tuple[int, int], alpha: float = DEFAULT_AL
 
 
 def chance_of(ratio: float, runs: tuple[int, int], spread: float, df: float) -> float:
-    """Return the share of cases in which runs that spread like others differ as much or more by chance.
+    """Return the probability that runs with this spread differ as much or more by chance.
 
     Args:
         ratio: of two means, above 0.
         runs: behind each of them, from 1.
-        spread: standard deviation of the logarithms of like runs.
+        spread: standard deviation of the logarithms of similar runs.
         df: degrees of freedom of that spread, above 0.
 
     Raises:

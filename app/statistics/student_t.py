@@ -40,7 +40,7 @@ def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
         a: first parameter, above 0.
         b: second parameter, above 0.
         x: upper limit, 0 to 1.
-        rest: 1 - x, given because the caller knows it without cancellation.
+        rest: 1 - x, passed separately to avoid cancellation.
     """
     if x <= 0 or rest <= 0:
         return 0.0 if x <= 0 else 1.0
@@ -74,7 +74,7 @@ def student_t_tail(t: float, df: float) -> float:
 
 @lru_cache(maxsize=4096)
 def student_t_quantile(p: float, df: float) -> float:
-    """Return the value below which a share `p` of the distribution lies.
+    """Return the value below which a share `p` of the distribution is.
 
     Args:
         p: above 0 and below 1.
@@ -93,7 +93,7 @@ def student_t_quantile(p: float, df: float) -> float:
 
 
 def _upper_quantile(tail: float, df: float) -> float:
-    """Return the positive value above which a share `tail` (below one half) lies, by bisection."""
+    """Return the positive value above which a share `tail` (below one half) is, by bisection."""
     if df >= _NORMAL_FROM:
         return -NormalDist().inv_cdf(tail)
     low, high = 0.0, 1.0

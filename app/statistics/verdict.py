@@ -1,9 +1,9 @@
-"""Statistics over runs: a mean with its interval, and what may be said about two configurations.
+"""Statistics over runs: a mean with its interval, and verdicts on two configurations.
 
 The unit is the run, never the second: per-second tests call 58 to 71 % of identical pairs different, tests on
-run means 3.6 to 5.8 % (measured; reference measurements E1). All is done on the logarithms of the run means;
-means are therefore geometric (for runs 5 % apart 0.1 % below the arithmetic one) and differences are ratios.
-Inside one run: `app.statistics.series`.
+run means 3.6 to 5.8 % (measured; reference measurements E1). All computations use the logarithms of the run
+means; means are therefore geometric (for runs 5 % apart 0.1 % below the arithmetic one) and differences are
+ratios. Inside one run: `app.statistics.series`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _checked(values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _exp(logarithm: float) -> float:
-    """Return e to a power, 1e304 for what no float can hold: the interval of three runs has no bounds."""
+    """Return e to a power, limited to 1e304: the interval of three runs may overflow."""
     return math.exp(min(max(logarithm, -_LARGEST_LOG), _LARGEST_LOG))
 
 
@@ -51,10 +51,10 @@ class RunInterval:
     """The mean of the runs of one configuration.
 
     Attributes:
-        mean: geometric mean; 0 where a run was 0; None without runs.
-        low: lower end of the interval; None below three runs or where a run was 0.
-        high: upper end, likewise.
-        runs: how many.
+        mean: geometric mean; 0 if a run was 0; None without runs.
+        low: lower end of the interval; None below three runs or if a run was 0.
+        high: upper end; None as `low`.
+        runs: number of runs.
         confidence: of the interval.
     """
 
@@ -93,7 +93,7 @@ def run_interval(values: Sequence[float], confidence: float = 0.95) -> RunInterv
 
 
 class Verdict(StrEnum):
-    """What the runs allow to be said about the second configuration, against the first."""
+    """Possible verdicts on the second configuration against the first."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -128,14 +128,14 @@ class Samples:
     Attributes:
         baseline: of the first.
         candidate: of the second.
-        paired: whether values at the same place belong to the same block of an interleaved campaign.
-        together: whether all are of one campaign. What changed between two is part of their difference, and
-            no repeat within either tells how much that is: with 1 % from campaign to campaign, 35 % of five
-            identical runs each were told apart, and more runs made it worse.
-        reference: what tells how much that is; each of the two is then taken by the reference in its own
-            campaign, and compared is the ratio of these ratios. None where nothing ran in both.
-        estimate: of their difference, where more is known than these values say: those of a sequential
-            campaign (`app.statistics.sequential`).
+        paired: whether values at the same index belong to the same block of an interleaved campaign.
+        together: whether all are of one campaign. A change between two campaigns is part of their difference,
+            and repeats within either do not show it: with 1 % between campaigns, 35 % of five identical runs
+            each were called different, and more runs made it worse.
+        reference: measures that change; each of the two is divided by the reference in its own campaign, and
+            the ratio of these ratios is compared. None if nothing ran in both.
+        estimate: of their difference, if more is known than these values show: in a sequential campaign
+            (`app.statistics.sequential`).
     """
 
     baseline: tuple[float, ...]
@@ -172,22 +172,23 @@ class Comparison:
     """The second configuration against the first.
 
     Attributes:
-        verdict: what may be said; INDICATIVE below three runs of either and between campaigns without a
-            reference, IMPOSSIBLE without runs or where a run was 0.
-        ratio: second by first, of geometric means, each by its reference where there is one; None for
+        verdict: INDICATIVE below three runs of either and between campaigns without a reference, IMPOSSIBLE
+            without runs or if a run was 0.
+        ratio: second by first, of geometric means, each by its reference if there is one; None for
             IMPOSSIBLE.
-        runs: how many of the first and of the second.
+        runs: numbers of the first and of the second.
         paired: whether pairs were compared.
         effect: the smallest difference of interest, as a share.
         interval: of the ratio; excludes 1 exactly for HIGHER and LOWER; None for INDICATIVE and IMPOSSIBLE.
-        narrow: the interval that lies within plus and minus `effect` for equivalent ones; None likewise.
-        p_value: two-sided, of the hypothesis that there is no difference; None likewise.
-        equivalent: may go with HIGHER or LOWER: there is a difference, and it is too small to matter.
-        more_runs: for INCONCLUSIVE, about how many more of each would show a difference of `more_runs_for`
-            with a probability of 80 %; None where that is more than 10 000, and for other verdicts.
-        more_runs_for: for INCONCLUSIVE, the difference that was seen, as a share of the lower one, or
-            `effect` where less than that was seen; None for other verdicts.
-        reference_runs: how many of the reference beside the first and beside the second; None without one.
+        narrow: the interval that is within plus and minus `effect` for equivalent ones; None as `interval`.
+        p_value: two-sided, of the hypothesis that there is no difference; None as `interval`.
+        equivalent: possible with HIGHER or LOWER: there is a difference, but too small to matter.
+        more_runs: for INCONCLUSIVE, about how many more of each would detect a difference of `more_runs_for`
+            with a probability of 80 %; None if that is more than 10 000, and for other verdicts.
+        more_runs_for: for INCONCLUSIVE, the measured difference, as a share of the lower one, or `effect` if
+            it was smaller; None for other verdicts.
+        reference_runs: runs of the reference in the campaigns of the first and of the second; None without
+            one.
     """
 
     verdict: Verdict
@@ -206,14 +207,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is known of the difference of two configurations.
+    """Estimate of the difference of two configurations.
 
     Attributes:
-        difference: of their mean logarithms, of the second less the first.
+        difference: of their mean logarithms, of the second minus the first.
         error: standard error.
         df: degrees of freedom of that.
         spread: of one run or pair.
-        choice: where one of the two was chosen as the fastest; None else.
+        choice: if one of the two was chosen as the fastest; else None.
         is_first: whether that is the first.
     """
 
@@ -234,7 +235,7 @@ class Estimate:
         return min(1.0, 2 * student_t_tail(abs(self.difference) / self.error, self.df))
 
     def __post_init__(self) -> None:
-        """Runs at a fixed rate may be alike to the last digit: rounding is no difference."""
+        """Remove rounding errors: runs at a fixed rate may be equal to the last digit."""
         for name in ("difference", "error"):
             if abs(getattr(self, name)) < _ROUNDING:
                 object.__setattr__(self, name, 0.0)
@@ -251,7 +252,7 @@ class Estimate:
 
 
 def _estimate(samples: Samples) -> Estimate | None:
-    """Return the estimate; None below three runs or where a run was 0."""
+    """Return the estimate; None below three runs or if a run was 0."""
     if samples.estimate is not None:
         return samples.estimate
     a, b = _checked(samples.baseline), _checked(samples.candidate)
@@ -267,10 +268,10 @@ def _estimate(samples: Samples) -> Estimate | None:
 
 
 def _welch(*groups: NDArray[np.float64]) -> Estimate:
-    """Return the mean logarithm of the first group less that of the second, plus the third less the fourth.
+    """Return the mean logarithm of the first group minus that of the second, plus the third minus the fourth.
 
-    Each group has a spread of its own; degrees of freedom are those of a sum of any number of variances
-    (Satterthwaite 1946; of two groups they are Welch's).
+    Each group has its own spread; degrees of freedom are those of a sum of any number of variances
+    (Satterthwaite 1946; for two groups they are Welch's).
     """
     logs = [np.log(group) for group in groups]
     difference = sum((-1) ** place * float(each.mean()) for place, each in enumerate(logs))
@@ -282,10 +283,10 @@ def _welch(*groups: NDArray[np.float64]) -> Estimate:
 
 
 def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = DEFAULT_ALPHA) -> Comparison:
-    """Return what may be said about two configurations.
+    """Compare two configurations.
 
-    Higher or lower where the interval at 1 - `alpha` excludes no difference; else practically equal where the
-    interval at 1 - 2 `alpha` lies within plus and minus `effect` (two one-sided tests); else inconclusive.
+    Higher or lower if the interval at 1 - `alpha` excludes no difference; else practically equal if the
+    interval at 1 - 2 `alpha` is within plus and minus `effect` (two one-sided tests); else inconclusive.
 
     Raises:
         ValueError: a value is negative, infinite or NaN.
@@ -304,9 +305,9 @@ def compare(samples: Samples, *, effect: float = DEFAULT_EFFECT, alpha: float = 
 
 
 def compare_reference(reference: ReferenceRuns, *, effect: float = DEFAULT_EFFECT) -> Comparison:
-    """Return what a reference did in the campaign of the second by what it did in that of the first.
+    """Compare the reference in the campaign of the second with that of the first.
 
-    Where that is a difference, what both ran on has changed.
+    A difference means that the common basis of both campaigns has changed.
     """
     a, b = _checked(reference.baseline), _checked(reference.candidate)
     found = Comparison(Verdict.INCONCLUSIVE, None, (len(a), len(b)), paired=False, effect=effect)
@@ -314,7 +315,7 @@ def compare_reference(reference: ReferenceRuns, *, effect: float = DEFAULT_EFFEC
 
 
 def _judged(comparison: Comparison, estimate: Estimate, alpha: float) -> Comparison:
-    """Return a comparison with what an estimate allows to be said."""
+    """Return a comparison with the verdict of an estimate."""
     effect = comparison.effect
     interval, narrow = estimate.interval(alpha), estimate.interval(2 * alpha)
     equivalent = 1 / (1 + effect) < narrow.low and narrow.high < 1 + effect
@@ -330,7 +331,7 @@ def _judged(comparison: Comparison, estimate: Estimate, alpha: float) -> Compari
     return replace(
         comparison,
         verdict=verdict,
-        # What was chosen for being the fastest may have been seen faster than it can be.
+        # The estimate of the chosen fastest may be biased upwards beyond its interval.
         ratio=min(max(_exp(estimate.difference), interval.low), interval.high),
         interval=interval,
         narrow=narrow,
@@ -342,14 +343,14 @@ def _judged(comparison: Comparison, estimate: Estimate, alpha: float) -> Compari
 
 
 def interval_beyond_chance(samples: Samples, alpha: float) -> Interval | None:
-    """Return the interval of the ratio where it excludes no difference, without the rest of a verdict.
+    """Return the interval of the ratio if it excludes no difference, without the rest of a verdict.
 
     Args:
         samples: of two configurations.
         alpha: error allowed, two-sided.
 
     Returns:
-        None where the two cannot be told apart, or there is nothing to judge by.
+        None if the difference is not significant, or there is no estimate.
 
     Raises:
         ValueError: a value is negative, infinite or NaN.
@@ -363,8 +364,8 @@ def interval_beyond_chance(samples: Samples, alpha: float) -> Interval | None:
 def holm_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ...]:
     """Return the level at which Holm's procedure (Holm 1979) tested each hypothesis.
 
-    An interval at 1 - level excludes no difference exactly where Holm rejects; after the first hypothesis
-    that stands, the others are judged at its level.
+    An interval at 1 - level excludes no difference exactly if Holm rejects; after the first hypothesis that
+    is not rejected, the others are judged at its level.
     """
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     levels = [alpha] * len(p_values)
@@ -381,10 +382,10 @@ def holm_levels(p_values: Sequence[float], alpha: float) -> tuple[float, ...]:
 def compare_family(
     samples: Sequence[Samples], *, effect: float = DEFAULT_EFFECT, alpha: float = DEFAULT_ALPHA
 ) -> tuple[Comparison, ...]:
-    """Return the comparisons of several configurations with one, erring in all together at most `alpha`.
+    """Compare several configurations with one; the total error is at most `alpha`.
 
     Raises:
-        ValueError: a value that is no run mean.
+        ValueError: a value is not a run mean.
     """
     alone = [compare(each, effect=effect, alpha=alpha) for each in samples]
     judged = [place for place, comparison in enumerate(alone) if comparison.p_value is not None]
