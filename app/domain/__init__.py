@@ -1,1 +1,1 @@
-"""Pure data: standard library only, no input or output. Everything else may import it."""
+"""Pure data: standard library only, no input or output. All other packages may import it."""

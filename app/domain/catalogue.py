@@ -1,8 +1,8 @@
-"""Catalogues of translations read as they are written: GNU gettext's .po files, without a compiled copy.
+"""Read catalogues of translations: GNU gettext's .po files, without compiling them.
 
-Compiled ones (.mo) would have to be made anew after every change, by everybody who starts the program from a
-checkout, and nothing would tell that one is stale. Reading 4,400 messages takes about 25 ms, once, and only
-where a language other than English is asked for. Source of the format: GNU gettext manual, "PO Files".
+Compiled ones (.mo) would have to be rebuilt after every change, by everyone who starts the program from a
+checkout, and a stale one would go unnoticed. Reading 4,400 messages takes about 25 ms, once, and only for a
+language other than English. Source of the format: GNU gettext manual, "PO Files".
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Final
 _PLURAL: Final = re.compile(r"plural\s*=\s*([^;\n]+)")
 _FIELD: Final = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr)(?:\[(\d)\])?\s*(?=")')
 _CONTEXT_END: Final = "\4"
-"""Between context and message, as in a compiled catalogue."""
+"""Separates context and message, as in a compiled catalogue."""
 
 
 class CatalogueError(ValueError):
-    """A file is no catalogue; the text says where."""
+    """A file is no catalogue; the text gives the line."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class _Entry:
 
     Attributes:
         fields: of the entry by their keyword, translations by their number.
-        is_fuzzy: whether it is a guess that nobody has looked at: it is not used.
+        is_fuzzy: whether it is an unreviewed guess, which is not used.
     """
 
     fields: dict[str, str] = field(default_factory=dict)
@@ -44,10 +44,10 @@ class TranslatedMessage:
 
     Attributes:
         source: the English text.
-        plural: the English text for several; empty where there is none.
-        context: what tells it from the same words elsewhere; empty for none.
+        plural: the English plural; empty if there is none.
+        context: distinguishes equal words; empty for none.
         translations: one, or those of each plural form; an empty one is missing.
-        is_fuzzy: whether it is a guess that nobody has looked at.
+        is_fuzzy: whether it is an unreviewed guess.
     """
 
     source: str
@@ -61,7 +61,7 @@ def read_messages(text: str) -> Iterator[TranslatedMessage]:
     """Yield the messages of a catalogue, its header first (its source is empty).
 
     Raises:
-        CatalogueError: a line is none of a catalogue.
+        CatalogueError: a line is invalid.
     """
     entry, last = _Entry(), ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -112,18 +112,18 @@ def _message(entry: _Entry) -> TranslatedMessage:
 
 
 def _germanic_form(count: int) -> int:
-    """Return the plural form of English and its like: 0 for one, 1 for all others."""
+    """Return the plural form of English and similar languages: 0 for one, 1 for all others."""
     return int(count != 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Translations into one language; what is missing stays English, and of an empty one all does.
+    """Translations into one language; missing ones stay English.
 
-    The root helper imports this too, with nothing but the standard library.
+    The root helper imports this too, so it only uses the standard library.
 
     Attributes:
-        translations: those of each plural form, by message (after its context, where it has one).
+        translations: those of each plural form, by message (after its context, if it has one).
         plural_form: the number of the form for a count.
     """
 
@@ -144,16 +144,16 @@ class Catalogue:
         return one if count == 1 else many
 
     def pgettext(self, context: str, message: str) -> str:
-        """Return the translation of a message that means something else elsewhere."""
+        """Return the translation of a message in a context."""
         found = self.translations.get(f"{context}{_CONTEXT_END}{message}")
         return found[0] if found else message
 
 
 def read_catalogue(path: Path) -> Catalogue:
-    """Return the catalogue of a file.
+    """Read a catalogue.
 
     Raises:
-        CatalogueError: it is none.
+        CatalogueError: it is invalid.
         OSError: it cannot be read.
     """
     try:
@@ -173,10 +173,10 @@ def read_catalogue(path: Path) -> Catalogue:
 
 
 def _plural_rule(rule: str) -> Callable[[int], int]:
-    """Return the function of a rule in C, as gettext reads it.
+    """Return the function for gettext's plural rule, a C expression.
 
     Raises:
-        CatalogueError: it is none.
+        CatalogueError: it is invalid.
     """
     try:
         return gettext.c2py(rule)

@@ -1,7 +1,7 @@
-"""Columns of tables as declarations: whoever shows a table chooses columns by their ids, never by place.
+"""Declared table columns, selected by id, never by position.
 
 A table is a tuple of columns over rows of one type. A terminal, the window, a PDF and a file each show the
-cells of the columns that they choose, so that a column put in anywhere changes the meaning of no other one.
+cells of the columns that they select, so that inserting a column does not affect the others.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ WholeT = TypeVar("WholeT")
 
 
 class CellKind(StrEnum):
-    """What the cells of a column hold, which decides how they are aligned and whether they may be broken."""
+    """Contents of a column's cells, which determines alignment and line breaks."""
 
     NUMBER = "number"
     NUMBERS = "numbers"
     """Several numbers in a cell, such as a mean with its interval."""
     LABEL = "label"
-    """An identity, a date, a word of the program's own."""
+    """An identity, a date, or one of the program's own words."""
     WORDS = "words"
 
 
 class Alignment(StrEnum):
-    """The side on which the cells of a column are in line."""
+    """Side to which the cells of a column are aligned."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -39,13 +39,13 @@ class Column(Generic[RowT]):
 
     Attributes:
         id: unique in its table.
-        heading: what people read above it.
-        cell: returns the text of a row; empty where there is nothing.
-        kind: what its cells hold.
-        optional: None for a column that is always shown; else its turn to be left out where there is no room
-            for all, the lowest first; no two columns of a table have the same.
-        figure: name of the figure of `app.runfile.figures.FIGURES` that it shows: a table with columns for
-            figures, intervals included, leaves it out.
+        heading: for users.
+        cell: returns the text of a row; empty for no value.
+        kind: of its cells.
+        optional: None for a column that is always shown; else the order in which columns are dropped if space
+            is short, the lowest first; unique within a table.
+        figure: name of its figure in `app.runfile.figures.FIGURES`: a table with separate columns for figures
+            and intervals omits it.
     """
 
     id: str
@@ -57,7 +57,7 @@ class Column(Generic[RowT]):
 
     @property
     def alignment(self) -> Alignment:
-        """Numbers are in line at the right, whatever else at the left."""
+        """Numbers are aligned to the right, all others to the left."""
         is_number = self.kind in {CellKind.NUMBER, CellKind.NUMBERS}
         return Alignment.RIGHT if is_number else Alignment.LEFT
 
@@ -67,10 +67,10 @@ class Column(Generic[RowT]):
         return self.kind in {CellKind.NUMBERS, CellKind.WORDS}
 
     def of(self, part: Callable[[WholeT], RowT]) -> Column[WholeT]:
-        """Return the same column of a table whose rows hold rows of this one.
+        """Return the same column for a table of larger rows that contain rows of this one.
 
         Args:
-            part: returns the row in which this column's cell is found.
+            part: returns the contained row.
         """
         cell = self.cell
         return Column(
@@ -79,7 +79,7 @@ class Column(Generic[RowT]):
 
 
 AnyColumn: TypeAlias = Column[Any]
-"""A column whose rows are of no interest any more, because its cells are made."""
+"""A column with any type of rows, for code that only uses its cells' texts."""
 
 
 def column_of(columns: Iterable[Column[RowT]], name: str) -> Column[RowT]:
@@ -92,10 +92,10 @@ def column_of(columns: Iterable[Column[RowT]], name: str) -> Column[RowT]:
 
 
 def choose(columns: Sequence[Column[RowT]], ids: Iterable[str]) -> tuple[Column[RowT], ...]:
-    """Return columns by their ids, in the order of these.
+    """Return columns by their ids, in the order of the ids.
 
     Raises:
-        KeyError: there is none of this id.
+        KeyError: there is none with this id.
     """
     known = {column.id: column for column in columns}
     return tuple(known[name] for name in ids)
@@ -105,7 +105,7 @@ def without(columns: Sequence[Column[RowT]], ids: Iterable[str]) -> tuple[Column
     """Return all columns but these.
 
     Raises:
-        KeyError: there is none of this id.
+        KeyError: there is none with this id.
     """
     left_out = {column.id for column in choose(columns, ids)}
     return tuple(column for column in columns if column.id not in left_out)
@@ -114,14 +114,14 @@ def without(columns: Sequence[Column[RowT]], ids: Iterable[str]) -> tuple[Column
 def with_cells(
     columns: Sequence[Column[RowT]], cells: Mapping[str, Callable[[RowT], str]]
 ) -> tuple[Column[RowT], ...]:
-    """Return the same columns, some with cells of the caller's own.
+    """Return the same columns, with some cells replaced.
 
     Args:
         columns: of the table.
         cells: by the id of their column.
 
     Raises:
-        KeyError: there is no column of this id.
+        KeyError: there is no column with this id.
     """
     choose(columns, cells)
     return tuple(replace(column, cell=cells.get(column.id, column.cell)) for column in columns)

@@ -1,7 +1,7 @@
-"""What commands are called where this program was started: by packaging/run, installed, as package or wheel.
+"""Names of our commands for this installation: packaging/run, a package or a wheel.
 
 Sentences name them as ``pgfooting COMMAND``, ``packaging/run`` and ``sudo packaging/helper``; `name_commands`
-says instead what can be typed where they are read.
+replaces these by commands that work here.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import Final
 from app import COMMAND, TOP
 
 CALLED_VARIABLE: Final = "PGFOOTING_COMMAND"
-"""How packaging/run, or the command that it installed, was called."""
+"""The command line name used for packaging/run or the installed command."""
 
 PACKAGED: Final = Path("/usr/share/pgfooting")
-"""Where the package has the program (packaging/deb)."""
+"""Folder of the program in the package (packaging/deb)."""
 
 SPOKEN: Final = re.compile(rf"(?<![\w./-]){COMMAND}(?= (?:--)?(?P<word>[a-z]+))")
 """The command in a sentence, with the command or option that follows it."""
 
 PIPX_MARK: Final = "pipx_metadata.json"
-"""What pipx leaves in each environment that it made."""
+"""File that pipx leaves in each of its environments."""
 
 _INSTALL: Final = "sudo packaging/helper install"
 _STATUS: Final = "sudo packaging/helper status"
 
 
 def called(environment: Mapping[str, str]) -> str:
-    """Return what is to be typed for the command, as a shell takes it."""
+    """Return the command as the user has to type it in a shell."""
     told = environment.get(CALLED_VARIABLE, "")
     # Sentences get their values afterwards, so that braces would be taken for places of values.
     return shlex.quote(told) if told.isprintable() and not {"{", "}"} & set(told) and told else COMMAND
@@ -41,7 +41,7 @@ def called(environment: Mapping[str, str]) -> str:
 
 @cache
 def wheel_installer(prefix: str = sys.prefix) -> str:
-    """Return the command that adds what the window needs to where pip or pipx put the program in place.
+    """Return the command that installs the window's dependencies, with pip or pipx as for the program.
 
     Args:
         prefix: the environment that it runs in.
@@ -62,18 +62,18 @@ def wheel_installer(prefix: str = sys.prefix) -> str:
 
 
 def name_commands(environment: Mapping[str, str], top: Path = TOP) -> Callable[[str], str]:
-    """Return what makes sentences say the commands that work here.
+    """Return a function that puts the commands of this installation into sentences.
 
     Args:
         environment: of this process.
-        top: the folder that holds the program.
+        top: the folder of the program.
     """
     name = called(environment)
     helper = {
         _INSTALL: "sudo apt-get install pgfooting-helper",
         _STATUS: "systemctl status pgfooting-helper",
     }
-    # A wheel has nothing for root, and nobody says how it was started: root's part comes as a package.
+    # A wheel has no root part and does not say how it was started: root's part comes as a package.
     is_wheel = not environment.get(CALLED_VARIABLE) and not (top / "packaging" / "helper").exists()
     if top == PACKAGED:
         helper["packaging/run"] = "apt-get install pgfooting"

@@ -1,7 +1,7 @@
-"""A disk as people and plans name it, and the answer to the question whether it is spare.
+"""A disk by its identity, and the answer whether it is spare.
 
-Source: design.md, sections 4 and 6: identity is what the maker wrote into the disk, never a path; three
-answers; a refusal carries its rule, what was found and what would help.
+Source: design.md, sections 4 and 6: the identity is what the maker wrote into the disk, never a path; there
+are three answers; a refusal has its rule, the evidence and a remedy.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MOST_EVIDENCE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class DiskIdentity:
-    """What tells a disk from every other one, and from itself after it was pulled and plugged in again.
+    """Identity of a disk, different from all others and after the disk was unplugged and plugged in again.
 
     Attributes:
-        serial: serial number as the disk reports it; empty where it reports none.
-        wwn: world wide name, or the NVMe namespace's NGUID, EUI-64 or UUID, such as ``eui.0025385...``;
-            None where there is none.
+        serial: serial number as the disk reports it; empty if it reports none.
+        wwn: world wide name, or the NVMe namespace's NGUID, EUI-64 or UUID, such as ``eui.0025385...``; None
+            if there is none.
         model: maker's name for it; may be empty.
         size_bytes: of the whole disk.
         device_number: ``major:minor`` of the whole disk, as in /sys/dev/block.
@@ -45,14 +45,14 @@ class DiskIdentity:
     diskseq: int | None = None
 
     def key(self) -> str:
-        """Return the stable name for campaign files: the WWN, else the serial; empty where it has neither.
+        """Return the stable name for campaign files: the WWN, else the serial; empty if it has neither.
 
         Letters, digits and ``._:+-`` only, so that it can be written into any file.
         """
         return _UNNAMEABLE.sub("_", (self.wwn or self.serial).strip())
 
     def typed_name(self) -> str:
-        """Return what a person types to name it: its serial number; `key` if that cannot be typed as it is.
+        """Return the name that users type: the serial number, or `key` if that contains other characters.
 
         It needs no quotes in any shell.
         """
@@ -60,13 +60,13 @@ class DiskIdentity:
         return self.key() if not serial or _UNNAMEABLE.search(serial) else serial
 
     def tail(self) -> str:
-        """Return the last four characters of the serial (else of the WWN), which people type to confirm."""
+        """Return the last four characters of the serial (else of the WWN), which users type to confirm."""
         return (self.serial or self.wwn or "").strip()[-_SHOWN_TAIL:]
 
     def differs_from(self, now: DiskIdentity) -> tuple[str, ...]:
-        """Return the names of the fields in which the disk that was chosen differs from `now`.
+        """Return the names of the fields in which the chosen disk differs from `now`.
 
-        Empty means: the same disk, and it was not away meanwhile.
+        Empty for the same disk, without an absence in between.
         """
         return tuple(
             name
@@ -80,7 +80,7 @@ class SpareAnswer(StrEnum):
 
     SPARE = "spare"
     LOOKS_SPARE = "looks spare"
-    """No rule speaks against it, but some could not be decided without root."""
+    """No rule refuses it, but some could not be decided without root."""
     NOT_SPARE = "not spare"
 
 
@@ -90,9 +90,9 @@ class DiskRefusal:
 
     Attributes:
         rule: identifier of the rule, such as ``D05``.
-        message: what the rule found, one sentence.
-        evidence: what was seen and where, such as ``8:17 mounted at /srv (mount namespace 4026531841)``.
-        remedy: what would make the disk spare; empty where nothing does.
+        message: finding of the rule, one sentence.
+        evidence: what was found and where, such as ``8:17 mounted at /srv (mount namespace 4026531841)``.
+        remedy: how to make the disk spare; empty if that is impossible.
     """
 
     rule: str
@@ -109,13 +109,13 @@ def _stopped(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnreleasedItem:
-    """What could not be given back: a disk or a mount point that stays in the helper's journal.
+    """A disk or a mount point that could not be released and stays in the helper's journal.
 
     Attributes:
         name: mount point, or node of the disk.
-        serial: of the disk; empty for a mount point, and where it reports none.
-        reason: what was found there, and why it was left; empty where nobody knows.
-        remedy: what a person can do; empty where nothing is known.
+        serial: of the disk; empty for a mount point, and if it reports none.
+        reason: what was found there, and why it was left; empty if unknown.
+        remedy: what the user can do; empty if unknown.
     """
 
     name: str
@@ -124,7 +124,7 @@ class UnreleasedItem:
     remedy: str = ""
 
     def sentence(self) -> str:
-        """Return that it was not released, why, and what helps."""
+        """Return that it was not released, the reason and the remedy."""
         name = self.name
         if self.serial:
             name = tr("{name} (serial number {serial})").format(name=name, serial=self.serial)
@@ -139,7 +139,7 @@ def unreleased_to_wire(item: UnreleasedItem) -> tuple[str, str, WireMessage, Wir
 
 
 def unreleased_from_wire(wire: Sequence[Any]) -> UnreleasedItem:
-    """Return what crossed the bus."""
+    """Restore it from the bus."""
     name, serial, reason, remedy = wire
     return UnreleasedItem(name, serial, message_from_wire(reason), message_from_wire(remedy))
 
@@ -152,19 +152,19 @@ def refusal_to_wire(refusal: DiskRefusal) -> tuple[str, WireMessage, WireMessage
 
 
 def refusal_from_wire(wire: Sequence[Any]) -> DiskRefusal:
-    """Return what crossed the bus."""
+    """Restore it from the bus."""
     rule, *sentences = wire
     return DiskRefusal(str(rule), *map(message_from_wire, sentences))
 
 
 @dataclass(frozen=True, slots=True)
 class RootAnswer:
-    """What root says of a disk.
+    """Root's answer about a disk.
 
     Attributes:
         is_spare: whether it may be used.
         refusals: why not.
-        looked: what was looked at on it; None for nothing.
+        looked: the inspected parts of it; None for none.
     """
 
     is_spare: bool
@@ -178,23 +178,23 @@ class Disk:
 
     Attributes:
         identity: see `DiskIdentity`.
-        name: kernel name now, such as ``sdb``; may be another one after the next start.
-        bus: ``nvme``, ``sata``, ``sas``, ``scsi``, ``usb``, ``virtio``, ``mmc``, ``loop`` ...;
-            empty where unknown.
-        rotational: whether it turns; None where unknown.
+        name: current kernel name, such as ``sdb``; may change at the next boot.
+        bus: ``nvme``, ``sata``, ``sas``, ``scsi``, ``usb``, ``virtio``, ``mmc``, ``loop`` ...; empty if
+            unknown.
+        rotational: whether it is a hard disk; None if unknown.
         removable: whether the medium can be taken out.
-        read_only: whether the kernel lets nobody write to it.
-        logical_block_bytes: smallest unit that can be addressed.
+        read_only: whether the kernel forbids writing.
+        logical_block_bytes: smallest addressable unit.
         physical_block_bytes: smallest unit that the disk writes without reading first.
-        held_by: what uses it now, in words such as ``mounted at /srv`` or ``md0``; empty for nothing known.
+        held_by: current uses, such as ``mounted at /srv`` or ``md0``; empty if none is known.
         answer: see `SpareAnswer`.
         refusals: why it is not spare, by rule; empty otherwise.
-        questions: what is still open and why; empty unless it looks spare.
+        questions: open questions and their reasons; empty unless it looks spare.
         is_test_device: a loop device, accepted only in development mode: its figures measure a file.
         is_left_over: pgFooting left something on it: its partition, or a mount below /run/pgfooting.
-        rotation_rpm: turns a minute; None where unknown or where nothing turns.
+        rotation_rpm: revolutions per minute; None if unknown or without rotation.
         firmware: revision; may be empty.
-        looked: what root looked at on it; None where root did not.
+        looked: the parts inspected by root; None without an inspection.
     """
 
     identity: DiskIdentity
@@ -217,11 +217,11 @@ class Disk:
 
     @property
     def path(self) -> str:
-        """Device node that the kernel's name gives; for showing, never for deciding."""
+        """Device node with the kernel's name; for display, never for decisions."""
         return f"/dev/{self.name}"
 
     def as_mapping(self) -> Mapping[str, object]:
-        """Return it as plain values for JSON; `pgfooting disks --json` promises these names."""
+        """Return it as plain values for `pgfooting disks --json`; the names are stable."""
         identity = self.identity
         return {
             "name": self.name,
@@ -260,7 +260,7 @@ def _refusal_mapping(refusal: DiskRefusal) -> dict[str, str]:
 
 
 def grouped_reasons(refusals: Sequence[DiskRefusal]) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """Yield rule and message, each once, with its first evidence and the remedies not told before."""
+    """Yield rule and message, each once, with its first evidence and the remedies not yet listed."""
     groups: defaultdict[tuple[str, str], list[DiskRefusal]] = defaultdict(list)
     for refusal in refusals:
         groups[refusal.rule, refusal.message].append(refusal)

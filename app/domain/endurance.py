@@ -1,8 +1,8 @@
-"""How much may be written to a drive in its life, as far as the drive itself lets that be estimated. Pure.
+"""Estimate the endurance of a drive from its own counters. Pure.
 
-The rated endurance (TBW) stands in the data sheet and in no log. An NVMe drive counts what was written
-(Data Units Written) and says itself which share of its life that took (Percentage Used, whole per cent):
-both together estimate it. Source: NVM Express Base Specification 2.0, 5.16.1.3.
+The rated endurance (TBW) is in the data sheet and in no log. An NVMe drive reports the data written (Data
+Units Written) and the used share of its life (Percentage Used, whole per cent), which together give an
+estimate. Source: NVM Express Base Specification 2.0, 5.16.1.3.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _LARGEST_USED = 100
-"""In percent; a drive beyond its rated life says nothing of it any more."""
+"""In percent; beyond its rated life a drive's value says nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriveWear:
-    """What a drive says of its own wear.
+    """The wear that a drive reports.
 
     Attributes:
         written_bytes: by all hosts so far; counted by the drive.
-        used_percent: of its life; its own estimate, which may exceed 100.
+        used_percent: of its life; the drive's own estimate, which may exceed 100.
     """
 
     written_bytes: int
@@ -27,9 +27,9 @@ class DriveWear:
 
     @property
     def endurance_bytes(self) -> int | None:
-        """The estimate of what may be written in its life; None where nothing follows from what it says.
+        """The estimated total of bytes that may be written in its life; None if the values give no estimate.
 
-        Below one per cent it is the least that it can be: what was written took less than one per cent.
+        Below one per cent it is a lower bound.
         """
         if self.written_bytes <= 0 or not 0 <= self.used_percent <= _LARGEST_USED:
             return None
@@ -37,5 +37,5 @@ class DriveWear:
 
     @property
     def is_least(self) -> bool:
-        """Whether it may be written much more than the estimate says."""
+        """Whether the estimate is only a lower bound."""
         return self.used_percent == 0

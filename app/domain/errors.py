@@ -12,7 +12,7 @@
     ├── InstallationError         no usable PostgreSQL
     ├── ServerError               initdb or the server failed
     │   └── ServerLostError       a server elsewhere that cannot be reached now
-    ├── PgbenchError              pgbench failed or printed what nobody knows
+    ├── PgbenchError              pgbench failed or printed something unknown
     ├── TargetLostError           the target vanished or filled up while running
     ├── BusyError                 another runner holds what this one needs
     ├── RunFileError              a run file that cannot be read or written
@@ -20,11 +20,11 @@
     │   ├── NewerRunFileError
     │   └── CorruptRunFileError
     ├── SettingError              a server setting that the server refuses
-    ├── ForeignDataError          results of others that cannot be read: names file and line
-    ├── ReferenceDataError        a file of published figures that is not as it should be
-    ├── StorageError              making or unmaking storage failed
-    │   └── ReadBackError         what was made is not what was asked for (app.storage.checks.readback)
-    └── InternalError             a mistake of this program
+    ├── ForeignDataError          foreign results that cannot be read: names file and line
+    ├── ReferenceDataError        an invalid file of published figures
+    ├── StorageError              creating or removing storage failed
+    │   └── ReadBackError         the result differs from the request (app.storage.checks.readback)
+    └── InternalError             a bug in this program
 
 A message says what happened and what was not touched; the hint says what to do.
 """
@@ -49,12 +49,12 @@ class ExitStatus(IntEnum):
     WORSE = 10
     """`compare --worse-than`: the new side is worse."""
     UNTOLD = 11
-    """`compare --worse-than`: it cannot be told."""
+    """`compare --worse-than`: inconclusive."""
     CANCELLED = 130
 
 
 class FootingError(Exception):
-    """Base of all errors that are told to the user as a sentence.
+    """Base of all errors that are shown to the user as a sentence.
 
     Attributes:
         code: stable identifier, stored in run files and printed by ``--json``.
@@ -67,7 +67,7 @@ class FootingError(Exception):
     _classes: ClassVar[dict[str, type[FootingError]]] = {}
 
     def __init_subclass__(cls, **options: object) -> None:  # type: ignore[explicit-override]
-        """Register a class that has a code of its own, by which `restore_error` finds it."""
+        """Register a class with its own code, for `restore_error`."""
         super().__init_subclass__(**options)
         if "code" in cls.__dict__:
             FootingError._classes.setdefault(cls.code, cls)
@@ -145,7 +145,7 @@ class ServerError(FootingError):
 
 
 class ServerLostError(ServerError):
-    """A server that was not started here cannot be reached now; nothing speaks against trying again later."""
+    """A foreign server cannot be reached now; a later attempt may succeed."""
 
     code = "server-lost"
 
@@ -193,41 +193,41 @@ class CorruptRunFileError(RunFileError):
 
 
 class ForeignDataError(FootingError):
-    """Results of others that cannot be read, or not without danger; names the file, and the line if any."""
+    """Foreign results that cannot be read, or not safely; names the file, and the line if any."""
 
     code = "foreign-data"
 
 
 class ReferenceDataError(FootingError):
-    """A file of published figures that is not as it should be."""
+    """An invalid file of published figures."""
 
     code = "reference-data"
 
 
 class StorageError(FootingError):
-    """Making or unmaking storage failed; the message names the step and what the program said."""
+    """Creating or removing storage failed; the message names the step and the program's output."""
 
     code = "storage"
 
 
 class InternalError(FootingError):
-    """A mistake of this program: told without a traceback, which goes to the log at level DEBUG."""
+    """A bug in this program: shown without a traceback, which is logged at level DEBUG."""
 
     code = "internal"
 
     @classmethod
     def of(cls, error: BaseException) -> InternalError:
-        """Return the error for an exception that nobody expected."""
+        """Return the error for an unexpected exception."""
         message = tr("pgFooting made a mistake ({kind}: {error}). What was measured until then is kept.")
         hint = tr("Please report it; PGFOOTING_LOG=debug shows where it happened.")
         return cls(message.format(kind=type(error).__name__, error=error), hint=hint)
 
 
 def restore_error(code: str, message: str, hint: str = "") -> FootingError:
-    """Return the error that another process told by its code, of the class that has registered the code.
+    """Return the error that another process sent by its code, of the class that registered the code.
 
-    A class that is made of something else than message and hint is replaced by the one it derives from; a
-    code that nobody has registered is one of a newer program, and told as a `StorageError`.
+    A class with other constructor arguments than message and hint is replaced by its base class; an unknown
+    code of a newer program becomes a `StorageError`.
     """
     if code == FootingError.code:
         return FootingError(message, hint=hint)

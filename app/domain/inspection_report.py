@@ -1,6 +1,7 @@
-"""What was looked at before a disk was called spare: facts, and the sentences that people read.
+"""Report of a disk's inspection: facts, and sentences for users.
 
-Nothing is called blank that was not looked at: the sentence says what was, and what can escape it.
+A disk is only called blank for the inspected parts: the sentence says which those are, and what may go
+undetected.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from app.domain.text import number_text, tr
 from app.domain.units import GIB, MIB, format_duration, format_size
 
 _LEAST_S: Final = 2.0
-"""Before that nobody knows how fast a disk is."""
+"""Before that the speed of a disk is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class InspectionReport:
-    """What root looked at on a disk.
+    """The parts of a disk that root inspected.
 
     Attributes:
-        edge_bytes: of each end, read whole.
-        places: how many places between the ends were read, or compared with what pgFooting left there.
-        place_bytes: of each of them.
-        certain_bytes: contiguous data of this size is found for certain, as long as no piece of it of
-            `place_bytes` is all zeros; 0 where everything between the ends is certain.
-        read_s: when every byte was read and was zero, seconds since the epoch, the kernel having counted no
-            write since; 0 where it was not.
-        released_s: when pgFooting released the disk, which is as it was left; 0 where that is not why it is
-            spare.
+        edge_bytes: size of each end, which is read completely.
+        places: number of places between the ends that were read, or compared with pgFooting's own data.
+        place_bytes: size of each place.
+        certain_bytes: contiguous data of this size is always found, as long as no piece of it of
+            `place_bytes` is all zeros; 0 if everything between the ends was read.
+        read_s: when every byte was read as zero, seconds since the epoch, without a counted write since; 0 if
+            it was not.
+        released_s: when pgFooting released the disk, if it is unchanged since then; 0 if that is not why it
+            is spare.
     """
 
     edge_bytes: int
@@ -42,11 +43,11 @@ class InspectionReport:
     released_s: float = 0.0
 
     def as_mapping(self) -> Mapping[str, object]:
-        """Return it as plain values for JSON; `pgfooting disks --json` promises these names."""
+        """Return it as plain values for `pgfooting disks --json`; the names are stable."""
         return asdict(self)
 
     def sentence(self) -> str:
-        """Return what was looked at and what can escape that, for people."""
+        """Describe the inspected parts and what may go undetected."""
         if self.read_s:
             text = tr(
                 "Every byte was read on {time}, all are zeros, and the kernel has counted no write since."
@@ -61,7 +62,7 @@ class InspectionReport:
         return f"{self._what()} {self._escapes()}"
 
     def promise(self) -> str:
-        """Return what will be looked at before anything is written, and what can escape that, for people."""
+        """Describe what will be inspected before anything is written, and what may go undetected."""
         text = tr(
             "Before anything is written root looks at both ends ({edge} each) and about {places} places of "
             "{piece} between them, and refuses the disk if any of that is not zero or as pgFooting left it."
@@ -96,30 +97,30 @@ class InspectionReport:
 
 
 def _at_least(size_bytes: int) -> str:
-    """Return a size that is not below the true one, whatever is rounded."""
+    """Return a size rounded up, so that it is never below the true one."""
     unit = GIB / 100 if size_bytes >= GIB else MIB
     return format_size(math.ceil(round(size_bytes / unit, 6)) * unit)
 
 
 def looked_to_wire(looked: InspectionReport | None) -> tuple[int | float, ...]:
-    """Return what was looked at as plain values."""
+    """Return the report as plain values for the bus."""
     return astuple(looked or InspectionReport(0, 0, 0, 0))
 
 
 def looked_from_wire(wire: Sequence[Any]) -> InspectionReport | None:
-    """Return what was looked at; None for nothing."""
+    """Restore the report from the bus; None without an inspection."""
     looked = InspectionReport(*wire)
     return looked if looked.edge_bytes else None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadProgress:
-    """How far the reading of a disk is.
+    """Progress of reading a disk.
 
     Attributes:
         done: of `whole`, in bytes or places.
-        whole: all of it.
-        seconds: that it has taken.
+        whole: total.
+        seconds: so far.
     """
 
     done: int
@@ -128,16 +129,16 @@ class ReadProgress:
 
     @property
     def fraction(self) -> float:
-        """Return how much is done, 0 to 1."""
+        """Return the finished share, 0 to 1."""
         return self.done / self.whole if self.whole else 0.0
 
     @property
     def left_s(self) -> float | None:
-        """Return how long it will take yet at the same rate; None where nobody knows."""
+        """Return the remaining seconds at the same rate; None if unknown."""
         return self.seconds / self.fraction - self.seconds if self.fraction else None
 
     def sentence(self) -> str:
-        """Return it in words: percent, and how long yet."""
+        """Return the progress as text: percent, and remaining time."""
         percent = tr("{percent} % read").format(percent=number_text(100 * self.fraction, ".1f"))
         if self.left_s is None or self.seconds < _LEAST_S:
             return percent

@@ -1,8 +1,8 @@
-"""The I/O baseline: what a storage does by itself, asked before the first run on it. Pure.
+"""The I/O baseline: a benchmark of a storage itself, before the first run on it. Pure.
 
-fio asks for the kinds of I/O that PostgreSQL does, pg_test_fsync how often a write becomes durable. The
-jobs are declared here; `app.execution.baseline` runs them, `app.io_baseline` reads what their programs print,
-and a run file keeps the result (`app.runfile.metadata.run_metadata`).
+fio measures PostgreSQL's kinds of I/O, pg_test_fsync the rate of durable writes. The jobs are declared here;
+`app.execution.baseline` runs them, `app.io_baseline` parses their output, and a run file stores the result
+(`app.runfile.metadata.run_metadata`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app.domain.units import GIB, KIB, MIB
 
 
 class JobId(StrEnum):
-    """What fio is asked to do; stored in run files."""
+    """Jobs of fio; stored in run files."""
 
     SEQUENTIAL_WRITE = "sequential-write"
     SEQUENTIAL_READ = "sequential-read"
@@ -31,14 +31,14 @@ class FioJob:
     """One job.
 
     Attributes:
-        id: which one.
-        label: what people read.
+        id: of the job.
+        label: for users.
         pattern: fio's ``rw``.
         block_bytes: of one request.
         depth: requests in flight.
-        seconds: how long it runs.
+        seconds: duration.
         syncs: each write is made durable before the next (fdatasync), through the page cache and at the end
-            of a file that grows, as PostgreSQL writes new WAL; else direct I/O, within a file that is there.
+            of a growing file, as PostgreSQL writes new WAL; else direct I/O, within an existing file.
     """
 
     id: JobId
@@ -56,7 +56,7 @@ class FioJob:
 
 
 FIO_JOBS: Final = (
-    # The first one writes the file that the others but the last read and write.
+    # The first one writes the file for all others but the last.
     FioJob(JobId.SEQUENTIAL_WRITE, tr("sequential writes of 1 MiB"), "write", MIB, 8, 3),
     FioJob(JobId.SEQUENTIAL_READ, tr("sequential reads of 1 MiB"), "read", MIB, 8, 2),
     FioJob(JobId.RANDOM_READ, tr("random reads of 8 KiB, 1 in flight"), "randread", 8 * KIB, 1, 2),
@@ -64,33 +64,35 @@ FIO_JOBS: Final = (
     FioJob(JobId.RANDOM_WRITE, tr("random writes of 8 KiB, 32 in flight"), "randwrite", 8 * KIB, 32, 3),
     FioJob(JobId.SYNC_APPEND, tr("appends of 8 KiB, each made durable"), "write", 8 * KIB, 1, 2, syncs=True),
 )
-"""In the order in which they run. 8 KiB is PostgreSQL's page as it is built nearly everywhere."""
+"""In the order of execution. 8 KiB is PostgreSQL's page size in nearly every build."""
 
 FSYNC_SECONDS: Final = 1
-"""Of each method of pg_test_fsync, which knows whole seconds."""
+"""Duration of each method of pg_test_fsync, which only takes whole seconds."""
 
 FSYNC_METHODS: Final = ("open_datasync", "fdatasync", "fsync", "open_sync")
 """Values of wal_sync_method on Linux."""
 
 DEFAULT_METHOD: Final = "fdatasync"
-"""Of wal_sync_method on Linux (PostgreSQL manual, "Write Ahead Log")."""
+"""Default of wal_sync_method on Linux (PostgreSQL manual, "Write Ahead Log")."""
 
 MOST_FILE_BYTES: Final = 4 * GIB
 LEAST_FILE_BYTES: Final = 32 * MIB
 SHARE_OF_FREE: Final = 4
-"""The file has at most this part of what is free: the storage shall not be filled by asking."""
+"""The file takes at most this part of the free space, so that the benchmark does not fill the storage."""
 CACHED_WRITE_SECONDS: Final = 20
-"""How long the file may grow towards twice the memory where the filesystem has no direct I/O."""
+"""Time limit for growing the file to twice the memory if the filesystem has no direct I/O."""
 
 _STARTS_S: Final = 6
 PLANNED_SECONDS: Final = _STARTS_S + len(FSYNC_METHODS) * FSYNC_SECONDS + sum(job.seconds for job in FIO_JOBS)
-"""Of one storage: jobs, methods, and what seven programs need to start, to write back and to end."""
+"""For one storage: jobs, methods, and the start, write-back and end of seven programs."""
 
 FROM_CACHE: Final = 0.5
-"""A job of reads was answered by a cache where the disks were asked for less than this share of its bytes."""
+"""Reads came from a cache if the disks delivered less than this share of the bytes."""
 
 ROTATING_MOST_PER_S: Final = 300.0
-"""A disk of 15,000 revolutions a minute turns 250 times a second; each flush of a writer waits for a turn."""
+"""A disk with 15,000 revolutions per minute turns 250 times a second; each flush of a writer waits for a
+turn.
+"""
 
 FLASH_MOST_PER_S: Final = 5000.0
 """Between the fastest flash without protection and the slowest with it, as published.
@@ -103,12 +105,12 @@ smalldatum.blogspot.com/2026/01/ssds-power-loss-protection-and-fsync.html.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRates:
-    """What the disks below did, each per second, as the charts of a run count it; None: not counted.
+    """Rates of the disks below, per second, counted as in the charts of a run; None if not counted.
 
     Attributes:
         reads: requests.
         writes: requests.
-        flushes: requests; of the sync tests those of the fastest second.
+        flushes: requests; for the sync tests those of the fastest second.
         read_bytes: bytes.
         write_bytes: bytes.
     """
@@ -122,17 +124,17 @@ class DeviceRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
-    """What fio measured in one job.
+    """Result of one fio job.
 
     Attributes:
         job: a `JobId`; another word of a later version.
         operations_per_s: requests.
         bytes_per_s: bytes.
-        latency_mean_us: of a request, with its fdatasync where there is one; microseconds.
-        latency_p99_us: 99th percentile of the requests, of the fdatasyncs where there are any; microseconds.
-        seconds: how long it ran.
-        is_direct: past the page cache.
-        device: what the disks did.
+        latency_mean_us: of a request, including its fdatasync if there is one; microseconds.
+        latency_p99_us: 99th percentile of the requests, or of the fdatasyncs if there are any; microseconds.
+        seconds: duration.
+        is_direct: bypassed the page cache.
+        device: rates of the disks.
     """
 
     job: str = ""
@@ -146,7 +148,7 @@ class JobResult:
 
     @property
     def from_devices(self) -> float | None:
-        """Share of the bytes read that the disks were asked for; None for writes, or where nobody counted."""
+        """Share of the read bytes that came from the disks; None for writes, or if unknown."""
         read = self.device.read_bytes
         if read is None or self.job not in _READS or self.bytes_per_s <= 0:
             return None
@@ -158,7 +160,7 @@ _READS: Final = frozenset(job.id.value for job in FIO_JOBS if not job.writes)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncMethod:
-    """How often a second one writer of 8 kB makes a write durable by one method of wal_sync_method."""
+    """Durable writes of 8 kB per second by one writer with one method of wal_sync_method."""
 
     method: str = ""
     per_s: float = 0.0
@@ -166,14 +168,14 @@ class SyncMethod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineDevice:
-    """A disk below.
+    """A disk below the storage.
 
     Attributes:
         name: of the kernel.
         kind: ``disk``, ``md``, ``dm``, ``loop`` ..., see `app.probes.base.backing_devices`.
-        is_rotating: None where nobody tells.
-        write_cache: ``write back`` or ``write through``, as the kernel has it; empty where nobody tells.
-        played_by: who plays it, see `app.domain.virtual_disks`; empty for hardware.
+        is_rotating: None if unknown.
+        write_cache: ``write back`` or ``write through``, as reported by the kernel; empty if unknown.
+        played_by: what emulates it, see `app.domain.virtual_disks`; empty for hardware.
     """
 
     name: str = ""
@@ -185,20 +187,20 @@ class BaselineDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IoBaseline:
-    """What a storage did by itself, before the first run on it.
+    """Benchmark of a storage, before the first run on it.
 
     Attributes:
         measured_epoch_s: when; seconds since 1970.
-        seconds: how long it took, without making and unmaking the storage.
-        file_bytes: size of the file that was read and written.
-        memory_bytes: of the machine, or the limit that held, whichever is less.
-        jobs: what fio measured.
-        sync_methods: what pg_test_fsync measured, each method once.
-        sync_device: what the disks did in its fastest second.
-        devices: below the file that is synced: the disks themselves.
-        virtual_machine: what kind the machine is; empty on hardware.
-        fio_version: as it says it; empty where it did not run.
-        problems: sentences on what could not be measured, or not as it should be.
+        seconds: duration, without creating and removing the storage.
+        file_bytes: size of the test file.
+        memory_bytes: of the machine, or the memory limit if lower.
+        jobs: results of fio.
+        sync_methods: results of pg_test_fsync, each method once.
+        sync_device: rates of the disks in its fastest second.
+        devices: the disks below the synced file.
+        virtual_machine: kind of the machine; empty on hardware.
+        fio_version: as fio reports it; empty if it did not run.
+        problems: sentences about missing or doubtful results.
     """
 
     measured_epoch_s: float = 0.0
@@ -214,12 +216,12 @@ class IoBaseline:
     problems: tuple[str, ...] = ()
 
     def job(self, which: JobId) -> JobResult | None:
-        """Return the result of a job; None where there is none."""
+        """Return the result of a job; None if there is none."""
         return next((each for each in self.jobs if each.job == which.value), None)
 
     @property
     def limits(self) -> dict[str, float]:
-        """What the disks did at most while they were asked, by metric of a run's series; never 0."""
+        """Maximum rates of the disks during the benchmark, by metric of a run's series; never 0."""
         rates = (self.sync_device, *(each.device for each in self.jobs))
         found = {}
         for metric, name in LIMITED.items():
@@ -229,7 +231,7 @@ class IoBaseline:
         return found
 
     def syncs_per_s(self, method: str = DEFAULT_METHOD) -> float | None:
-        """Return how often a second one writer makes a write durable; None where that was not measured."""
+        """Return the durable writes per second of one writer; None if not measured."""
         return next((each.per_s for each in self.sync_methods if each.method == method), None)
 
 
@@ -240,11 +242,11 @@ LIMITED: Final = {
     "storage.read_bytes": "read_bytes",
     "storage.write_bytes": "write_bytes",
 }
-"""Attribute of `DeviceRates` by the metric of a run that it is a limit of."""
+"""Attribute of `DeviceRates` by the metric of a run that it limits."""
 
 
 class FlushVerdict(StrEnum):
-    """What the rate of flushes says of the drive."""
+    """What the rate of flushes suggests about the drive."""
 
     UNKNOWN = "unknown"
     AS_EXPECTED = "as-expected"
@@ -255,9 +257,10 @@ class FlushVerdict(StrEnum):
 
 
 def flush_verdict(baseline: IoBaseline) -> FlushVerdict:
-    """Judge how fast a storage makes writes durable against what drives of its kind can without protection.
+    """Compare the rate of durable writes with the possible rate of similar drives without protection.
 
-    Nobody is accused: a rate says that a drive either keeps what it has acknowledged, or does not write it.
+    A high rate means that a drive either keeps acknowledged writes, or does not write them: it does not
+    decide which.
     """
     rate, devices = baseline.syncs_per_s(), baseline.devices
     if rate is None:
@@ -276,7 +279,7 @@ def flush_verdict(baseline: IoBaseline) -> FlushVerdict:
 
 
 def _most_without_protection(devices: tuple[BaselineDevice, ...]) -> float | None:
-    """Return how many flushes a second drives of this kind can do; None where the kind is not known."""
+    """Return the possible flushes per second of this kind of drive; None if the kind is unknown."""
     if any(each.is_rotating for each in devices):
         return ROTATING_MOST_PER_S
     if not devices or any(each.is_rotating is None for each in devices):
@@ -298,4 +301,4 @@ FLUSH_WORDS: Final = {
     FlushVerdict.VIRTUAL: tr("A virtual disk: what its host does with a flush cannot be seen from here."),
     FlushVerdict.LOOP: tr("A loop device: these are flushes of a file on another disk."),
 }
-"""What is said beside the rate of flushes; empty where there is nothing to say."""
+"""Remark on the rate of flushes; empty for none."""

@@ -1,7 +1,7 @@
-"""What can be done with a server and its storage between phases of a run or beside them, by name. Pure.
+"""Maintenance of a server and its storage between or during the phases of a run, by name. Pure.
 
-A campaign names these and nothing else: no text of it becomes part of a command, least of all of root's
-(`app.storage.layout.commands_maintenance` has the arguments of those that root executes).
+A campaign contains only these names: none of its text becomes part of a command, least of all of root's
+(`app.storage.layout.commands_maintenance` has the arguments of root's commands).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Final
 from app.domain.text import tr
 
 QUICK_S: Final = 600.0
-"""Time limit of what writes little."""
+"""Time limit of maintenances that write little."""
 LONG_S: Final = 4 * 3600.0
-"""Time limit of what may read or write everything that is there."""
+"""Time limit of maintenances that may read or write everything."""
 
 
 class DoneBy(StrEnum):
-    """Who does it."""
+    """Who performs it."""
 
     SERVER = "server"
-    """The server, as its superuser says one statement."""
+    """The server, by one statement of its superuser."""
     PROGRAM = "program"
     """A program of PostgreSQL, with the rights of the account."""
     ROOT = "root"
@@ -32,15 +32,15 @@ class DoneBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """One of them.
+    """One maintenance.
 
     Attributes:
-        name: what campaign files say.
-        label: what people read, without a full stop.
-        done_by: who does it.
-        limit_s: seconds after which it is ended, and has failed.
-        filesystems: ids of those on which it exists; empty where that makes no difference.
-        statement: of SQL, where the server does it.
+        name: in campaign files.
+        label: for users, without a full stop.
+        done_by: who performs it.
+        limit_s: time limit in seconds; then it is ended, and has failed.
+        filesystems: ids of those that support it; empty for all.
+        statement: SQL, for the server.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Maintenance:
     statement: str = ""
 
     def is_on(self, filesystem_id: str) -> bool:
-        """Whether it exists on a filesystem."""
+        """Return whether a filesystem supports it."""
         return not self.filesystems or filesystem_id in self.filesystems
 
     def obstacle(self, filesystems: Sequence[str]) -> str:
-        """Return why it cannot be done, one sentence; empty where it can.
+        """Return why it is not possible, one sentence; empty if it is.
 
         Args:
-            filesystems: ids of those that root makes for a run; none of a target that is no spare disk.
+            filesystems: ids of those that root creates for a run; empty for a target without spare disks.
         """
         if self.done_by is not DoneBy.ROOT or any(map(self.is_on, filesystems)):
             return ""
@@ -104,24 +104,24 @@ MAINTENANCE: Final = (
 
 
 class WorkEnd(StrEnum):
-    """How one ended."""
+    """How a maintenance ended."""
 
     DONE = "done"
     ENDED = "ended"
-    """It was called off."""
+    """It was cancelled."""
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What is done beside a phase for as long as it lasts.
+    """Background work during a phase.
 
     Attributes:
-        name: what campaign files say.
-        label: what people read.
-        kinds: what it is, on one filesystem or another.
-        has_interval: it is done at an interval, which a campaign says; else again as soon as it has ended.
-        after: what takes away what is left of it when the phase has ended; None for nothing.
+        name: in campaign files.
+        label: for users.
+        kinds: alternatives for different filesystems.
+        has_interval: a campaign gives its interval; else it is repeated at once.
+        after: cleanup after the phase; None for none.
     """
 
     name: str
@@ -131,11 +131,11 @@ class Background:
     after: Maintenance | None = None
 
     def kind_on(self, filesystems: Sequence[str]) -> Maintenance | None:
-        """Return what it is on the first of some filesystems that has it; None where none has."""
+        """Return the alternative for the first filesystem that supports one; None if none does."""
         return next((kind for kind in self.kinds if not kind.obstacle(filesystems)), None)
 
     def obstacle(self, filesystems: Sequence[str]) -> str:
-        """Return why it cannot be done, as `Maintenance.obstacle` does."""
+        """Return why it is not possible, as `Maintenance.obstacle` does."""
         if self.kind_on(filesystems) is not None:
             return ""
         if not filesystems:
@@ -156,7 +156,7 @@ BACKGROUND: Final = (PG_BASEBACKUP, SNAPSHOTS, SCRUB)
 
 
 def background(name: str) -> Background:
-    """Return one.
+    """Return a background work by name.
 
     Raises:
         KeyError: there is none of that name.
@@ -169,12 +169,12 @@ def background(name: str) -> Background:
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceEnd:
-    """How one ended that root did.
+    """How a maintenance by root ended.
 
     Attributes:
         how: a `WorkEnd`.
         message: why it failed; else empty.
-        seconds: how long it took.
+        seconds: duration.
     """
 
     how: str
@@ -183,12 +183,12 @@ class MaintenanceEnd:
 
     @property
     def is_done(self) -> bool:
-        """Whether it was done to its end."""
+        """Whether it was completed."""
         return self.how == WorkEnd.DONE
 
 
 def maintenance(name: str) -> Maintenance:
-    """Return one.
+    """Return a maintenance by name.
 
     Raises:
         KeyError: there is none of that name.

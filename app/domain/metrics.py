@@ -1,11 +1,11 @@
-"""Every quantity that is sampled: one frozen object each, in one registry.
+"""Every sampled quantity: one frozen object each, in one registry.
 
 A series of a run file is a metric and an instance (a device, a family of kernel threads; empty for the
-machine or the server as a whole). A probe may only yield metrics that stand here.
+machine or the server as a whole). A probe may only yield metrics listed here.
 
-Units. CPU time is in cores: 1.0 is one CPU busy all the time, whatever the machine has, so that the
-machine, PostgreSQL, pgbench and kernel threads share one axis and cost per transaction is
-``cores / tps``. Shares (pressure, utilisation) are in per cent. Rates are per second.
+Units: CPU time is in cores: 1.0 is one CPU busy all the time, on any machine, so that the machine,
+PostgreSQL, pgbench and kernel threads share one axis and cost per transaction is ``cores / tps``. Shares
+(pressure, utilisation) are in per cent. Rates are per second.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Metric:
 
     Attributes:
         id: stable name, stored in run files.
-        label: what people read.
+        label: name for users.
         unit: SI or plain unit of the stored value; rates are per second.
-        source: where the number comes from, for the facts panel and the documentation.
+        source: origin of the number, for the facts panel and the documentation.
         better: direction.
-        absent_is_zero: a second without a value means zero, not "unknown": such rare series are only
-            stored where something happened, which keeps run files small.
+        absent_is_zero: a second without a value means zero, not "unknown": such rare series are only stored
+            when something happened, which keeps run files small.
     """
 
     id: str
@@ -172,7 +172,7 @@ _CPU: Final = (
 
 
 def _of_requests(whose: str, source: str) -> tuple[Metric, ...]:
-    """Return what is counted of block devices: of the chosen ones together (``storage``) and of each."""
+    """Return the metrics of block devices: of the chosen ones together (``storage``) and of each."""
     return (
         Metric(f"{whose}.reads", tr("Reads"), "1/s", source),
         Metric(f"{whose}.writes", tr("Writes"), "1/s", source),
@@ -466,4 +466,4 @@ METRICS: Final[Mapping[str, Metric]] = MappingProxyType(
         for metric in group
     }
 )
-"""All metrics by id, in the order in which people are shown them."""
+"""All metrics by id, in display order."""

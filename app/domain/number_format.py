@@ -1,8 +1,8 @@
-"""How sentences write their values: numbers as a language does, words of a command as a shell needs them.
+"""Format values in sentences: numbers for a language, words of a command for a shell.
 
-For people only. What programs read back (files, --json, commands) has the point and no other sign.
-Source: Unicode CLDR, "Number Symbols"; tests/gui/test_number_format.py compares with Qt's copy of it.
-The root helper imports this too, with nothing but the standard library: it has no `override`.
+For people only. Output for programs (files, --json, commands) uses the point and no other sign. Source:
+Unicode CLDR, "Number Symbols"; tests/gui/test_number_format.py compares with Qt's copy of it. The root helper
+imports this too, so it only uses the standard library: it has no `override`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from app.domain.quoting.shell import shell_word
 
 QUOTED: Final = "!q}"
-"""Ends the place of a value that is a word of a shell: ``swapoff {area!q}``."""
+"""Ends the placeholder of a value that is a word of a shell: ``swapoff {area!q}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,22 @@ class NumberFormat:
 
     @property
     def is_english(self) -> bool:
-        """Whether numbers are already written so."""
+        """Whether these are Python's own signs."""
         return (self.decimal, self.group) == (".", ",")
 
     def localise(self, written: str) -> str:
-        """Return a number that Python has written, with the signs of this language."""
+        """Replace the signs in a number formatted by Python."""
         return written if self.is_english else written.translate({46: self.decimal, 44: self.group})
 
     def write(self, value: float, form: str) -> str:
-        """Return a number in one of Python's forms, such as ``,.1f``."""
+        """Format a number with a format specification of Python, such as ``,.1f``."""
         return self.localise(format(value, form))
 
     def plain(self, typed: str) -> str:
-        """Return what a person typed as programs read it; a point before the fraction is known everywhere.
+        """Convert a typed number to the programs' format; a decimal point is accepted in every language.
 
-        ``1.500 MB`` is fifteen hundred where the point parts thousands, ``1.5 MB`` one and a half everywhere.
+        ``1.500 MB`` is fifteen hundred if the point separates thousands, ``1.5 MB`` one and a half
+        everywhere.
         """
         grouped = rf"(?<!\d)\d{{1,3}}(?:{re.escape(self.group)}\d{{3}})+(?!\d)"
         whole = re.sub(grouped, lambda found: found[0].replace(self.group, ""), typed)
@@ -58,13 +59,14 @@ NUMBER_FORMATS: Final = {
     "en": NumberFormat(),
     "de": NumberFormat(",", "."),
 }
-"""By language; one that is not here writes them as English does."""
+"""By language; all others use the English signs."""
 
 
 class _Formatter(string.Formatter):
-    """Fills in values: numbers that have a form as a language writes them, everything else as it is.
+    """Fills in values: numbers with a format specification in a language's signs, all others unchanged.
 
-    A number without a form is a count below a thousand, or what was typed or stored and is told as it was.
+    A number without a format specification is a count below a thousand, or a typed or stored value shown
+    unchanged.
     """
 
     def __init__(self, numbers: NumberFormat) -> None:
@@ -79,7 +81,7 @@ class _Formatter(string.Formatter):
 
 
 class Sentence(str):
-    """A sentence whose values are written as `_Formatter` does when it is formatted."""
+    """A sentence whose `format` uses `_Formatter`."""
 
     __slots__ = ("_numbers",)
     _numbers: NumberFormat

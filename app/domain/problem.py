@@ -1,4 +1,4 @@
-"""What is wrong with something that a person chose: one form from the declarations to the window."""
+"""A problem of a user's choice: one form from the declarations to the window."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """One problem.
 
     Attributes:
         path: what it is about: a key dotted as in campaign files, such as ``workload.clients``, or below the
             value at hand, such as ``[2].weight``; empty for the whole.
-        message: what is wrong, a sentence.
+        message: a sentence.
         hint: what would help, or what is allowed; may be empty.
-        pending: not wrong, only not known yet.
+        pending: not an error, only not known yet.
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Where root is with making or unmaking storage: a typed job, the same at both ends of the bus."""
+"""Progress of root in creating or removing storage: a typed job, the same at both ends of the bus."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 from app.domain.messages.message import WireMessage, message_from_wire, message_to_wire
 
 ROOT_STEP: Final = "storage"
-"""Kind of the events that tell a step of root's for which no program ran, such as wiping a signature."""
+"""Kind of the events for a step of root without a program, such as wiping a signature."""
 
 _NOT_KNOWN = -1.0
 
 
 class Operation(StrEnum):
-    """What a step does, one word."""
+    """Kinds of steps, one word."""
 
     COMMAND = "command"
     WIPE = "wipe"
@@ -35,15 +35,15 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepProgress:
-    """Where making or unmaking is.
+    """Progress of creating or removing storage.
 
     Attributes:
         operation: an `Operation`; another word of a newer helper.
         number: of the step, from 1.
         count: of all steps.
-        text: the step, as the description of the plan has it, or what is known of one that lasts.
-        fraction: of the step, 0 to 1; None where nobody knows.
-        left_s: how long the step will take yet; None where nobody knows.
+        text: the step, as in the description of the plan, or its current state.
+        fraction: of the step, 0 to 1; None if unknown.
+        left_s: remaining seconds of the step; None if unknown.
     """
 
     operation: str
@@ -67,7 +67,7 @@ def progress_to_wire(progress: StepProgress) -> tuple[str, int, int, WireMessage
 
 
 def progress_from_wire(wire: Sequence[Any]) -> StepProgress:
-    """Return what crossed the bus."""
+    """Restore it from the bus."""
     operation, number, count, text, fraction, left_s = wire
     return StepProgress(
         operation,

@@ -1,9 +1,9 @@
-"""The functions through which every sentence and number for people goes, and the language that they speak.
+"""Translation and formatting of every sentence and number for people.
 
-The language is settled when the process starts, because texts are translated where they are declared:
-`LANGUAGE_VARIABLE` (what was chosen in the program), else LANGUAGE, LC_ALL, LC_MESSAGES and LANG as for any
-other program. Messages that have no translation stay English; a catalogue that cannot be read is told on
-standard error, once, and everything stays English.
+The language is fixed when the process starts, because texts are translated where they are declared:
+`LANGUAGE_VARIABLE` (the program's own setting), else LANGUAGE, LC_ALL, LC_MESSAGES and LANG as usual.
+Messages without a translation stay English; an unreadable catalogue is reported on standard error, once, and
+everything stays English.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ TRANSLATIONS: Final = TOP / "resources" / "translations"
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
 ENGLISH: Final = "en"
 OWN_NAMES: Final = {ENGLISH: "English", "de": "Deutsch"}
-"""What languages are called by those who speak them."""
+"""Names of languages in themselves."""
 
 _ENGLISH_LOCALES: Final = frozenset({"", "C", "POSIX"})
 
 
 def catalogue_path(language: str, folder: Path = TRANSLATIONS) -> Path:
-    """Return where the catalogue of a language lies."""
+    """Return the path of a language's catalogue."""
     return folder / language / "LC_MESSAGES" / "pgfooting.po"
 
 
 def languages(folder: Path = TRANSLATIONS) -> tuple[str, ...]:
-    """Return the languages that there are, English first."""
+    """Return the available languages, English first."""
     try:
         found = sorted(each.name for each in folder.iterdir() if catalogue_path(each.name, folder).exists())
     except OSError:
@@ -43,9 +43,9 @@ def languages(folder: Path = TRANSLATIONS) -> tuple[str, ...]:
 
 
 def wanted_language(environment: Mapping[str, str], known: tuple[str, ...]) -> str:
-    """Return the language that is asked for, of those that there are; English where none is.
+    """Return the requested language if it is available, else English.
 
-    LANGUAGE may name several, separated by colons; the first that is there counts, and English counts too.
+    LANGUAGE may list several, separated by colons; the first available one counts, including English.
     """
     for name in _locales(environment):
         if name in _ENGLISH_LOCALES:
@@ -57,7 +57,7 @@ def wanted_language(environment: Mapping[str, str], known: tuple[str, ...]) -> s
 
 
 def _locales(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield names of locales in the order in which they are wanted, without encodings and modifiers."""
+    """Yield names of requested locales in order, without encodings and modifiers."""
     for variable in (LANGUAGE_VARIABLE, "LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
         value = environment.get(variable, "")
         if value:
@@ -68,7 +68,7 @@ def _locales(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def load(language: str, folder: Path = TRANSLATIONS) -> Catalogue:
-    """Return the catalogue of a language; one that translates nothing for English and where there is none."""
+    """Return the catalogue of a language; an empty one for English and unavailable languages."""
     if language == ENGLISH:
         return Catalogue()
     path = catalogue_path(language, folder)
@@ -80,50 +80,50 @@ def load(language: str, folder: Path = TRANSLATIONS) -> Catalogue:
 
 
 LANGUAGE: Final = wanted_language(os.environ, languages())
-"""Of this process."""
+"""Language of this process."""
 
 _catalogue: Final = load(LANGUAGE)
 _numbers: Final = NUMBER_FORMATS.get(LANGUAGE, NumberFormat())
 
 CALLED: Final = called(os.environ)
-"""What is to be typed for the command: as this process was started."""
+"""The command as the user has to type it: as this process was started."""
 
 _say: Final = name_commands(os.environ)
 
 
 def _sentence(translated: str) -> str:
-    """Return what is told, with commands and numbers as they are written here."""
+    """Return a sentence with the commands and numbers of this installation."""
     told = _say(translated)
     return told if _numbers.is_english and QUOTED not in told else Sentence.of(told, _numbers)
 
 
 def own_translations() -> Mapping[str, tuple[str, ...]]:
-    """Return the translations into the user's language by message; none where that is English."""
+    """Return the translations into the user's language by message; empty for English."""
     return _catalogue.translations
 
 
 def number_text(value: float, form: str) -> str:
-    """Return a number for people, with the signs of the user's language.
+    """Format a number for people, with the signs of the user's language.
 
-    Sentences do the same with the numbers that they are formatted with; what programs read uses `format`.
+    Sentences do the same with the numbers that they are formatted with; output for programs uses `format`.
 
     Args:
         value: the number.
-        form: one of Python's, such as ``,.1f``.
+        form: a format specification of Python, such as ``,.1f``.
     """
     return _numbers.write(value, form)
 
 
 def plain_number(typed: str) -> str:
-    """Return what a person typed, with a point before fractions and nothing between thousands."""
+    """Convert a typed number: a point before fractions and nothing between thousands."""
     return _numbers.plain(typed)
 
 
 def tr(message: str) -> str:
-    """Return `message` in the user's language, else as it is.
+    """Return `message` in the user's language, or unchanged without a translation.
 
-    Sentences with values are translated first and formatted afterwards:
-    ``tr("{count} runs").format(count=3)``.
+    Sentences with values are translated first and formatted afterwards: ``tr("{count}
+    runs").format(count=3)``.
     """
     return _sentence(_catalogue.gettext(message))
 
@@ -137,5 +137,5 @@ def trn(one: str, many: str, count: int) -> str:
 
 
 def trc(context: str, message: str) -> str:
-    """Return `message` in the user's language, where the same English words mean something else elsewhere."""
+    """Return `message` in the user's language, for English words with another meaning elsewhere."""
     return _sentence(_catalogue.pgettext(context, message))

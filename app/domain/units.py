@@ -1,4 +1,4 @@
-"""Sizes and durations as people and campaign files write them; the only place that knows KiB from kB."""
+"""Sizes and durations for people and campaign files; the only module that converts KiB and kB."""
 
 from __future__ import annotations
 

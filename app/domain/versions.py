@@ -1,4 +1,4 @@
-"""Versions of the kernel and of programs, and what an option needs of them."""
+"""Versions of the kernel and of programs, and requirements of options."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ _NUMBERS: Final = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,5}", re.ASCII)
 
 
 Component = NewType("Component", str)
-"""What has a version that options depend on: the upstream name people know. Those of a filesystem stand in
-its own file."""
+"""Name of a component with a version that options depend on, as upstream calls it. Those of a filesystem are
+in its own file.
+"""
 
 KERNEL: Final = Component("Linux")
 MDADM_VERSION: Final = Component("mdadm")
 
 Versions = Mapping[Component, Version]
-"""What is installed; a component that is missing is not known."""
+"""Installed versions; a missing component is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,15 @@ class Requirement:
     """A version of a component that begins or ends something.
 
     Attributes:
-        component: whose version.
-        version: the first one that has it (since), or that has it no more (removed).
+        component: the component.
+        version: the first one that has it (since), or no longer has it (removed).
     """
 
     component: Component
     version: Version
 
     def is_reached(self, versions: Versions) -> bool | None:
-        """Return whether what is installed is this version or newer; None where it is not known."""
+        """Return whether the installed version is this one or newer; None if unknown."""
         installed = versions.get(self.component)
         return None if installed is None else installed >= self.version
 

@@ -1,21 +1,21 @@
-"""Which block devices are played by a hypervisor or a service on a network, by their names and makers.
+"""Recognise block devices that are emulated by a hypervisor or a network service, by names and makers.
 
-What such a device does is only half of the truth: behind it requests are merged, cached and flushed once
-more. A virtual machine may as well be given a real disk, which then shows its own maker.
+Measurements of such a device are only half of the truth: behind it requests are merged, cached and flushed
+once more. A virtual machine may also have a real disk, which shows its own maker.
 
-Of the volumes of clouds some have burst credit: they are faster until it is used up, and as fast as they were
-paid for afterwards, so that a short run is not what one gets later. No device tells which kind it is.
+Some cloud volumes have burst credit: they are faster until it is used up, and then as fast as paid for, so
+that a short run does not show the later speed. No device reports which kind it is.
 
 Sources: drivers/block/virtio_blk.c, xen-blkfront.c, nbd.c and rbd.c of Linux (names); hw/scsi, hw/ide and
 hw/nvme of QEMU; VirtualBox, VMware and Hyper-V as lsblk shows their disks; docs.aws.amazon.com/ebs ("Amazon
 Elastic Block Store" is the model of an EBS volume; gp2, st1 and sc1 burst, gp3 does not) and /AWSEC2 ("Amazon
 EC2 NVMe Instance Storage"; smaller instances burst for 30 minutes a day); docs.cloud.google.com/compute
-(PersistentDisk, nvme_card-pd; EphemeralDisk and nvme_card are Local SSD); learn.microsoft.com/azure/
-virtual-machines ("Managed disk bursting": Premium SSD up to 512 GiB and Standard SSD by credit, virtual
-machines too; "Msft Virtual Disk", "MSFT NVMe Accelerator" and, for its own disks, "Microsoft NVMe Direct
-Disk"); docs.digitalocean.com/products/volumes ("DO Volume", which bursts for 60 seconds);
-www.alibabacloud.com/help/ecs ("Alibaba Cloud Elastic Block Storage"; ESSD AutoPL bursts); docs.oracle.com
-("ORACLE BlockVolume"); docs.hetzner.com ("HC Volume").
+(PersistentDisk, nvme_card-pd; EphemeralDisk and nvme_card are Local SSD);
+learn.microsoft.com/azure/virtual-machines ("Managed disk bursting": Premium SSD up to 512 GiB and Standard
+SSD by credit, virtual machines too; "Msft Virtual Disk", "MSFT NVMe Accelerator" and, for its own disks,
+"Microsoft NVMe Direct Disk"); docs.digitalocean.com/products/volumes ("DO Volume", which bursts for 60
+seconds); www.alibabacloud.com/help/ecs ("Alibaba Cloud Elastic Block Storage"; ESSD AutoPL bursts);
+docs.oracle.com ("ORACLE BlockVolume"); docs.hetzner.com ("HC Volume").
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Attributes: sign: what stands in maker and model; name: who it is; bursts: it may have burst credit."""
+    """Attributes: sign: part of maker and model; name: of the maker; bursts: it may have burst credit."""
 
     sign: str
     name: str
@@ -69,16 +69,16 @@ _CLOUDS: Final = (
     ("oraclecloud", "Oracle Cloud"),
     ("openstack", "OpenStack"),
 )
-"""Of whose machines the firmware says so (DMI: sys_vendor, product_name)."""
+"""Clouds by the firmware of their machines (DMI: sys_vendor, product_name)."""
 
 
 def played_by(name: str, vendor: str, model: str) -> str:
-    """Return who plays a disk; empty for one that shows no sign of it.
+    """Return what emulates a disk; empty if there is no sign of emulation.
 
     Args:
         name: of the kernel, such as ``vda``.
-        vendor: as sysfs has it; empty where unknown.
-        model: likewise.
+        vendor: as in sysfs; empty if unknown.
+        model: as in sysfs; empty if unknown.
     """
     maker = _maker(vendor, model)
     if maker is not None and maker.sign != "qemu":
@@ -90,9 +90,9 @@ def played_by(name: str, vendor: str, model: str) -> str:
 
 
 def may_have_burst_credit(name: str, vendor: str, model: str, cloud: str) -> bool:
-    """Return whether a disk may be one that is faster for a while; `cloud` as `cloud_of` tells it.
+    """Return whether a disk may have burst credit; `cloud` is the result of `cloud_of`.
 
-    A disk of a cloud that names only the driver may be any of its volumes.
+    A cloud disk that only names the driver may be any of its volumes.
     """
     maker = _maker(vendor, model)
     if maker is not None and maker.sign != "qemu":
@@ -101,7 +101,7 @@ def may_have_burst_credit(name: str, vendor: str, model: str, cloud: str) -> boo
 
 
 def cloud_of(vendor: str, product: str) -> str:
-    """Return whose virtual machine this is, by what its firmware says; empty for no cloud that is known."""
+    """Return the cloud of this virtual machine by its firmware; empty for no known cloud."""
     text = f"{vendor} {product}".lower()
     return next((cloud for sign, cloud in _CLOUDS if sign in text), "")
 

@@ -1,1 +1,1 @@
-"""What is measured: target, PostgreSQL and workload of each configuration of a campaign."""
+"""The campaign: target, PostgreSQL and workload of each configuration."""

@@ -1,6 +1,6 @@
-"""What is measured: target, PostgreSQL and workload of a configuration, and the campaign of several.
+"""Target, PostgreSQL and workload of a configuration, and the campaign of several.
 
-Validated and immutable; `app.campaign_file.reader` makes them from TOML and back.
+Validated and immutable; `app.campaign_file.reader` converts from and to TOML.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from app.domain.storage_plan.plan import FURTHER_ROLES, RELATION_ROLES, GroupOf,
 
 DEFAULT_REPEATS: Final = 3
 DEFAULT_REPEATS_OF_SEVERAL: Final = 5
-"""From three configurations on: with three repeats Holm's intervals of them are several times as wide."""
+"""From three configurations on: with three repeats Holm's intervals are several times as wide."""
 SMALLEST_ARC_BYTES: Final = 64 << 20
-"""The least that ZFS takes as zfs_arc_max (zfs(4)); 0 leaves the choice to ZFS."""
+"""Minimum of zfs_arc_max (zfs(4)); 0 leaves the choice to ZFS."""
 MOST_ORDER_SEED: Final = 2**31 - 1
 DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
 """One seed per repeat, shared by all configurations (the dates of three of the seeds' benchmarks)."""
@@ -27,10 +27,10 @@ DEFAULT_SEEDS: Final = (20030401, 20110421, 20220912)
 
 @dataclass(frozen=True, slots=True)
 class FolderTarget:
-    """A folder on a filesystem that exists.
+    """A folder on an existing filesystem.
 
     Attributes:
-        path: absolute folder; None means the default folder of this user.
+        path: absolute folder; None for the default folder of this user.
     """
 
     path: str | None = None
@@ -39,10 +39,10 @@ class FolderTarget:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTarget:
-    """The data directory in memory (tmpfs): the upper limit of what storage could give.
+    """The data directory in memory (tmpfs): the upper limit for any storage.
 
     Attributes:
-        size_bytes: what may be used at most; None means what the data set needs.
+        size_bytes: maximum size; None for the need of the data set.
     """
 
     size_bytes: int | None = None
@@ -51,12 +51,12 @@ class MemoryTarget:
 
 @dataclass(frozen=True, slots=True)
 class GroupChoice(GroupOf[str]):
-    """A group as somebody chose it, its disks named as people name them: not yet looked for on any machine.
+    """A group as the user chose it, with disks by name: not yet looked up on any machine.
 
     Attributes:
         disks: full serial or WWN of each, in the order in which they become members.
-        options: over the preset.
-        partition_bytes: None for what the data set needs.
+        options: in addition to the preset.
+        partition_bytes: None for the need of the data set.
         preset: id of one of the presets of the filesystem.
         whole_disk: each partition is as large as its disk; `partition_bytes` is None then.
     """
@@ -67,15 +67,15 @@ class GroupChoice(GroupOf[str]):
 
 @dataclass(frozen=True, slots=True)
 class DiskTarget:
-    """Spare disks, formatted for each run and free again after it.
+    """Spare disks, formatted for each run and released after it.
 
     Attributes:
         data: holds the data directory.
-        wal: holds pg_wal; None where that lies in the data directory.
-        zfs_log: log devices of the pool of `data`, by serial or WWN; more than one are mirrored.
+        wal: holds pg_wal; None if that is in the data directory.
+        zfs_log: log devices of the pool of `data`, by serial or WWN; several are mirrored.
         memory_limit_bytes: memory of PostgreSQL and pgbench together; None for no limit.
-        tables: holds the tablespace of the tables; None where they lie in the data directory.
-        indexes: holds the tablespace of the indexes; None likewise.
+        tables: holds the tablespace of the tables; None if they are in the data directory.
+        indexes: holds the tablespace of the indexes; None if they are in the data directory.
     """
 
     data: GroupChoice
@@ -88,18 +88,18 @@ class DiskTarget:
 
     @property
     def groups(self) -> tuple[tuple[str, GroupChoice], ...]:
-        """The data's group and those beside it, each with what its keys in a file begin with."""
+        """The data's group and the further ones, each with the prefix of its keys in a file."""
         return (("", self.data), *((f"{role.value}.", group) for role, group in self.further.items()))
 
     @property
     def further(self) -> Mapping[Role, GroupChoice]:
-        """The groups that there are beside the data's."""
+        """The groups in addition to the data's."""
         found = {role: getattr(self, role.value) for role in FURTHER_ROLES}
         return {role: group for role, group in found.items() if group is not None}
 
     @property
     def of_relations(self) -> tuple[GroupChoice, ...]:
-        """The groups on which tables or indexes may lie: the data's, and those with a tablespace."""
+        """The groups that may hold tables or indexes: the data's, and those with a tablespace."""
         return (self.data, *(group for role, group in self.further.items() if role in RELATION_ROLES))
 
     @property
@@ -110,12 +110,12 @@ class DiskTarget:
 
 @dataclass(frozen=True, slots=True)
 class ServerTarget:
-    """A server that already runs, wherever: pgFooting makes one database of its own in it, and nothing else.
+    """A running server anywhere: pgFooting creates one database in it and changes nothing else.
 
     Attributes:
         connection: libpq connection string or URI, without any secret.
-        room_bytes: what that database may take at most, as the server's owner says; None: nobody knows.
-        ssh: by which name the user's own ssh reaches its machine; empty: that is not asked.
+        room_bytes: maximum size of that database, set by the server's owner; None without a limit.
+        ssh: name of its machine for the user's ssh; empty to read no facts from it.
     """
 
     connection: str
@@ -129,13 +129,13 @@ Target = FolderTarget | MemoryTarget | DiskTarget | ServerTarget
 
 @dataclass(frozen=True, slots=True)
 class PostgresChoice:
-    """Which PostgreSQL and how it is set up.
+    """A PostgreSQL installation and its settings.
 
     Attributes:
         installation: ``newest``, a major version such as ``15``, or the absolute folder of the programs.
         preset: id of a preset in `app.postgres.settings`.
-        settings: (name, value) pairs over the preset, spelled as in postgresql.conf.
-        checksums: data checksums on or off; stated, because the default changed in 18.
+        settings: (name, value) pairs in addition to the preset, spelled as in postgresql.conf.
+        checksums: data checksums on or off; explicit, because the default changed in 18.
     """
 
     installation: str = "newest"
@@ -153,10 +153,10 @@ class Protocol(StrEnum):
 
 
 class Caches(StrEnum):
-    """What the caches above the storage hold when measuring begins.
+    """Contents of the caches above the storage at the start of the measurement.
 
-    WARM: what loading and warm-up left in them. COLD: nothing of the data, neither shared_buffers nor the
-    cache of the operating system; every run anew.
+    WARM: the result of loading and warm-up. COLD: no data, neither in shared_buffers nor in the cache of the
+    operating system, at the start of every run.
     """
 
     WARM = "warm"
@@ -164,9 +164,9 @@ class Caches(StrEnum):
 
 
 class DataSet(StrEnum):
-    """How the data set comes onto the storage under test.
+    """How the data set gets onto the storage under test.
 
-    LOADED: made there, run by run. COPIED: made once, and copied there for each run.
+    LOADED: created there in every run. COPIED: created once, and copied there in every run.
     """
 
     LOADED = "loaded"
@@ -182,7 +182,7 @@ class DataSize(StrEnum):
 
 
 class BuiltinScript(StrEnum):
-    """Scripts that pgbench carries (``--builtin``)."""
+    """Built-in scripts of pgbench (``--builtin``)."""
 
     TPCB_LIKE = "tpcb-like"
     SIMPLE_UPDATE = "simple-update"
@@ -198,7 +198,7 @@ class Script:
         path: absolute path of the user's file; None for a built-in one.
         text: the file's text as read when the campaign was loaded; empty for a built-in one.
         weight: relative frequency among the scripts of the workload.
-        is_outside: the file lies elsewhere than below the campaign file's folder, also by a link.
+        is_outside: the file is not below the campaign file's folder, after resolving links.
     """
 
     builtin: BuiltinScript | None = BuiltinScript.TPCB_LIKE
@@ -215,7 +215,7 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class RateShare:
-    """A rate as a share of what an earlier phase of the same run reached.
+    """A rate as a share of the TPS of an earlier phase of the same run.
 
     Attributes:
         percent: of its TPS.
@@ -228,18 +228,18 @@ class RateShare:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadPhase:
-    """One of several phases that a run measures; what is None is as in the workload.
+    """One of several phases that a run measures; None means as in the workload.
 
     Attributes:
-        name: what people call it; unique within the workload.
-        times: how often it is run, one after the other, each with figures of its own.
-        counts: its figures are compared; those of a phase that does not count are kept and shown.
+        name: for users; unique within the workload.
+        times: number of repeats in a row, each with its own figures.
+        counts: its figures are compared; figures of other phases are only kept and shown.
         scripts: as in `Workload`, like the fields after it.
-        rate: transactions per second, or a share of what an earlier phase reached.
-        maintenance: names of what is done before it (`app.domain.maintenance`), once for all times.
-        background: name of what is done beside it for as long as each of its times lasts; None for nothing.
-        every_s: from one begin of that to the next; None for again as soon as it has ended.
-        max_rate_bytes: a second, that a base backup reads at most; None for no limit.
+        rate: transactions per second, or a share of an earlier phase's.
+        maintenance: names of maintenances before it (`app.domain.maintenance`), once for all times.
+        background: name of the background work during each of its times; None for none.
+        every_s: interval between starts of the background work; None to repeat it at once.
+        max_rate_bytes: limit of a base backup's reads per second; None for no limit.
     """
 
     name: str
@@ -260,7 +260,7 @@ class WorkloadPhase:
 
 
 PGBENCH_OPTION: Final = "pgbench option"
-"""Metadata of a field of `Workload`: the option of pgbench that says it, with a place for the value."""
+"""Metadata key of a field of `Workload`: its pgbench option, with a placeholder for the value."""
 
 
 def _said_by(option: str) -> dict[str, str]:
@@ -269,28 +269,28 @@ def _said_by(option: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What pgbench does. A field that is not None is said by its option (`app.postgres.pgbench.argv`).
+    """A pgbench workload. Fields that are not None become pgbench options (`app.postgres.pgbench.argv`).
 
     Attributes:
         scripts: at least one.
-        scale: pgbench scale factor (100 000 accounts each); None where `size` decides.
-        size: a class or bytes; None where `scale` decides.
+        scale: pgbench scale factor (100 000 accounts each); None if `size` is set.
+        size: a class or bytes; None if `scale` is set.
         clients: concurrent connections.
-        threads: pgbench worker threads; None means the smaller of clients and half the CPUs.
-        duration_s: length of the measured phase; None where `transactions` decides.
-        transactions: transactions per client; None where `duration_s` decides.
-        warmup_s: a pgbench run of its own before the measured one; 0 for none, as with cold caches.
-        caches: what they hold when measuring begins.
+        threads: pgbench worker threads; None for the smaller of clients and half the CPUs.
+        duration_s: length of the measured phase; None if `transactions` is set.
+        transactions: transactions per client; None if `duration_s` is set.
+        warmup_s: duration of a separate pgbench run before the measured one; 0 for none, as with cold caches.
+        caches: their contents at the start of the measurement.
         protocol: query protocol.
         rate_tps: open loop at this rate; None for a closed loop.
-        latency_limit_ms: with a rate, later transactions are skipped and counted; without one, only
-            counted; None for none.
-        compressibility: how far the loaded rows can be compressed, 2.0 for 2:1 (zstd -3 over pieces of
-            128 KiB of the heap); None for pgbench's own rows, mostly blanks. The same in all configurations
-            of a campaign.
-        data_set: how it comes onto the storage under test. The same in all configurations of a campaign.
-        phases: what is measured one after the other, the same in all configurations of a campaign
-            (`app.domain.campaign.phases`); empty for one phase that is as the fields above say.
+        latency_limit_ms: with a rate, later transactions are skipped and counted; without one, only counted;
+            None for none.
+        compressibility: compression ratio of the loaded rows, 2.0 for 2:1 (zstd -3 over pieces of 128 KiB of
+            the heap); None for pgbench's own rows, mostly blanks. The same in all configurations of a
+            campaign.
+        data_set: how it gets onto the storage under test. The same in all configurations of a campaign.
+        phases: measured one after the other, the same in all configurations of a campaign
+            (`app.domain.campaign.phases`); empty for one phase with the fields above.
     """
 
     scripts: tuple[Script, ...] = (Script(),)
@@ -316,7 +316,7 @@ class Workload:
 
     @property
     def writes(self) -> bool:
-        """Whether transactions write: everything but the built-in select-only is assumed to."""
+        """Whether transactions write: assumed for everything but the built-in select-only."""
         return any(script.builtin is not BuiltinScript.SELECT_ONLY for script in self.scripts)
 
 
@@ -331,16 +331,16 @@ class Configuration:
 
     @property
     def condition(self) -> tuple[Workload, int | None]:
-        """What is chosen and is the same for those that may be compared: workload and memory limit.
+        """The condition of comparison: workload and memory limit must be equal.
 
-        The roles of what runs tell stand in `app.comparison.overall.conditions`.
+        The roles of the other properties are in `app.comparison.overall.conditions`.
         """
         limit = self.target.memory_limit_bytes if isinstance(self.target, DiskTarget) else None
         return self.workload, limit
 
     @property
     def footing(self) -> tuple[Target, PostgresChoice]:
-        """What is chosen between: everything that is no condition."""
+        """The compared choice: everything that is no condition."""
         target = self.target
         if isinstance(target, DiskTarget):
             target = replace(target, memory_limit_bytes=None)
@@ -353,7 +353,7 @@ class Configuration:
 
 
 def default_repeats(configurations: int, design: Design = Design.FIXED) -> int:
-    """Return how often each of so many configurations is run, at most, where nobody says."""
+    """Return the default number of runs of each configuration, at most."""
     if design is Design.SEQUENTIAL:
         return DEFAULT_CAP
     return DEFAULT_REPEATS if configurations < 3 else DEFAULT_REPEATS_OF_SEVERAL
@@ -364,23 +364,22 @@ class Campaign:
     """Configurations times repeats, run interleaved.
 
     Attributes:
-        name: what the user calls it.
+        name: given by the user.
         configurations: at least one; names are unique.
-        repeats: runs of each configuration; of a sequential design at most.
+        repeats: runs of each configuration; for a sequential design the maximum.
         seeds: pgbench random seeds; repeat r of every configuration uses ``seeds[r % len(seeds)]``.
-        order: how the runs follow each other.
-        order_seed: of a random order; None as long as it is not drawn, which the start of a campaign does.
-        io_baseline: before the first run on each storage it is asked what it can do by itself; None for spare
-            disks only.
-        repeat_disturbed: at most so many runs that others disturbed are measured again.
-        matrix: the dimensions whose cells the configurations are; None where each was stated.
-        time_budget_s: from each start on, no run is begun that would not end within it; None for no limit.
-        design: how it is settled how often each configuration is run.
-        precision: of a sequential design: it ends as soon as those that are left differ by less, in percent;
-            None for only when one is left.
-        zfs_arc_max_bytes: what the machine's zfs_arc_max has to be, 0 for ZFS's own choice; None for any.
-            It is compared where something is on ZFS, and never set.
-        remarks: sentences that belong to the result, such as what a recipe left out on this machine and why.
+        order: of the runs.
+        order_seed: of a random order; None until the start of the campaign draws it.
+        io_baseline: benchmark each storage by itself before its first run; None for spare disks only.
+        repeat_disturbed: maximum number of disturbed runs that are measured again.
+        matrix: the dimensions that generate the configurations; None if those are listed explicitly.
+        time_budget_s: since each start; runs that would exceed it are not started; None for no limit.
+        design: how the number of runs is determined.
+        precision: of a sequential design: it ends when the remaining ones differ by less, in percent; None to
+            end only when one remains.
+        zfs_arc_max_bytes: required zfs_arc_max of the machine, 0 for ZFS's own choice; None for any. It is
+            checked if ZFS is used, and never set.
+        remarks: sentences for the result, such as omissions of a recipe on this machine.
     """
 
     name: str
@@ -400,16 +399,16 @@ class Campaign:
 
     @property
     def is_order_known(self) -> bool:
-        """Whether it is settled which run follows which."""
+        """Whether the order of the runs is determined."""
         return self.order is not RunOrder.RANDOM or self.order_seed is not None
 
     @property
     def total_runs(self) -> int:
-        """How many runs it has, at most where some may be left out."""
+        """Number of runs; the maximum if some may be dropped."""
         return self.repeats * len(self.configurations)
 
     def wants_baseline(self, target: Target) -> bool:
-        """Whether the storage of a target is asked what it can do by itself."""
+        """Return whether the storage of a target is benchmarked by itself."""
         if isinstance(target, ServerTarget):
             return False  # its storage is not here
         return isinstance(target, DiskTarget) if self.io_baseline is None else self.io_baseline
@@ -417,14 +416,14 @@ class Campaign:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run of a campaign in its place in the order.
+    """One run of a campaign with its position in the order.
 
     Attributes:
-        number: 1-based place in the order.
-        configuration: what is measured.
+        number: 1-based position in the order.
+        configuration: the measured one.
         repeat: 0-based repeat of this configuration.
         seed: pgbench random seed.
-        attempt: 1, or more where it is measured again because others disturbed it.
+        attempt: 1, or more if it is repeated because it was disturbed.
     """
 
     number: int
@@ -435,16 +434,16 @@ class PlannedRun:
 
 
 def with_drawn_order(campaign: Campaign) -> Campaign:
-    """Return a campaign whose order is known: where its seed is open, one is drawn."""
+    """Return a campaign with a determined order: draw the seed if it is open."""
     if campaign.order is not RunOrder.RANDOM or campaign.order_seed is not None:
         return campaign
     return replace(campaign, order_seed=secrets.randbelow(MOST_ORDER_SEED + 1))
 
 
 def as_begun(campaign: Campaign) -> Campaign:
-    """Return a campaign that was begun, as its folder or a run of it states it, with the order that it has.
+    """Return a started campaign, read from its folder or a run, with its actual order.
 
-    Whoever begins a campaign writes the seed of its order; earlier versions knew no other order than AB BA.
+    A campaign stores the seed of its order at the start; earlier versions only used the order AB BA.
     """
     if campaign.order is RunOrder.RANDOM and campaign.order_seed is None:
         return replace(campaign, order=RunOrder.ALTERNATING)
@@ -454,7 +453,7 @@ def as_begun(campaign: Campaign) -> Campaign:
 def interleaved_order(campaign: Campaign) -> tuple[PlannedRun, ...]:
     """Return the runs in the order of execution, never AAABBB.
 
-    Every repeat is one block that holds each configuration once (`app.domain.campaign.order`).
+    Every repeat is one block that contains each configuration once (`app.domain.campaign.order`).
 
     Raises:
         ValueError: the order is random and not drawn yet.

@@ -1,6 +1,6 @@
-"""A target on spare disks held against the declarations, before anybody looks for its disks. Pure.
+"""Validate a target on spare disks against the declarations, before its disks are looked up. Pure.
 
-``target_problems`` names the keys of a campaign file below ``[target.disks]``; lists count from 1.
+`target_problems` names the keys of a campaign file below ``[target.disks]``; lists count from 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from app.domain.text import tr
 from app.domain.units import TIB
 
 _UNSEEN_BYTES: Final = TIB << 20
-"""Of a disk that nobody has looked at yet: what is wrong with sizes is told when somebody has."""
+"""Size of a disk that was not looked up yet: problems of sizes are reported later."""
 
 _LOOKS_SYNCHRONISED: Final = tr("such an array looks like one that was synchronised")
 
@@ -37,7 +37,7 @@ _NUMBER: Final = re.compile(r"\[(\d+)\]")
 
 
 def chosen_options(group: GroupChoice) -> dict[str, OptionValue]:
-    """Return what preset and own options say together.
+    """Return the options of preset and group together.
 
     Raises:
         KeyError: there is no such filesystem or preset.
@@ -53,7 +53,7 @@ def plan_of_target(
     """Return the storage plan of a target.
 
     Args:
-        target: with filesystems and presets that exist.
+        target: with existing filesystems and presets.
         find: returns the disk of a name.
         partition_bytes: returns the size of the partitions of a group; None for the whole disk.
     """
@@ -76,7 +76,7 @@ def plan_of_target(
 
 
 def target_problems(target: DiskTarget) -> tuple[Problem, ...]:
-    """Return everything that is wrong with a target whatever its disks are."""
+    """Return all problems of a target that do not depend on its disks."""
     problems = tuple(_preset_problems(target))
     if problems:
         return problems
@@ -103,10 +103,10 @@ def key_of(field: str) -> str:
 def unsafe_choices(
     target: DiskTarget, server_page_bytes: int = USUAL_PAGE_BYTES
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return (what, value, sentence) for everything of a target that trades safety away, each once.
+    """Return (what, value, sentence) for every choice of a target that risks data loss, each once.
 
     Args:
-        target: with filesystems, presets and options that exist.
+        target: with existing filesystems, presets and options.
         server_page_bytes: of a data page of the server.
     """
     found: dict[tuple[str, str, str], None] = {}
@@ -118,11 +118,11 @@ def unsafe_choices(
 
 
 NOT_READ_BACK: Final = "not-read-back"
-"""Kind of the mark of a run with something that was applied and that nothing shows."""
+"""Kind of the mark of a run with a choice that was applied but cannot be verified."""
 
 
 def unseen_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
-    """Return (what, value, reason) for every option that is applied and cannot be read back, each once."""
+    """Return (what, value, reason) for every option that is applied but cannot be verified, each once."""
     found: dict[tuple[str, str, str], None] = {}
     for _, group in target.groups:
         spec = filesystem(group.filesystem)
@@ -137,14 +137,14 @@ def unseen_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
 
 
 def elsewhere(option: OptionSpec) -> str:
-    """Return why an option of the server stage has nothing to change on the disks that it was chosen for."""
+    """Return why an option of the server stage has no effect on the disks that it was chosen for."""
     if option.of_wal:
         return tr("it is about the WAL, which has disks of its own.")
     return tr("it is about the data, which lies on other disks.")
 
 
 def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
-    """Yield the own options that would change nothing; what a preset says is told with the run instead."""
+    """Yield the own options without effect; those of a preset are reported with the run instead."""
     for prefix, group in target.groups:
         holds_wal = group is target.wal or (group is target.data and target.wal is None)
         for name, _ in group.options:

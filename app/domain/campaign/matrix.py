@@ -1,7 +1,7 @@
-"""The matrix of a campaign: dimensions, what is left out, and the cells that this makes. Pure.
+"""The matrix of a campaign: dimensions, exclusions, and the resulting cells. Pure.
 
-A cell is one combination of values. A value counts only where there is something that it changes (an option
-of ZFS on ZFS only): what differs in nothing else is one cell. `app.campaign_file.matrix` makes them.
+A cell is one combination of values. A value counts only if it has an effect (an option of ZFS on ZFS only):
+combinations that differ in nothing else are one cell. `app.campaign_file.matrix` creates them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final
 from app.domain.text import tr
 
 LONGEST_NAME: Final = 80
-"""Characters that the name of a configuration may have."""
+"""Maximum length of a configuration's name."""
 
 _SWITCHES: Final = frozenset({"on", "off", "true", "false", "yes", "no", "none", "always", "auto", "default"})
-"""Words that say nothing without what they are about."""
+"""Words that are meaningless without their key."""
 
 _SPOKEN: Final = {"true": tr("on"), "false": tr("off")}
 
 Cell = tuple[int | None, ...]
-"""Of each dimension the place of the value, from 0; None where the dimension changes nothing there."""
+"""Index of the value for each dimension, from 0; None if the dimension has no effect there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Change:
 
     Attributes:
         key: parts of the dotted key; ``("target", "memory")`` with ``{}`` for a target without keys.
-        text: the value as TOML has it.
+        text: the value in TOML.
     """
 
     key: tuple[str, ...]
@@ -43,8 +43,8 @@ class DimensionValue:
     """One value of a dimension.
 
     Attributes:
-        name: what a person gave, or the value's own text.
-        changes: what it changes; none for a value that leaves everything as it is.
+        name: given by the user, or the value's own text.
+        changes: keys that it changes; empty for a value that changes nothing.
     """
 
     name: str
@@ -53,12 +53,12 @@ class DimensionValue:
 
 @dataclass(frozen=True, slots=True)
 class MatrixDimension:
-    """Something that is tried with several values.
+    """A dimension with several values.
 
     Attributes:
         name: unique among those of a matrix.
         values: at least one; names and changes are unique.
-        key: dotted, where each value changes this key and nothing else; else empty.
+        key: dotted, if each value changes only this key; else empty.
     """
 
     name: str
@@ -67,19 +67,19 @@ class MatrixDimension:
 
 
 Exclusion = tuple[tuple[int, tuple[int, ...]], ...]
-"""Combinations that are left out: of some dimensions, by place, the values that meet there."""
+"""Excluded combinations: values of some dimensions, by index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Dimensions over what every configuration starts with.
+    """Dimensions on top of the shared part of every configuration.
 
     Attributes:
-        shared: what every configuration starts with.
+        shared: the shared part.
         dimensions: at least one.
-        exclusions: what is left out; each leaves out something.
+        exclusions: each excludes something.
         cells: one for each configuration of the campaign, in the same order.
-        left_out: how many cells the exclusions left out.
+        left_out: number of excluded cells.
     """
 
     shared: tuple[Change, ...]
@@ -90,9 +90,9 @@ class Matrix:
 
 
 def default_name(key: str) -> str:
-    """Return what a dimension of one key is called where nobody gives it a name: the key's last part.
+    """Return the default name of a dimension with one key: the key's last part.
 
-    Of disks beside the data's with the group, which has the same keys.
+    For further disks with the group, because groups have the same keys.
     """
     settings, disks = "postgresql.settings.", "target.disks."
     if key.startswith(settings):
@@ -104,12 +104,12 @@ def default_name(key: str) -> str:
 
 
 def is_left_out(cell: Cell, exclusion: Exclusion) -> bool:
-    """Return whether an exclusion means this cell; not where one of its dimensions changes nothing there."""
+    """Return whether an exclusion matches a cell; not if one of its dimensions has no effect there."""
     return all(cell[dimension] in values for dimension, values in exclusion)
 
 
 def labels_of(dimensions: Sequence[MatrixDimension]) -> tuple[tuple[str, ...], ...]:
-    """Return what each value is called in names of cells: by its word where that tells, else with its key."""
+    """Return each value's name in names of cells: its word if that is clear, else with its key."""
     words = [[_word(value) for value in each.values] for each in dimensions]
     found = []
     for place, each in enumerate(dimensions):
@@ -123,12 +123,12 @@ def labels_of(dimensions: Sequence[MatrixDimension]) -> tuple[tuple[str, ...], .
 
 
 def cell_names(dimensions: Sequence[MatrixDimension], cells: Sequence[Cell], alone: str) -> tuple[str, ...]:
-    """Return a name for each cell: the shortest that tells them apart.
+    """Return a name for each cell: the shortest that is unique.
 
     Args:
         dimensions: of the matrix.
-        cells: no two are alike.
-        alone: name of a cell that no value tells from others.
+        cells: all different.
+        alone: name of a cell that no value distinguishes.
     """
     labels = labels_of(dimensions)
     telling = [len({cell[place] for cell in cells}) > 1 for place in range(len(dimensions))]
@@ -148,7 +148,7 @@ def cell_names(dimensions: Sequence[MatrixDimension], cells: Sequence[Cell], alo
 
 
 def describe_matrix(matrix: Matrix) -> tuple[str, ...]:
-    """Return in sentences what dimensions there are and what became of their combinations."""
+    """Describe the dimensions and the number of combinations in sentences."""
     sizes = [len(each.values) for each in matrix.dimensions]
     parts = [
         tr("{name} ({values})").format(name=each.name, values=", ".join(value.name for value in each.values))

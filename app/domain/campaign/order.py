@@ -1,13 +1,12 @@
-"""In which order the runs of a campaign are taken: complete blocks, each configuration once in every one.
+"""The order of a campaign's runs: complete blocks that contain each configuration once.
 
-What a run leaves behind (an SSD's garbage collection, warm caches) falls on its successor, and what the
-machine does meanwhile on whoever's turn it is. So blocks are in random order, and of many such orders the one
-is taken whose ordered neighbours, across the borders of blocks too, are spread most evenly: a Williams square
-(Williams 1949) where the number of blocks allows one. Figures: resources/manual/method.md.
+After-effects of a run (an SSD's garbage collection, warm caches) hit its successor, and other events hit
+whichever run is active. So blocks are in random order, and of many such orders the one with the most balanced
+ordered neighbours, also across blocks, is chosen: a Williams square (Williams 1949) if the number of blocks
+allows one. Figures: resources/manual/method.md. Configurations are numbers here, from 0. Standard library
+only.
 
-Configurations are numbers here, from 0. Standard library only.
-
-How it is settled how often each configuration of a campaign is run. Pure.
+`Design` determines how often each configuration is run.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ Block = tuple[int, ...]
 
 _MOST_CANDIDATES: Final = 300
 _MOST_STEPS: Final = 1_000_000
-"""Steps that all candidates together may take: some 0.3 s, for a campaign of thousands of runs too."""
+"""Maximum steps for all candidates together: some 0.3 s, even for a campaign of thousands of runs."""
 
 
 class RunOrder(StrEnum):
-    """How the runs of a campaign follow each other."""
+    """Orders of the runs of a campaign."""
 
     RANDOM = "random"
     ALTERNATING = "AB BA"
@@ -49,11 +48,11 @@ def alternating_blocks(count: int, blocks: int) -> tuple[Block, ...]:
 def random_blocks(count: int, blocks: int, seed: int) -> tuple[Block, ...]:
     """Return complete blocks in random order, the most balanced ones of many.
 
-    No configuration follows itself. Two are the exception: there that would leave only AB AB AB, in which
-    what drifts becomes a difference, and the most even neighbours are those of AB BA AB, in which what
-    happens at every fourth run does. So of two half of the blocks begin with each, which ones is drawn.
+    No configuration follows itself, except with two of them: otherwise only AB AB AB would remain, which
+    turns a drift into a difference, and the most balanced neighbours are those of AB BA AB, which does so
+    with an event at every fourth run. So of two, half of the blocks begin with each, at random.
 
-    The same for the same arguments in every version: a campaign that was begun is resumed by its seed.
+    The result for the same arguments never changes between versions: a campaign is resumed by its seed.
 
     Args:
         count: of configurations.
@@ -80,12 +79,12 @@ def random_blocks(count: int, blocks: int, seed: int) -> tuple[Block, ...]:
 
 
 def ordered_neighbours(order: Sequence[int]) -> Counter[tuple[int, int]]:
-    """Return how often each configuration ran right after which other: (before, after) by count."""
+    """Return how often each configuration ran right after another: (before, after) by count."""
     return Counter(pairwise(order))
 
 
 class _Draw:
-    """Random numbers that no version of Python changes: of `random` only `Random.random` promises that."""
+    """Random numbers that are stable across versions of Python: only `Random.random` guarantees that."""
 
     def __init__(self, seed: int) -> None:
         self._random = Random(seed)  # noqa: S311 - an order, no secret
@@ -102,7 +101,7 @@ class _Draw:
 
 
 def _drawn(count: int, blocks: int, draw: _Draw) -> tuple[Block, ...]:
-    """Return blocks in which each next configuration is one that followed the one before least often."""
+    """Return blocks in which each next configuration is one that rarely followed the previous one."""
     followed: Counter[tuple[int, int]] = Counter()
     found: list[Block] = []
     before = -1
@@ -110,7 +109,7 @@ def _drawn(count: int, blocks: int, draw: _Draw) -> tuple[Block, ...]:
         left, block = draw.shuffled(range(count)), []
         while left:
             others = (each for each in left if each != before)
-            # The first that never followed cannot be beaten: of many that is one of the first.
+            # One that never followed is optimal: stop at the first.
             chosen = next((each for each in others if not followed.get((before, each))), -1)
             if chosen < 0:
                 chosen = min(
@@ -127,7 +126,7 @@ def _drawn(count: int, blocks: int, draw: _Draw) -> tuple[Block, ...]:
 
 
 def _williams(count: int, blocks: int, draw: _Draw) -> tuple[Block, ...] | None:
-    """Return a Williams square under random names, its rows in random order; None where blocks do not fit."""
+    """Return a Williams square with random names and rows in random order; None if blocks do not fit."""
     rows = count if count % 2 == 0 else 2 * count
     if count < 3 or blocks % rows:
         return None
@@ -144,7 +143,7 @@ def _williams(count: int, blocks: int, draw: _Draw) -> tuple[Block, ...] | None:
 
 
 def _without_echo(square: Sequence[Block], before: Block, draw: _Draw) -> list[Block]:
-    """Return the rows in random order, none beginning with what the one before ends with where that goes."""
+    """Return the rows in random order; none begins with the previous one's last, if possible."""
     left, found = draw.shuffled(range(len(square))), list[Block]()
     while left:
         last = (found[-1] if found else before)[-1:]
@@ -155,11 +154,11 @@ def _without_echo(square: Sequence[Block], before: Block, draw: _Draw) -> list[B
 
 
 def _imbalance(blocks: Sequence[Block]) -> tuple[int, ...]:
-    """Return what is to be small, the gravest first.
+    """Return measures of imbalance, the most important first.
 
-    How often a configuration follows itself; how uneven its neighbours are across the whole order; how uneven
-    its places within blocks; how uneven its neighbours within blocks (a Williams square has each pair equally
-    often). Uneven is the sum of squares of the counts, which is smallest where they are alike.
+    How often a configuration follows itself; imbalance of its neighbours across the whole order; of its
+    positions within blocks; of its neighbours within blocks (a Williams square has each pair equally often).
+    Imbalance is the sum of squares of the counts, which is smallest if they are equal.
     """
     order = [each for block in blocks for each in block]
     followed = ordered_neighbours(order)
@@ -171,19 +170,19 @@ def _imbalance(blocks: Sequence[Block]) -> tuple[int, ...]:
 
 
 DEFAULT_CAP: Final = 10
-"""Rounds of a sequential campaign, at most, where nobody says."""
+"""Default maximum of rounds of a sequential campaign."""
 LEFT_OUT: Final = "left-out"
-"""Kind of the mark of the last run of a configuration that is unlikely to be the fastest."""
+"""Kind of the mark of the last run of a configuration that was dropped from a sequential campaign."""
 FEWEST_CAP: Final = 4
-"""Nothing is left out before the third round: with fewer it would be the fixed matrix."""
+"""Nothing is dropped before the third round: with fewer it would be the fixed matrix."""
 
 
 class Design(StrEnum):
-    """How it is settled how often each configuration is run.
+    """How the number of runs of each configuration is determined.
 
-    FIXED: `Campaign.repeats` times. SEQUENTIAL: after each complete round what is unlikely to be the fastest
-    is left out (`app.statistics.selection`); the others go on until one is left, `Campaign.repeats` rounds at
-    most.
+    FIXED: `Campaign.repeats` times. SEQUENTIAL: after each complete round the unlikely winners are dropped
+    (`app.statistics.selection`); the others continue until one remains, for at most `Campaign.repeats`
+    rounds.
     """
 
     FIXED = "fixed"
@@ -191,11 +190,11 @@ class Design(StrEnum):
 
 
 class _Competitor(Protocol):
-    """A configuration, as far as it decides what it competes with."""
+    """The part of a configuration that determines its competitors."""
 
     @property
     def condition(self) -> Hashable:
-        """What is the same for those that may be compared."""
+        """Equal for configurations that may be compared."""
 
     @property
     def has_rate(self) -> bool:
@@ -203,10 +202,10 @@ class _Competitor(Protocol):
 
 
 def contests(configurations: Sequence[_Competitor]) -> tuple[tuple[int, ...], ...]:
-    """Return the places of those that can win against each other: under one condition, and without a rate.
+    """Return the indexes of configurations that compete: under the same condition, and without a rate.
 
-    Another scale, another number of clients, other transactions or another memory limit are other conditions:
-    all of them are wanted. At a rate all are as fast as that.
+    Another scale, number of clients, workload or memory limit is another condition: all of them are wanted.
+    At a fixed rate all are equally fast.
     """
     alike: dict[Hashable, list[int]] = {}
     for place, each in enumerate(configurations):

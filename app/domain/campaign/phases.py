@@ -1,7 +1,7 @@
-"""The phases of a run whose workload has several: in which order, and what pgbench does in each. Pure.
+"""The phases of a run, if its workload has several: their order, and pgbench's workload in each. Pure.
 
-The figures of a run as a whole, in every table that shows one line a run, are those of one of its phases:
-the last time of the last one that counts.
+The figures of a run as a whole, in every table with one line per run, are those of one of its phases: the
+last repeat of the last one that counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.domain.text import tr
 _AS_IN_WORKLOAD: Final = frozenset(each.name for each in fields(WorkloadPhase)) & frozenset(
     each.name for each in fields(Workload)
 )
-"""What a phase may say otherwise than the workload does."""
+"""Fields of a phase that override the workload's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class PhaseTurn:
     """One time of one phase.
 
     Attributes:
-        number: its place among all turns of the run, from 1.
-        phase: as the campaign states it.
-        time: which time of this phase it is, from 1.
+        number: position among all turns of the run, from 1.
+        phase: as in the campaign.
+        time: repeat of this phase, from 1.
         is_own: the figures of the run as a whole are those of this turn.
     """
 
@@ -38,7 +38,7 @@ class PhaseTurn:
 
     @property
     def label(self) -> str:
-        """What people call it: the name of the phase, and which time of several it is."""
+        """Name of the phase for users, with the repeat if there are several."""
         if self.phase.times == 1:
             return self.phase.name
         words = tr("{name} ({time} of {times})")
@@ -46,7 +46,7 @@ class PhaseTurn:
 
 
 def turns_of(workload: Workload) -> tuple[PhaseTurn, ...]:
-    """Return every time of every phase in the order of a run; none of a workload without phases."""
+    """Return every time of every phase in the order of a run; empty for a workload without phases."""
     pairs = [(phase, time) for phase in workload.phases for time in range(1, phase.times + 1)]
     own = max((place for place, (phase, _) in enumerate(pairs) if phase.counts), default=len(pairs) - 1)
     return tuple(PhaseTurn(place + 1, phase, time, place == own) for place, (phase, time) in enumerate(pairs))
@@ -55,12 +55,12 @@ def turns_of(workload: Workload) -> tuple[PhaseTurn, ...]:
 def workload_of(
     workload: Workload, phase: WorkloadPhase, reached: Mapping[str, float] | None = None
 ) -> Workload:
-    """Return what pgbench does in a phase: what it leaves out is as the workload says.
+    """Return pgbench's workload in a phase: missing fields are the workload's.
 
     Args:
         workload: of the configuration.
         phase: one of its phases.
-        reached: TPS of earlier phases, by name; without, a rate that is a share of one is left out.
+        reached: TPS of earlier phases, by name; without it, a relative rate is ignored.
     """
     said = {name: value for name in _AS_IN_WORKLOAD if (value := getattr(phase, name)) is not None}
     if phase.transactions is not None:
@@ -79,50 +79,50 @@ def workload_of(
 
 
 def own_workload(workload: Workload) -> Workload:
-    """Return what the figures of a run as a whole are of: of the turn that gives them, or the workload."""
+    """Return the workload behind the figures of a run as a whole."""
     own = next((turn for turn in turns_of(workload) if turn.is_own), None)
     return workload if own is None else workload_of(workload, own.phase)
 
 
 def warmed_workload(workload: Workload) -> Workload:
-    """Return what a warm-up does: what the first phase does, that nothing else is done before it."""
+    """Return the workload of a warm-up: the first phase's."""
     return workload_of(workload, workload.phases[0]) if workload.phases else workload
 
 
 def all_workloads(workload: Workload) -> tuple[Workload, ...]:
-    """Return what pgbench does in each phase; the workload alone where it has none."""
+    """Return the workload of each phase; only the workload itself without phases."""
     return tuple(workload_of(workload, phase) for phase in workload.phases) or (workload,)
 
 
 def all_scripts(workload: Workload) -> tuple[Script, ...]:
-    """Return every script that a run of this workload executes, each once; also one that phases replace."""
+    """Return every script of this workload, each once, including one that phases replace."""
     parts = (workload, *all_workloads(workload))
     return tuple(dict.fromkeys(script for part in parts for script in part.scripts))
 
 
 def script_files(workload: Workload) -> dict[Script, str]:
-    """Return the user's own scripts with the name of the file that each is in while it runs."""
+    """Return the user's own scripts with their file names during a run."""
     own = (script for script in all_scripts(workload) if script.builtin is None)
     return {script: f"script{number}.sql" for number, script in enumerate(own, start=1)}
 
 
 def filesystems_of(target: Target) -> list[str]:
-    """Return the ids of the filesystems that root makes for a target, that of the data first."""
+    """Return the ids of the filesystems that root creates for a target, that of the data first."""
     return [group.filesystem for _, group in target.groups] if isinstance(target, DiskTarget) else []
 
 
 def wants_backup(workload: Workload) -> bool:
-    """Whether base backups are made of the server while it is measured."""
+    """Return whether base backups are made during a measurement."""
     return any(phase.background == PG_BASEBACKUP.name for phase in workload.phases)
 
 
 def most_clients(workload: Workload) -> int:
-    """Return the clients of the phase that has the most."""
+    """Return the clients of the phase with the most."""
     return max(part.clients for part in all_workloads(workload))
 
 
 def measured_seconds(workload: Workload) -> int | None:
-    """Return how long all phases take together; None where one ends after a number of transactions."""
+    """Return the duration of all phases together; None if one ends after a number of transactions."""
     parts = [(workload_of(workload, phase).duration_s, phase.times) for phase in workload.phases] or [
         (workload.duration_s, 1)
     ]

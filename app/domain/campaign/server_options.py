@@ -1,9 +1,8 @@
-"""Options of a filesystem that are settings of the server: which count, and what overrules the others. Pure.
+"""Filesystem options that are server settings: which apply, and what overrides them. Pure.
 
-From weak to strong: the server as it comes, a preset of server settings, what the filesystem's preset
-chooses, what somebody chose as option of the filesystem, what somebody set as setting of the server.
-Somebody's own option and own setting that contradict each other are refused (`contradiction`): nothing is
-guessed. What is about the WAL counts for the disks that hold it, everything else for those of the data.
+From weak to strong: the server's default, a preset of server settings, the filesystem's preset, the user's
+filesystem option, the user's server setting. A contradiction between the last two is an error
+(`contradiction`). Options about the WAL apply to the disks that hold it, all others to those of the data.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ from app.domain.text import tr
 
 
 class Fate(StrEnum):
-    """What becomes of an option."""
+    """Whether an option applies."""
 
     APPLIED = "applied"
     OVERRULED = "overruled"
-    """A server setting of somebody's own says otherwise."""
+    """The user's own server setting overrides it."""
     ELSEWHERE = "elsewhere"
-    """It is about what lies on other disks: the WAL has disks of its own."""
+    """It concerns data on other disks: the WAL has its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOption:
-    """An option of the server stage that preset or person chose, or that follows from what they chose.
+    """An option of the server stage, chosen by preset or user, or implied by their choices.
 
     Attributes:
         key: of the campaign file, below the target: ``options.wal_recycle``, ``wal.options.wal_recycle``.
         label: of the filesystem.
         option: its declaration.
-        value: what is chosen.
-        is_own: whether somebody chose it over the preset.
-        why: one sentence; empty for somebody's own.
-        source: where that is from.
-        fate: what becomes of it.
-        instead: the setting's value that counts where it is overruled.
+        value: the chosen one.
+        is_own: whether the user chose it over the preset.
+        why: one sentence; empty for the user's own.
+        source: of the reason.
+        fate: whether it applies.
+        instead: the overriding value.
     """
 
     key: str
@@ -75,7 +74,7 @@ class ServerOption:
 
     @property
     def note(self) -> str:
-        """Why it is not applied; empty where it is."""
+        """Why it is not applied; empty if it is."""
         if self.fate is Fate.APPLIED:
             return ""
         reason = elsewhere(self.option)
@@ -86,26 +85,26 @@ class ServerOption:
 
 
 def server_options(target: DiskTarget, own: Mapping[str, str]) -> tuple[ServerOption, ...]:
-    """Return every option of the server stage that is chosen for a target, with what becomes of it.
+    """Return every option of the server stage that is chosen for a target, with its fate.
 
     Args:
-        target: with filesystems, presets and options that exist.
-        own: server settings of the person, by lower-case name.
+        target: with existing filesystems, presets and options.
+        own: server settings of the user, by lower-case name.
     """
     counts = _is_agreed(target)
     found = [*_of_group("", target.data, own, has_data=counts, has_wal=target.wal is None)]
     for prefix, group in target.groups[1:]:
         if group is target.wal:
             found += _of_group(prefix, group, own, has_data=False, has_wal=True)
-        elif not counts:  # else it is what the data's disks say already
+        elif not counts:  # else the data's disks have the same
             found += _of_group(prefix, group, own, has_data=False, has_wal=False)
     return tuple(found)
 
 
 def _is_agreed(target: DiskTarget) -> bool:
-    """Return whether all disks with tables or indexes say the same of the server's data.
+    """Return whether all disks with tables or indexes agree about the server's data.
 
-    A setting of the server counts for all of them: what one filesystem makes safe another may not.
+    A server setting applies to all of them: it may be safe on one filesystem and not on another.
     """
 
     def said(group: GroupChoice) -> tuple[str, dict[str, OptionValue]]:
@@ -121,16 +120,16 @@ def _is_agreed(target: DiskTarget) -> bool:
 
 
 def contradiction(target: DiskTarget, own: Mapping[str, str]) -> ServerOption | None:
-    """Return somebody's own option that a server setting of theirs contradicts; None where none is."""
+    """Return a user's option that a server setting of theirs contradicts; None if there is none."""
     found = (item for item in server_options(target, own) if item.is_own and item.fate is Fate.OVERRULED)
     return next(found, None)
 
 
 def vouches(target: DiskTarget, name: str, server_page_bytes: int = USUAL_PAGE_BYTES) -> bool:
-    """Return whether the filesystems of all data make a setting safe to turn off that elsewhere is not.
+    """Return whether the filesystems of all data make it safe to turn off a setting.
 
     Args:
-        target: with filesystems, presets and options that exist.
+        target: with existing filesystems, presets and options.
         name: of the setting.
         server_page_bytes: of a data page of the server.
     """
@@ -151,11 +150,11 @@ def _vouches(group: GroupChoice, name: str, server_page_bytes: int) -> bool:
 def refused_with(
     target: DiskTarget, own: Mapping[str, str], server_page_bytes: int = USUAL_PAGE_BYTES
 ) -> tuple[ConflictFinding, ...]:
-    """Return what cannot be with these server settings; what is wrong whatever they are is not among it.
+    """Return conflicts that depend on these server settings, without unconditional ones.
 
     Args:
-        target: with filesystems, presets and options that exist.
-        own: server settings of the person, by lower-case name.
+        target: with existing filesystems, presets and options.
+        own: server settings of the user, by lower-case name.
         server_page_bytes: of a data page of the server.
     """
     found: dict[ConflictFinding, None] = {}
@@ -176,7 +175,7 @@ def refused_with(
 
 
 def _contradicts(option: OptionSpec, instead: str, value: OptionValue) -> bool:
-    """Return whether a server setting of somebody's own certainly says something else than an option."""
+    """Return whether a user's server setting certainly differs from an option."""
     if isinstance(option.kind, Toggle):
         return parse_switch(instead) is (not value)
     return bool(instead.strip()) and instead.strip().lower() != str(value)

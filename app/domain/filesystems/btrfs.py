@@ -1,9 +1,4 @@
-"""btrfs: options, presets, what is always said.
-
-What btrfs tells of itself: its superblock, and which profiles its data and metadata have.
-
-Rules of btrfs, part of its declaration.
-"""
+"""btrfs: options, presets, fixed arguments, conflict rules, and how its superblock and profiles are read."""
 
 from __future__ import annotations
 
@@ -521,7 +516,7 @@ NOCOW_ATTRIBUTE: Final = OptionSpec(
 
 
 def profiles(made: ArrayLayout, chosen: Mapping[str, OptionValue]) -> tuple[str, str]:
-    """Return the profiles of data and metadata; mkfs.btrfs(8) recommends to say both always.
+    """Return the profiles of data and metadata; mkfs.btrfs(8) recommends to give both always.
 
     Args:
         made: layout of the level by btrfs.

@@ -16,9 +16,8 @@ Sources, abbreviated in all files of this folder:
                 scripts published with it (pg-fs-benchmark)
   tested        seen by a test of this project (tests/disks/test_option_facts.py, tests/machine)
 
-What the filesystems of e2fsprogs share: how mke2fs makes them, where they sign, what dumpe2fs tells.
-
-Server settings that belong to the filesystem: copy on write changes what is safe and fast.
+Includes the filesystems of e2fsprogs (mke2fs, superblock, dumpe2fs) and server settings that depend on the
+filesystem, because copy on write changes their safety and speed.
 """
 
 from __future__ import annotations
@@ -125,11 +124,11 @@ BARRIER: Final = OptionSpec(
 
 
 def mkfs_discard(flag: str, on: str | None, off: str | None, source: str) -> OptionSpec:
-    """Return the option whether the mkfs program discards the whole device first; nothing ever shows it.
+    """Return the option whether the mkfs program discards the whole device first; it cannot be verified.
 
     Args:
         flag: flag of the program.
-        on: item that discards; None to say nothing.
+        on: item that discards; None for no argument.
         off: item that does not.
         source: manual page.
     """
@@ -181,10 +180,10 @@ ONLINE_DISCARD: Final = PresetValue("discard", True, tr("as published"), SOURCE_
 
 
 def defaults(source: str) -> FilesystemPreset:
-    """Return the preset that chooses nothing.
+    """Return the preset without choices.
 
     Args:
-        source: where the defaults are written down.
+        source: documentation of the defaults.
     """
     return FilesystemPreset("defaults", tr("Defaults of tools and kernel"), source)
 
@@ -226,7 +225,7 @@ SUPERBLOCK: Final = SuperblockPlace(Area(1024, 1024), Area(1024, 1024), 1024 + 0
 
 
 def mkfs_arguments(made: Creation) -> Arguments:
-    """Return the arguments of mke2fs(8), which all ext filesystems are made by."""
+    """Return the arguments of mke2fs(8), which creates all ext filesystems."""
     pairs = (("-q", ""), ("-U", made.uuid), *made.written)
     if not made.says("-b"):
         pairs += (("-b", str(made.block_bytes)),)

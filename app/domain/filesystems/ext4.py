@@ -1,4 +1,4 @@
-"""ext4: options, presets, what is always said."""
+"""ext4: options, presets, fixed arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""f2fs: options, presets, what is always said."""
+"""f2fs: options, presets, fixed arguments."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ OVERPROVISION: Final = OptionSpec(
 
 
 def mkfs_arguments(made: Creation) -> Arguments:
-    """Return the arguments of mkfs.f2fs(8), which cannot be told about stripes."""
+    """Return the arguments of mkfs.f2fs(8), which has none for stripes."""
     return (("-q", ""), ("-U", made.uuid), *made.written)
 
 

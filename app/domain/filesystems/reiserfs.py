@@ -1,7 +1,7 @@
 """ReiserFS (format 3.6): part of Linux from 2.4.1 to 6.12, measured in 2016.
 
-Sources besides those of `app.domain.filesystems.common`: reiserfsprogs 3.6.27, mkreiserfs(8); Linux 6.1,
-fs/reiserfs/super.c (reiserfs_parse_options, reiserfs_show_options) and reiserfs.h (struct
+Sources in addition to those of `app.domain.filesystems.common`: reiserfsprogs 3.6.27, mkreiserfs(8); Linux
+6.1, fs/reiserfs/super.c (reiserfs_parse_options, reiserfs_show_options) and reiserfs.h (struct
 reiserfs_super_block).
 """
 
@@ -86,7 +86,7 @@ TAILS: Final = OptionSpec(
 
 
 def mkfs_arguments(made: Creation) -> Arguments:
-    """Return the arguments of mkreiserfs(8), which cannot be told about stripes."""
+    """Return the arguments of mkreiserfs(8), which has none for stripes."""
     fixed = (("-q", ""), ("-b", str(made.block_bytes)), ("--format", "3.6"), ("-u", made.uuid))
     return (*fixed, *made.written)
 

@@ -1,4 +1,4 @@
-"""tmpfs: memory as a filesystem, the upper limit; nothing on it outlives the machine."""
+"""tmpfs: memory as a filesystem, the upper limit; its contents do not survive a shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XFS: options, presets, what is always said."""
+"""XFS: options, presets, fixed arguments."""
 
 from __future__ import annotations
 

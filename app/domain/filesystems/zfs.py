@@ -1,4 +1,4 @@
-"""ZFS: options of the pool and the dataset, presets, what is always said."""
+"""ZFS: options of the pool and the dataset, presets, fixed arguments."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""A sentence that root tells, as a code and values: the text is made where it is read.
+"""A sentence of root as a code and values: the text is made where it is read.
 
-Root runs without the user's language. What it says is therefore a `Message`: a text like every other one
-where it is said, and code and values where it leaves the process (`message_to_wire`, `message_to_json`), from
-which the reader makes the sentence again in his own language. Text that is nobody's sentence (what a program
-said, the text of a command, an error of the kernel) is a plain `str` and crosses as it is.
+Root runs without the user's language. Its sentences are therefore a `Message`: a normal text within the
+process, and code and values outside of it (`message_to_wire`, `message_to_json`), from which the reader makes
+the sentence in his own language. Other text (a program's output, the text of a command, an error of the
+kernel) is a plain `str` and crosses unchanged.
 
-Sentences of the question whether a disk is spare: rules, what was found, what would help.
-
-Sentences of making and unmaking storage: what went wrong, what was kept and why, what helps.
+`SPARE` has the sentences about spare disks: rules, findings, remedies. `STORAGE` has those about creating and
+removing storage: errors, kept disks with reasons, remedies.
 """
 
 from __future__ import annotations
@@ -412,25 +411,24 @@ TEXT: Final = "text"
 JOINED: Final = "joined"
 UNSTOPPED: Final = "unstopped"
 MESSAGE: Final = "(sa{sv})"
-"""A message as it crosses the bus: code, values; an empty code for no message.
-
-Values are texts, whole numbers, fractions, messages, or arrays of messages.
+"""A message as it crosses the bus: code, values; an empty code for no message. Values are texts, whole
+numbers, fractions, messages, or arrays of messages.
 """
 _MOST_DEPTH: Final = 6
-"""Messages within messages; D-Bus has at most 64 containers within each other, of which one takes four."""
+"""Maximum nesting of messages; D-Bus allows 64 nested containers, and a message takes four."""
 _SIZE: Final = re.compile(r"(?P<number>\d+(?:\.(?P<fraction>\d+))?) (?P<unit>(?:[KMGT]i)?B)")
-"""As `app.domain.units.format_size` writes them."""
+"""Format of `app.domain.units.format_size`."""
 _MOST_INTEGER: Final = 2**63 - 1
 
 Value = str | int | float | tuple[str, ...]
 
 
 class Message(str):
-    """A sentence that knows its code and its values.
+    """A sentence with its code and its values.
 
     Attributes:
         code: of `SENTENCES`, `JOINED` or `UNSTOPPED`.
-        values: by name; those that are sentences are messages themselves.
+        values: by name; sentences among them are messages themselves.
     """
 
     __slots__ = ("code", "values")
@@ -441,8 +439,8 @@ class Message(str):
         """Make the text.
 
         Raises:
-            KeyError: there is no such code, or a value lacks.
-            ValueError, TypeError: a value is of the wrong type.
+            KeyError: there is no such code, or a value is missing.
+            ValueError, TypeError: a value has the wrong type.
         """
         self = super().__new__(cls, _text_of(code, values))
         self.code = code
@@ -450,12 +448,12 @@ class Message(str):
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:  # type: ignore[explicit-override]  # root has no typing_extensions
-        """Return what copies are made of."""
+        """Return the constructor arguments for copies."""
         return self.code, self.values
 
 
 def say(code: str, /, **values: object) -> Message:
-    """Return a sentence; what is neither text nor number is told as `str` tells it.
+    """Return a sentence; values other than text and numbers are converted by `str`.
 
     Args:
         code: of `SENTENCES`.
@@ -465,7 +463,7 @@ def say(code: str, /, **values: object) -> Message:
 
 
 def joined(between: str, parts: Iterable[str]) -> str:
-    """Return texts with something between them, those that are empty left out; messages stay messages."""
+    """Join texts, without empty ones; messages stay messages."""
     told = tuple(filter(None, parts))
     if len(told) == 1:
         return told[0]
@@ -475,14 +473,14 @@ def joined(between: str, parts: Iterable[str]) -> str:
 
 
 def unstopped(text: str) -> str:
-    """Return a text without its full stop, to stand within another sentence."""
+    """Return a text without its full stop, for use within another sentence."""
     if isinstance(text, Message):
         return Message(UNSTOPPED, {"text": text}) if text.endswith(".") else text
     return text.rstrip(".")
 
 
 def error_text(err: BaseException) -> str:
-    """Return what an exception says, as `str` does; what it was given as a message stays one."""
+    """Return the text of an exception, as `str` does; a message among its arguments stays one."""
     match err.args:
         case (Message() as message,):
             return message
@@ -524,8 +522,8 @@ class WireVariant:
     """A value with its type, as D-Bus needs it within a{sv}.
 
     Attributes:
-        signature: of it.
-        value: itself; may hold others.
+        signature: of the value.
+        value: may contain others.
     """
 
     signature: str
@@ -536,7 +534,7 @@ WireMessage = tuple[str, dict[str, WireVariant]]
 
 
 def message_to_wire(text: str, depth: int = 0) -> WireMessage:
-    """Return a message as it crosses the bus (`MESSAGE`); what is nested too deep crosses as root's text."""
+    """Return a message as it crosses the bus (`MESSAGE`); too deeply nested ones become root's text."""
     if not text:
         return "", {}
     if not isinstance(text, Message) or depth >= _MOST_DEPTH:
@@ -559,9 +557,9 @@ def _variant(value: Value, depth: int) -> WireVariant:
 
 
 def message_from_wire(wire: Sequence[Any]) -> str:
-    """Return the message that crossed the bus, in words of this process.
+    """Restore a message from the bus, in the language of this process.
 
-    A code that this program does not know (the helper is newer) is told as such, with its values.
+    A code that this program does not know (the helper is newer) is shown as such, with its values.
     """
     code, values = wire
     return _restored(str(code), {str(name): _from_variant(each) for name, each in values.items()})
@@ -592,7 +590,7 @@ def _restored(code: str, values: Mapping[str, Value]) -> str:
 
 
 def _as_read(value: Value) -> Value:
-    """Return a value with the size in it written as the reader's language does; root writes it in English."""
+    """Return a value with a size in the format of the reader's language; root writes it in English."""
     size = _SIZE.fullmatch(value) if isinstance(value, str) and not isinstance(value, Message) else None
     if size is None:
         return value
@@ -621,10 +619,10 @@ def _to_json(value: Value) -> object:
 
 
 def message_from_json(value: object) -> str:
-    """Return the message that `message_to_json` wrote.
+    """Restore a message from `message_to_json`.
 
     Raises:
-        ValueError, TypeError, KeyError: it is nothing that it writes.
+        ValueError, TypeError, KeyError: it has another form.
     """
     match value:
         case str():

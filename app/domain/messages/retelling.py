@@ -1,7 +1,7 @@
-"""Sentences that a file holds in English, in the language of whoever reads them now.
+"""Translate English sentences in files into the user's language.
 
-Run files hold reasons as the recording process wrote them: an example, a colleague's run or one measured over
-ssh is English for everybody. A sentence of this program is found again in the catalogue, with its values.
+Run files contain reasons as the recording process wrote them: an example, a colleague's run or one measured
+over ssh may be in English. A sentence of this program is looked up in the catalogue, with its values.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Final
 from app.domain.text import own_translations
 
 _FEWEST_LETTERS: Final = 12
-"""Of its own text in a sentence with values: what has fewer could be anybody's."""
+"""Minimum of own letters in a sentence with values: a shorter one could be any text."""
 _MOST_LETTERS: Final = 500
 _MOST_VALUES: Final = 4
-"""Files are of strangers: what is longer, or has more values, could be made to take for ever."""
+"""Files are not trusted: longer sentences, or more values, could make matching too slow."""
 _CONTEXT_END: Final = "\4"
 
 
@@ -27,8 +27,8 @@ class _Pattern:
     """A sentence with values.
 
     Attributes:
-        texts: what stands between its values, which is looked for first.
-        expression: matches the sentence and names its values; compiled only where its texts were found.
+        texts: the parts between its values, which are searched first.
+        expression: matches the sentence and names its values; compiled only after its texts were found.
         translation: with the same names.
     """
 
@@ -38,11 +38,11 @@ class _Pattern:
 
     @property
     def weight(self) -> int:
-        """Number of characters that are its own."""
+        """Number of its own characters."""
         return sum(map(len, self.texts))
 
     def values_in(self, text: str) -> dict[str, str] | None:
-        """Return the values by name; None where this is another sentence."""
+        """Return the values by name; None for another sentence."""
         if not all(each in text for each in self.texts):
             return None
         match = re.fullmatch(self.expression, text, re.DOTALL)
@@ -51,7 +51,7 @@ class _Pattern:
 
 @lru_cache(maxsize=4096)
 def retold(text: str) -> str:
-    """Return an English sentence of this program in the user's language; any other text as it is.
+    """Translate an English sentence of this program into the user's language; return other texts unchanged.
 
     Values stay as they were written.
     """
@@ -79,7 +79,7 @@ def _patterns() -> tuple[_Pattern, ...]:
 
 
 def _pattern(source: str, translation: str) -> _Pattern | None:
-    """Return the pattern of a sentence with named values; None where it has none, or says too little."""
+    """Return the pattern of a sentence with named values; None without values or with too little text."""
     pieces, texts = [], []
     names: set[str] = set()
     try:
@@ -100,7 +100,7 @@ def _pattern(source: str, translation: str) -> _Pattern | None:
 
 
 def _filled(translation: str, values: dict[str, str]) -> str:
-    """Return a translation with values that are texts already; empty where it names others."""
+    """Fill values that are texts already into a translation; empty if it has other names."""
     told = []
     for text, name, _, _ in Formatter().parse(translation):
         told.append(text)

@@ -1,1 +1,1 @@
-"""What can be chosen about a filesystem or an array: options, RAID levels, what goes together."""
+"""Choices about a filesystem or an array: options, RAID levels, conflicts between them."""

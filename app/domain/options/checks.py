@@ -1,9 +1,8 @@
-"""Whether options that somebody chose are known, legal, there in these versions, and go together.
+"""Check that chosen options are known, legal, supported by these versions, and compatible.
 
-What arrives here may come from a campaign file, a command line or the bus: nothing is taken for granted,
-every answer names the field and what is allowed, and no answer repeats more than a little of what came.
-
-Rules about options and disks, whatever filesystem has them; those of one filesystem stand in its file.
+Options may come from a campaign file, a command line or the bus, so nothing is assumed about them: every
+answer names the field and what is allowed, and repeats only a little of the input. The rules here apply to
+all filesystems; each filesystem's own rules are in its file.
 """
 
 from __future__ import annotations
@@ -227,14 +226,14 @@ RULES: Final = (
         "ext4.rst",
     ),
 )
-"""Of every filesystem; `FilesystemSpec.rules` come after them."""
+"""Rules for every filesystem; `FilesystemSpec.rules` come after them."""
 
 
 _LONGEST_ECHO: Final = 40
 
 
 def echo(text: object) -> str:
-    """Return foreign text as it can be shown: escaped, on one line, at most 40 characters."""
+    """Escape foreign text for display on one line, at most 40 characters."""
     shown = ascii(text) if not isinstance(text, str) else ascii(text)[1:-1]
     return shown if len(shown) <= _LONGEST_ECHO else shown[: _LONGEST_ECHO - 1] + "…"
 
@@ -246,13 +245,13 @@ def validate_options(
     level: Level | None = None,
     versions: Versions | None = None,
 ) -> tuple[Problem, ...]:
-    """Return everything that is wrong with options, each with the field and what is allowed.
+    """Return all problems of options, each with the field and what is allowed.
 
     Args:
         spec: filesystem.
-        options: as they came; pairs where one may stand twice.
-        level: RAID level, where known.
-        versions: of kernel and tools, where known.
+        options: as received; pairs if one may be repeated.
+        level: RAID level, if known.
+        versions: of kernel and tools, if known.
     """
     pairs = tuple(options.items()) if isinstance(options, Mapping) else tuple(options)
     problems = list(_value_problems(spec, pairs))
@@ -267,7 +266,7 @@ def validate_options(
 
 
 def legal_options(spec: FilesystemSpec, pairs: Iterable[tuple[str, object]]) -> dict[str, OptionValue]:
-    """Return those of the options that are known and have a legal value."""
+    """Return the options that are known and have a legal value."""
     known = {option.id: option for option in spec.options}
     return {
         name: value
@@ -277,9 +276,9 @@ def legal_options(spec: FilesystemSpec, pairs: Iterable[tuple[str, object]]) -> 
 
 
 def check(circumstances: Circumstances) -> tuple[ConflictFinding, ...]:
-    """Return what the rules say about legal options: refusals, warnings and implications.
+    """Apply the rules to legal options; return refusals, warnings and implications.
 
-    A field that is refused for one reason is told that reason only.
+    Only the first refusal of a field is returned.
     """
     findings = [
         ConflictFinding(rule.id, rule.action, _field(rule, circumstances), rule.message, rule.implies)
@@ -293,14 +292,14 @@ def check(circumstances: Circumstances) -> tuple[ConflictFinding, ...]:
 def idle_options(
     spec: FilesystemSpec, options: Mapping[str, OptionValue], level: Level | None = None
 ) -> dict[str, str]:
-    """Return the options of which no value is possible beside the others, each with the reason.
+    """Return the options without any possible value in combination with the others, each with the reason.
 
-    Those that no kernel of today has are among them.
+    Includes those that current kernels no longer have.
 
     Args:
         spec: filesystem.
         options: legal options.
-        level: RAID level, where known.
+        level: RAID level, if known.
     """
     it = Circumstances(spec, options, level=level)
     found = {
@@ -315,7 +314,7 @@ def idle_options(
 
 
 def is_of_today(spec: FilesystemSpec, preset: FilesystemPreset) -> bool:
-    """Return whether a preset says nothing that no kernel of today has."""
+    """Return whether current kernels support all options of a preset."""
     options = ((spec.option(name), value) for name, value in preset.options.items())
     return not any(option.removed and option.written(value) is not None for option, value in options)
 
@@ -326,15 +325,14 @@ def implied(findings: Iterable[ConflictFinding]) -> dict[str, OptionValue]:
 
 
 def unavailable(option: OptionSpec, versions: Versions, value: OptionValue | None = None) -> str:
-    """Return why an option, or a value of it, does not exist in these versions; empty where it does.
+    """Return why an option, or a value of it, does not exist in these versions; empty if it does.
 
-    What is not installed is not known here and decides nothing. A switch that is set by saying nothing is so
-    in every version.
+    Components that are not installed are ignored. A switch value without an argument exists in every version.
 
     Args:
         option: the option.
         versions: of kernel and tools.
-        value: looked at too where given.
+        value: also checked if given.
     """
     if isinstance(value, bool) and option.written(value) is None:
         return ""
@@ -362,12 +360,12 @@ def unsafe_options(
     level: Level | None = None,
     server_page_bytes: int = USUAL_PAGE_BYTES,
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return (what, value, sentence) for everything that trades safety away; a run with any is marked.
+    """Return (what, value, sentence) for every choice that risks data loss; a run with any is marked.
 
     Args:
         spec: filesystem.
         options: legal options.
-        level: RAID level, where there is one.
+        level: RAID level, if there is one.
         server_page_bytes: of a data page of the server.
     """
     costs = [
@@ -388,7 +386,7 @@ def unsafe_options(
 def preset_problems(
     spec: FilesystemSpec, preset: FilesystemPreset, versions: Versions
 ) -> tuple[Problem, ...]:
-    """Return why a preset cannot be used with these versions; empty where it can."""
+    """Return why a preset cannot be used with these versions; empty if it can."""
     return validate_options(spec, preset.options, versions=versions)
 
 
@@ -453,7 +451,7 @@ def _shown(value: object) -> str:
 
 
 def _unknown(spec: FilesystemSpec, name: object) -> Problem:
-    """Return the problem of a word that is no option: with its reason, its other spelling or a near one."""
+    """Return the problem of an unknown option: with its reason, its other spelling or a similar one."""
     shown = echo(name)
     allowed = ", ".join(option.id for option in spec.options)
     for lack in spec.lacks:
@@ -468,7 +466,7 @@ def _unknown(spec: FilesystemSpec, name: object) -> Problem:
 
 
 def _spelling(spec: FilesystemSpec, word: str) -> str:
-    """Return how to say what a mount option or flag such as ``nobarrier`` says; empty where nothing does."""
+    """Return the option for a mount option or flag such as ``nobarrier``; empty if there is none."""
     for option in spec.options:
         values: tuple[OptionValue, ...] = (True, False) if isinstance(option.kind, Toggle) else ()
         if isinstance(option.kind, Choice):

@@ -1,9 +1,9 @@
-"""Which options do not go together, what one implies for another, and what has to be said: rules as data.
+"""Conflicts and implications of options, and warnings about them: rules as data.
 
-Ids C01 to C31 are those of the storage reference, section 1.8; those from C32 on were found when options
-were tried on real kernels. Rules that forbid what this program cannot express are in its test.
-A rule names no filesystem: it is about options and attributes, or stands in the file of the one it is about.
-A fact that is not known (None) decides nothing here: the same rules are asked again where it is known.
+Ids C01 to C31 are those of the storage reference, section 1.8; those from C32 on were found by trying options
+on real kernels. Rules about choices that this program cannot express are in its test. A rule names no
+filesystem: it is about options and attributes, or is in the file of its filesystem. An unknown fact (None)
+decides nothing: the rules are applied again when it is known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from app.domain.versions import KERNEL, Version, Versions
 
 
 class Action(StrEnum):
-    """What a rule does."""
+    """Effect of a rule."""
 
     REFUSE = "refuse"
     WARN = "warn"
@@ -29,12 +29,12 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DiskSetFacts:
-    """What rules about several disks look at.
+    """Facts for rules about several disks.
 
     Attributes:
         size_bytes: of the disk.
-        logical_block_bytes: smallest unit that it addresses.
-        rotational: whether it turns.
+        logical_block_bytes: smallest addressable unit.
+        rotational: whether it is a hard disk.
     """
 
     size_bytes: int
@@ -44,19 +44,19 @@ class DiskSetFacts:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Everything that a rule may look at.
+    """All inputs of a rule.
 
     Attributes:
-        filesystem: what is chosen.
-        options: legal values that are chosen; what is not chosen is not here.
-        level: of the group; None where not known.
-        disks: of the group; empty where not known.
-        versions: of kernel and tools; what is missing is not known.
-        page_bytes: memory page of the machine; None where not known.
-        server: settings of the server by lower-case name, as postgresql.conf has them; None where not known.
-        zfs_log_disks: log devices of a pool.
-        preconditioned: whether the SSDs were brought into their used state before.
-        server_page_bytes: of a data page of the server; that of nearly every build where it is not known.
+        filesystem: the chosen one.
+        options: legal chosen values; others are missing.
+        level: of the group; None if unknown.
+        disks: of the group; empty if unknown.
+        versions: of kernel and tools; missing if unknown.
+        page_bytes: memory page of the machine; None if unknown.
+        server: settings of the server by lower-case name, as in postgresql.conf; None if unknown.
+        zfs_log_disks: number of log devices of a pool.
+        preconditioned: whether the SSDs were preconditioned.
+        server_page_bytes: of a data page of the server; the usual size if unknown.
     """
 
     filesystem: FilesystemSpec
@@ -71,19 +71,19 @@ class Circumstances:
     server_page_bytes: int = USUAL_PAGE_BYTES
 
     def value(self, option: str) -> OptionValue | None:
-        """Return what is chosen, else the default; None where that depends or there is no such option."""
+        """Return the chosen value, else the default; None if that varies or there is no such option."""
         if option in self.options:
             return self.options[option]
         found = [item.default for item in self.filesystem.options if item.id == option]
         return found[0] if found else None
 
     def number(self, option: str) -> int:
-        """Return the value of a number; 0 where it is neither chosen nor has a default."""
+        """Return the value of a number; 0 without a choice and a default."""
         value = self.value(option)
         return value if isinstance(value, int) else 0
 
     def chosen(self, *options: str) -> tuple[str, ...]:
-        """Return those of the options that are chosen."""
+        """Return the chosen ones of these options."""
         return tuple(option for option in options if option in self.options)
 
     def kernel(self) -> Version | None:
@@ -91,19 +91,19 @@ class Circumstances:
         return self.versions.get(KERNEL)
 
     def writes_whole_pages(self) -> bool:
-        """Return whether no page is ever half written: copy on write, or memory that no crash leaves."""
+        """Return whether pages are never half written: copy on write, or memory that is lost in a crash."""
         in_place = self.value("datacow") is False or self.value("nocow_attribute") is True
         return self.filesystem.whole_pages and not in_place
 
     def cuts_pages(self) -> bool:
-        """Return whether a page is certainly written in several pieces, each for itself; see `OptionSpec`."""
+        """Return whether a page is certainly written in several separate pieces; see `OptionSpec`."""
         sizes = [self.number(option.id) for option in self.filesystem.options if option.written_whole]
         return any(0 < size < self.server_page_bytes for size in sizes)
 
     def is_off(self, setting: str) -> bool:
-        """Return whether a server setting is certainly off; as a setting it counts over an option so called.
+        """Return whether a server setting is certainly off; it takes precedence over the option of that name.
 
-        Where the settings are not known, nobody knows: one of them may say otherwise.
+        Unknown settings are not off: one of them may override the option.
         """
         if self.server is None:
             return False
@@ -116,15 +116,15 @@ class ConflictRule:
     """One rule.
 
     Attributes:
-        id: stable identifier, told with the message.
-        action: what follows.
-        fields: options that it is about; the first one that is chosen names the finding.
-        applies: when.
+        id: stable identifier, shown with the message.
+        action: its effect.
+        fields: options that it is about; the first chosen one names the finding.
+        applies: the condition.
         message: one or two sentences, what and why.
-        source: where that is from.
-        implies: (option or server setting, value) that follow; shown to the user, and applied by whoever
-            builds a plan.
-        idle: whether no value of its options is possible there. A matrix does not try them there.
+        source: of the rule.
+        implies: (option or server setting, value) that follow; shown to the user, and applied by the builder
+            of a plan.
+        idle: whether its options have no possible value there, so that a matrix skips them.
     """
 
     id: str
@@ -143,10 +143,10 @@ class ConflictFinding:
 
     Attributes:
         rule: `ConflictRule.id`.
-        action: what follows.
+        action: its effect.
         field: option or setting that it is about.
         message: what and why.
-        implies: what follows for other options and settings.
+        implies: consequences for other options and settings.
     """
 
     rule: str

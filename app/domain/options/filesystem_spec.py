@@ -1,13 +1,8 @@
-"""What a filesystem is to pgFooting: one frozen object, in a file of its own (`app.domain.filesystems`).
+"""The declaration of a filesystem: one frozen object, in its own file (`app.domain.filesystems`).
 
-Everything that differs from one filesystem to the next is declared in it; the code that makes, reads back,
-wipes, measures and imports filesystems asks the spec and knows none by name.
-
-How a filesystem is created: what the arguments of its mkfs program follow from, and their form.
-
-What is asked of each filesystem is a pure function of a `Creation`, declared in its own file.
-
-Where a format has its superblock on a device, and its UUID in it.
+All differences between filesystems are declared in it; code that creates, verifies, wipes, measures and
+imports filesystems asks the spec and knows none by name. Arguments of the mkfs program and expected results
+are pure functions of a `Creation`, declared with the filesystem.
 """
 
 from __future__ import annotations
@@ -26,19 +21,18 @@ if TYPE_CHECKING:
 
 
 Arguments = tuple[tuple[str, str], ...]
-"""(flag, item) pairs; the item is empty for a flag that stands alone, the flag at stages other than mkfs."""
+"""(flag, item) pairs; the item is empty for a flag without one, the flag at stages other than mkfs."""
 
 BLOCK_BYTES: Final = 4096
-"""Block size said to mkfs programs unless one is chosen; mke2fs takes 1024 by itself below 512 MiB
-(mke2fs.conf, small)."""
+"""Default block size passed to mkfs programs; mke2fs's own is 1024 below 512 MiB (mke2fs.conf, small)."""
 
 STRIPE_OPTIONS: Final = ("stride", "stripe_width", "su", "sw")
-"""Options by which people tell the stripes of a RAID controller, which nobody can see, themselves."""
+"""Options for the stripes of a RAID controller, which only the user knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class StripeGeometry:
-    """What a filesystem is told about the stripes below it.
+    """The stripes below a filesystem.
 
     Attributes:
         chunk_bytes: contiguous bytes on one disk.
@@ -51,14 +45,14 @@ class StripeGeometry:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """One filesystem that is to be made.
+    """A filesystem to create.
 
     Attributes:
-        options: what is chosen, by id.
-        written: what the declarations say to the mkfs program: always, then what is chosen.
-        uuid: that it gets; empty where nobody gives it one.
+        options: chosen ones, by id.
+        written: arguments from the declarations: fixed ones, then chosen ones.
+        uuid: of the filesystem; empty for a random one.
         layout: of its disks.
-        geometry: of the stripes below it; None where there is nothing to align to.
+        geometry: of the stripes below it; None without alignment.
     """
 
     options: Mapping[str, OptionValue]
@@ -69,16 +63,16 @@ class Creation:
 
     @property
     def block_bytes(self) -> int:
-        """Return the block size that is chosen or said."""
+        """Return the chosen or default block size."""
         return int(self.options.get("block_size", BLOCK_BYTES))
 
     def says(self, flag: str) -> bool:
-        """Return whether a flag of the mkfs program is said by a declaration."""
+        """Return whether a declaration sets a flag of the mkfs program."""
         return any(said == flag for said, _ in self.written)
 
 
 def joined(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    """Return arguments of a mkfs program: items of one flag joined by commas, flags as they come."""
+    """Return arguments of a mkfs program: items of one flag joined by commas, flags in order."""
     items: dict[str, list[str]] = {}
     for flag, item in pairs:
         items.setdefault(flag, []).extend([item] if item else [])
@@ -101,19 +95,19 @@ class Area:
     length: int
 
     def holds(self, offset: int) -> bool:
-        """Return whether a byte lies in it."""
+        """Return whether a byte is inside."""
         return self.offset <= offset < self.offset + self.length
 
 
 @dataclass(frozen=True, slots=True)
 class SuperblockPlace:
-    """Where a format that we make has its superblock; it holds the UUID as 16 bytes, most significant first.
+    """Where our formats have their superblock; it contains the UUID as 16 bytes, most significant first.
 
     Attributes:
-        superblock: what is zeroed to wipe it; all of its magic and its UUID lie in it.
+        superblock: zeroed to wipe it; includes all of its magic and its UUID.
         explained: bytes in which other magics are the superblock's own contents.
         uuid_offset: of the UUID on the device.
-        copies: how far copies of the superblock lie behind it, which are always written with it.
+        copies: distances of the copies of the superblock that are always written with it.
     """
 
     superblock: Area
@@ -124,14 +118,14 @@ class SuperblockPlace:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program that is needed.
+    """A required program.
 
     Attributes:
-        name: file name in the fixed folders for programs of the system.
-        package: Debian package that has it.
-        component: whose version decides about options; None where none does.
-        version_argument: what makes it print its version.
-        module: kernel module that is built of the same source: the older of both versions counts.
+        name: file name in the system's fixed program folders.
+        package: Debian package of the program.
+        component: its version decides about options; None if it does not.
+        version_argument: makes it print its version.
+        module: kernel module built from the same source: the older of both versions counts.
     """
 
     name: str
@@ -143,11 +137,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class KernelThreads:
-    """Threads of the kernel whose CPU is measured as that of a filesystem.
+    """Kernel threads that work for a filesystem.
 
     Attributes:
-        family: what they are called together.
-        pattern: regular expression for how their names begin.
+        family: their common name.
+        pattern: regular expression for the beginning of their names.
     """
 
     family: str
@@ -156,12 +150,12 @@ class KernelThreads:
 
 @dataclass(frozen=True, slots=True)
 class KernelRemedy:
-    """What helps where the kernel lacks a filesystem.
+    """Remedy if the kernel lacks a filesystem.
 
     Attributes:
         words: one sentence.
         package: Debian package that helps; may be empty.
-        from_version: first version of Linux of which this is true; what helps with any module before.
+        from_version: first version of Linux for which this is true; before, the general remedy for modules.
     """
 
     words: str
@@ -171,15 +165,15 @@ class KernelRemedy:
 
 @dataclass(frozen=True, slots=True)
 class FixedArgument:
-    """Something that is always said, whatever is chosen.
+    """An argument that is always passed.
 
     Attributes:
-        stage: to whom.
+        stage: receives it.
         flag: flag of the mkfs program; empty for other stages.
         item: item, mount option or ``name=value``.
         why: one sentence.
-        source: where that is from.
-        seen: what a read back must show; None where nothing ever shows it.
+        source: of the reason.
+        seen: tokens that verify it; None if it cannot be verified.
     """
 
     stage: Stage
@@ -192,12 +186,12 @@ class FixedArgument:
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedOption:
-    """Something that people look for here and that does not exist: shown with the reason, never hidden.
+    """A missing option that users may look for: shown with the reason, never hidden.
 
     Attributes:
-        option: the id that it has elsewhere.
-        why: why not, and what comes nearest.
-        source: where that is from.
+        option: its id in other filesystems.
+        why: why it is missing, and the nearest alternative.
+        source: of the reason.
     """
 
     option: str
@@ -213,7 +207,7 @@ class PresetValue:
         option: `OptionSpec.id`.
         value: its value.
         why: one sentence.
-        source: where that is from.
+        source: of the reason.
     """
 
     option: str
@@ -227,10 +221,10 @@ class FilesystemPreset:
     """A named set of choices.
 
     Attributes:
-        id: what campaign files say.
-        label: what people read.
-        source: where the set as a whole is from.
-        choices: what is chosen, with reasons; everything else stays as the tools and the kernel have it.
+        id: in campaign files.
+        label: for users.
+        source: of the set as a whole.
+        choices: with reasons; everything else keeps the defaults of tools and kernel.
     """
 
     id: str
@@ -249,34 +243,34 @@ class FilesystemSpec:
     """One filesystem.
 
     Attributes:
-        id: what campaign files say, and the type given to mount(8).
-        label: what people read.
-        good_for: one or two sentences for people who choose.
-        mkfs: program that makes it; None where there is none (tmpfs) or another stage makes it (zfs).
-        programs: every program that making, checking and unmaking needs.
-        kernel_modules: modules of which the kernel must have or be able to load all.
+        id: in campaign files, and the type for mount(8).
+        label: for users.
+        good_for: one or two sentences for choosing it.
+        mkfs: program that creates it; None if there is none (tmpfs) or another stage creates it (zfs).
+        programs: every program for creating, checking and removing it.
+        kernel_modules: required modules, built in or loadable.
         minimum_bytes: smallest device; per disk for pools.
-        several: who makes one thing of several disks for it.
-        levels: levels that it can have; none where it needs no disk.
-        options: in the order in which they are offered.
-        always: what is said whatever is chosen.
+        several: combines several disks for it.
+        levels: supported levels; none if it needs no disk.
+        options: in display order.
+        always: fixed arguments.
         presets: first the defaults.
-        lacks: what other filesystems have and this one has not.
-        risks: what it costs in safety whatever is chosen.
-        mkfs_arguments: of `mkfs`, without the devices; None where there is no such program.
-        superblock: where it lies on each device; None where nothing is left on a disk (tmpfs) or the labels
-            of the assembler count (zfs).
-        readers: what shows it once it is mounted.
-        expected: what a read back must show of how it was made, besides the options; None for nothing.
-        whole_pages: whether a page of PostgreSQL is never half written, unless an option turns copy on
-            write off.
-        large_blocks_since: what can mount blocks larger than the machine's memory page; None for nothing.
-        rules: which of its options do not go together and what follows from them, besides the rules about
-            options that others have too (`app.domain.options.checks`).
-        kernel_threads: threads of the kernel that work for it; None where it has none of its own.
-        kernel_remedy: what helps where the kernel lacks it; None for what helps with any module.
-        cache_limit: file, without the leading slash, that holds the largest size, in bytes, of a cache of
-            its own that no control group counts; empty where there is none.
+        lacks: options of other filesystems that it lacks.
+        risks: its risks with any options.
+        mkfs_arguments: of `mkfs`, without the devices; None without such a program.
+        superblock: its position on each device; None if nothing is left on a disk (tmpfs) or the labels of
+            the assembler count (zfs).
+        readers: programs that show its properties after mounting.
+        expected: expected tokens in addition to those of the options; None for none.
+        whole_pages: whether a page of PostgreSQL is never half written, unless an option turns copy on write
+            off.
+        large_blocks_since: supports blocks larger than the machine's memory page; None for no version.
+        rules: conflicts and implications of its options, in addition to the general rules
+            (`app.domain.options.checks`).
+        kernel_threads: kernel threads that work for it; None if it has none of its own.
+        kernel_remedy: remedy if the kernel lacks it; None for the general one for modules.
+        cache_limit: file, without the leading slash, with the maximum size, in bytes, of its own cache
+            outside of control groups; empty without such a cache.
     """
 
     id: str
@@ -305,11 +299,11 @@ class FilesystemSpec:
     cache_limit: str = ""
 
     def assembler(self, level: Level) -> Assembler:
-        """Return who makes a level for this filesystem: a single disk below ext4 or XFS is used as is."""
+        """Return the assembler of a level: a single disk below ext4 or XFS is used directly."""
         return Assembler.RAW if level is Level.SINGLE and self.several is Assembler.MD else self.several
 
     def arguments(self, stage: Stage, chosen: Mapping[str, OptionValue]) -> Arguments:
-        """Return what the programs of a stage are told: always, then what is chosen, as it is declared."""
+        """Return the arguments of a stage: fixed ones, then chosen ones, in the order of declaration."""
         always = [(item.flag, item.item) for item in self.always if item.stage is stage]
         told = [
             option.written(chosen[option.id])
@@ -319,7 +313,7 @@ class FilesystemSpec:
         return (*always, *((each.flag, each.item) for each in told if each is not None))
 
     def attributes_of_files(self, chosen: Mapping[str, OptionValue]) -> ReadbackToken | None:
-        """Return what `lsattr` must show of files that are made on it; None where no option changes that."""
+        """Return what `lsattr` must show for new files on it; None if no option changes that."""
         wanted, others = set[str](), set[str]()
         for option in self.options:
             if option.on_files is not None:
@@ -332,7 +326,7 @@ class FilesystemSpec:
         """Return an option.
 
         Raises:
-            KeyError: there is none of that id.
+            KeyError: there is none with that id.
         """
         for item in self.options:
             if item.id == option_id:
@@ -343,7 +337,7 @@ class FilesystemSpec:
         """Return a preset.
 
         Raises:
-            KeyError: there is none of that id.
+            KeyError: there is none with that id.
         """
         for item in self.presets:
             if item.id == preset_id:

@@ -1,7 +1,4 @@
-"""Kinds of options: what values there are, and how people are told.
-
-How an option's value becomes the token that a program is told, and the token that shows it afterwards.
-"""
+"""Kinds of option values, and their conversion to arguments and to the tokens that verify them."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ OptionValue = bool | int | str
 _TRUE: Final = ("true", "yes")
 _FALSE: Final = ("false", "no")
 _LONGEST_LIST: Final = 12
-"""Of more allowed values a message names the first few: it has to fit a terminal."""
+"""Maximum number of allowed values in a message, which has to fit a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +24,7 @@ class Toggle:
     """On or off; values are bool."""
 
     def accepts(self, value: object) -> bool:
-        """Return whether `value` is one of this kind."""
+        """Return whether `value` is valid."""
         return isinstance(value, bool)
 
     @property
@@ -42,10 +39,10 @@ class ChoiceValue:
 
     Attributes:
         id: the value.
-        effect: what it does for PostgreSQL.
-        since: requirements of this value beyond the option's own.
-        removed: what has it no more.
-        untested: newer than any kernel or tool that tests could try.
+        effect: on PostgreSQL.
+        since: requirements of this value in addition to the option's own.
+        removed: versions that no longer have it.
+        untested: newer than every kernel or tool in the tests.
     """
 
     id: str
@@ -60,7 +57,7 @@ class Choice:
     """One of several words; values are str.
 
     Attributes:
-        values: in the order in which they are offered.
+        values: in display order.
     """
 
     values: tuple[ChoiceValue, ...]
@@ -71,7 +68,7 @@ class Choice:
         return tuple(item.id for item in self.values)
 
     def accepts(self, value: object) -> bool:
-        """Return whether `value` is one of this kind."""
+        """Return whether `value` is valid."""
         return isinstance(value, str) and value in self.ids
 
     @property
@@ -86,15 +83,15 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole number; a size is one in bytes with the unit ``B``.
+    """A whole number; a size is in bytes, with the unit ``B``.
 
     Attributes:
         minimum: smallest allowed value.
         maximum: largest allowed value.
-        multiple_of: what the value has to be a multiple of.
+        multiple_of: allowed values are multiples of this.
         power_of_two: whether it has to be a power of two.
-        unit: unit for people; empty for plain numbers.
-        also: single values beyond the range, such as 0 for "none".
+        unit: for users; empty for plain numbers.
+        also: single values outside the range, such as 0 for "none".
     """
 
     minimum: int
@@ -105,7 +102,7 @@ class Integer:
     also: tuple[int, ...] = ()
 
     def accepts(self, value: object) -> bool:
-        """Return whether `value` is one of this kind; bool is not a number here."""
+        """Return whether `value` is valid; bool is not a number here."""
         if not isinstance(value, int) or isinstance(value, bool):
             return False
         if value in self.also:
@@ -137,7 +134,7 @@ Kind = Toggle | Choice | Integer
 
 
 def parse_switch(text: str) -> bool | None:
-    """Return what PostgreSQL reads as on or off (bool.c: unique prefixes, any case), else None."""
+    """Parse a boolean as PostgreSQL does (bool.c: unique prefixes, any case); None for other text."""
     word = text.strip().lower()
     if word in {"1", "on"} or (word and any(full.startswith(word) for full in _TRUE)):
         return True
@@ -152,8 +149,8 @@ class Spelling:
 
     Attributes:
         template: token with ``{value}``, for numbers and words.
-        values: (value, token) of the values that are written otherwise; the token None says nothing at all.
-        divisor: by how much a number is divided, for programs that count in larger units.
+        values: (value, token) of exceptions; the token None passes no argument.
+        divisor: divides a number, for programs that count in larger units.
     """
 
     template: str = ""
@@ -161,7 +158,7 @@ class Spelling:
     divisor: int = 1
 
     def token(self, value: OptionValue) -> str | None:
-        """Return the token of a value, or None where nothing is said."""
+        """Return the token of a value, or None for no argument."""
         for known, token in self.values:
             if known == value and type(known) is type(value):
                 return token
@@ -176,38 +173,38 @@ def words(on: str | None, off: str | None) -> Spelling:
 
 
 class ShownBy(StrEnum):
-    """Where a read back finds an option."""
+    """Where an option can be verified."""
 
     MOUNTINFO = "mountinfo"
     """Tokens: options of the mount and of the superblock in /proc/self/mountinfo."""
     SUPERBLOCK = "superblock"
-    """Tokens: what the filesystem's own tool prints of the superblock, as its parser describes them."""
+    """Tokens: parsed output of the filesystem's own tool for the superblock."""
     ALLOCATION = "allocation"
-    """Tokens: ``Data=raid1``, ``Metadata=raid1``: profiles of a filesystem that spreads over disks itself."""
+    """Tokens: ``Data=raid1``, ``Metadata=raid1``: profiles of a filesystem that spans disks itself."""
     PROPERTIES = "properties"
     """Tokens: ``name=value`` of `zpool get -Hp` and `zfs get -Hp`."""
     ATTRIBUTES = "attributes"
     """Tokens: letters of `lsattr -d`."""
     ARRAY = "array"
-    """Tokens: ``name=value`` of what the kernel says of an md array in /sys/block/mdX/md."""
+    """Tokens: ``name=value`` of an md array in /sys/block/mdX/md."""
     VDEVS = "vdevs"
-    """Tokens: ``class=vdevs`` of what `zpool list -v` shows, such as ``data=raidz1*3``."""
+    """Tokens: ``class=vdevs`` of `zpool list -v`, such as ``data=raidz1*3``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadbackToken:
-    """What a read back shows when a value took effect.
+    """Tokens that verify a value.
 
     Attributes:
-        present: tokens that must be there; ``a|b`` is there where one of them is (tools differ by version).
-        absent: tokens that must not be there; one that ends in ``=`` stands for all that begin with it.
+        present: required tokens; ``a|b`` requires one of them (tools differ by version).
+        absent: forbidden tokens; one that ends in ``=`` matches all with this prefix.
     """
 
     present: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
 
     def contradictions(self, tokens: Collection[str]) -> tuple[str, ...]:
-        """Return the tokens that are missing or that should not be there; empty where all is as wanted."""
+        """Return the missing and the forbidden tokens; empty if all is as wanted."""
         missing = tuple(token for token in self.present if not set(token.split("|")) & set(tokens))
         banned = {word for token in self.absent for word in token.split("|")}
         unwanted = tuple(
@@ -221,12 +218,12 @@ class ReadbackToken:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedToken:
-    """Something that a read back must show besides the options that were chosen.
+    """A required token in addition to those of the chosen options.
 
     Attributes:
-        name: for people, such as ``alignment``.
-        shown_by: where.
-        token: what.
+        name: for users, such as ``alignment``.
+        shown_by: where it is shown.
+        token: the token.
     """
 
     name: str
@@ -235,7 +232,7 @@ class ExpectedToken:
 
 
 class ReadFrom(StrEnum):
-    """What a program that shows a filesystem is given as its last argument."""
+    """The last argument of a program that shows a filesystem."""
 
     NODE = "node"
     """A device of it, or the name of the pool."""
@@ -245,12 +242,12 @@ class ReadFrom(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadbackProgram:
-    """A program that only reads, and shows what a filesystem is like.
+    """A read-only program that shows properties of a filesystem.
 
     Attributes:
-        shown_by: what its tokens belong to; those of several readers of one place are put together.
+        shown_by: where its tokens belong; those of several readers of one place are merged.
         argv: program and arguments, without the last one.
-        parse: tokens of what it prints.
+        parse: converts its output to tokens.
         given: the last argument.
     """
 
@@ -262,11 +259,11 @@ class ReadbackProgram:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentToken:
-    """What a program is told.
+    """An argument of a program.
 
     Attributes:
         flag: flag of a mkfs program; items of one flag are joined by commas. Empty for other stages.
-        item: the item, mount option or ``name=value``; empty for a flag that stands alone.
+        item: the item, mount option or ``name=value``; empty for a flag without one.
     """
 
     flag: str

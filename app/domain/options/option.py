@@ -1,9 +1,9 @@
-"""What can be chosen about a filesystem: one frozen object per option.
+"""Options of a filesystem: one frozen object each.
 
-Wizard page, validation, command line, commands, read back and documentation iterate these objects;
-nothing here knows a particular filesystem. An option's words (`Spelling`) turn its value into the token
-that a program is told, and into the token that shows it afterwards. Both are looked up here by root:
-identifiers and typed values cross the bus, never tokens.
+Wizard page, validation, command line, commands, verification and documentation iterate these objects; nothing
+here knows a particular filesystem. An option's `Spelling` converts its value to the argument of a program,
+and to the token that verifies it. Root looks up both here: identifiers and typed values cross the bus, never
+tokens.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Stage(StrEnum):
 
 
 class Safety(StrEnum):
-    """What a value of an option costs in safety (classes S L X C T R E B of the storage reference)."""
+    """Risk of an option's value (classes S L X C T R E B of the storage reference)."""
 
     SAFE = "safe"
     LOSES_COMMITS_WITHOUT_PLP = "loses-commits-without-plp"
@@ -58,7 +58,7 @@ class Safety(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """Return what it means, one sentence."""
+        """Return its meaning, one sentence."""
         return _SAFETY_WORDS[self][1]
 
 
@@ -105,13 +105,13 @@ _SAFETY_WORDS: Final = {
 }
 
 NOT_DURABLE: Final = frozenset({Safety.LOSES_COMMITS_WITHOUT_PLP, Safety.LOSES_COMMITS})
-"""Classes that stamp a result as not durable (rule C24)."""
+"""Classes that mark a result as not durable (rule C24)."""
 
 
 USUAL_PAGE_BYTES: Final = 8 * KIB
-"""A data page of PostgreSQL where nobody built it otherwise (configure --with-blocksize; manual 17.3.3.5)."""
+"""Default page size of PostgreSQL (configure --with-blocksize; manual 17.3.3.5)."""
 SMALLEST_PAGE_BYTES: Final = KIB
-"""The smallest that it can be built with (configure --with-blocksize: 1 to 32 kB)."""
+"""The smallest possible page size (configure --with-blocksize: 1 to 32 kB)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,29 +120,28 @@ class OptionSpec:
 
     Attributes:
         id: stable name, unique within its filesystem; stored, sent, and written in campaign files.
-        label: what people read.
+        label: for users.
         stage: when it is applied.
         kind: type and allowed values.
-        default: what the tool or kernel does when nothing is said; None where that depends on the machine.
-        effect: one sentence: what it does for PostgreSQL.
-        source: where that is from.
+        default: of the tool or kernel; None if that depends on the machine.
+        effect: on PostgreSQL, one sentence.
+        source: of the facts.
         spelling: how a value is written.
         flag: flag of the mkfs program; empty for other stages.
-        shown: how a read back shows a value; None where nothing shows it by itself.
-        unseen: why nothing ever shows it, one clause; empty where it is read back: by `shown`, with what a
-            filesystem is expected to show (`FilesystemSpec.expected`), or as a setting of the server.
-        shown_by: where.
-        on_files: how files that are made on the filesystem show a value, in letters of `lsattr`; None where
-            they show nothing of it. Looked at after loading.
-        risks: (value, classes) for the values that cost safety.
-        written_whole: whether it is how many bytes are written as a whole: fewer than a data page of the
-            server can leave half of one.
-        since: everything that has to be reached for the option to exist.
-        removed: what has it no more.
-        of_wal: of the server stage: whether it is about the WAL, wherever that lies, and not about the data.
-        tried: values that are worth trying against each other, where there are many: those that published
-            comparisons and manuals name.
-        word: what its program calls it, where the spelling has no word of its own for it.
+        shown: how verification shows a value; None if nothing shows it directly.
+        unseen: why it cannot be verified, one clause; empty if it can: by `shown`, by the filesystem's
+            expected tokens (`FilesystemSpec.expected`), or as a setting of the server.
+        shown_by: where it is shown.
+        on_files: how new files on the filesystem show a value, in letters of `lsattr`; None if they do not.
+            Checked after loading.
+        risks: (value, classes) for risky values.
+        written_whole: whether it is the number of bytes that are written atomically: below the server's page
+            size, pages can be half written.
+        since: all requirements for the option to exist.
+        removed: versions that no longer have it.
+        of_wal: for the server stage: whether it concerns the WAL instead of the data.
+        tried: values worth comparing, if there are many: those in published comparisons and manuals.
+        word: its program's name for it, if the spelling does not contain one.
         untested: its effect was never seen on a real kernel or tool: newer than Linux 6.1 and 6.18, OpenZFS
             2.1.11 and the tools of Debian 12 and 13.
     """
@@ -170,7 +169,7 @@ class OptionSpec:
     untested: bool = False
 
     def safety_of(self, value: OptionValue, server_page_bytes: int = USUAL_PAGE_BYTES) -> tuple[Safety, ...]:
-        """Return what a value costs in safety; (SAFE,) where nothing.
+        """Return the risks of a value; (SAFE,) for none.
 
         Args:
             value: a legal one.
@@ -185,24 +184,24 @@ class OptionSpec:
 
     @property
     def safety(self) -> tuple[Safety, ...]:
-        """Return every class that some value has; (SAFE,) where none has any."""
+        """Return the risks of all values together; (SAFE,) for none."""
         classes = dict.fromkeys(item for _, items in self.risks for item in items)
         if self.written_whole:
             classes[Safety.TORN_PAGES] = None
         return tuple(classes) or (Safety.SAFE,)
 
     def written(self, value: OptionValue) -> ArgumentToken | None:
-        """Return what the program is told for a value; None where nothing has to be said."""
+        """Return the argument for a value; None for no argument."""
         token = self.spelling.token(value)
         return None if token is None else ArgumentToken(self.flag, token)
 
     def seen(self, value: OptionValue) -> ReadbackToken | None:
-        """Return what a read back must show for a value; None where the option is never shown."""
+        """Return the tokens that verify a value; None if the option is never shown."""
         if self.shown is None:
             return None
         token = self.shown.token(value)
         if self.shown_by is ShownBy.PROPERTIES and token is not None:
-            # A property has one value: nothing else has to be absent. Several are told with blanks between.
+            # A property has one value: nothing else has to be absent. Blanks separate several properties.
             return ReadbackToken(tuple(token.split()))
         if isinstance(self.kind, Integer):
             prefix = self.shown.template.partition("{value}")[0]

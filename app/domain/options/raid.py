@@ -1,8 +1,8 @@
-"""RAID levels: what each needs, holds and survives, and what it is called by whoever assembles it.
+"""RAID levels: minimum disks, capacity, redundancy, and their names in each assembler.
 
 Sources: mdadm(8), md(4); btrfs-progs mkfs.btrfs(8) "PROFILES" and Status; zpoolconcepts(7). The minimums are
-those from which a level is what its name says, the same for every assembler so that results compare: btrfs
-takes a raid5 of two and md a raid10 of two, which are mirrors by another name.
+those from which a level is true to its name, the same for every assembler so that results are comparable:
+btrfs accepts a raid5 of two disks and md a raid10 of two, which are mirrors by another name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from app.domain.text import tr
 
 
 class Assembler(StrEnum):
-    """Who makes one thing of several disks."""
+    """What combines several disks."""
 
     RAW = "raw"
     MD = "md"
@@ -26,7 +26,7 @@ class Assembler(StrEnum):
 
 
 class Level(StrEnum):
-    """RAID levels as the wizard and campaign files name them; raidz1 is raid5 and raidz2 is raid6 on ZFS."""
+    """RAID levels as in the wizard and campaign files; raidz1 is raid5 and raidz2 is raid6 on ZFS."""
 
     SINGLE = "single"
     STRIPE = "stripe"
@@ -38,7 +38,7 @@ class Level(StrEnum):
 
     @property
     def label(self) -> str:
-        """Return what people read."""
+        """Return the name for users."""
         return _LABELS[self]
 
 
@@ -60,18 +60,18 @@ class ArrayLayout:
     """A level made by an assembler.
 
     Attributes:
-        level: what people choose.
-        assembler: who makes it.
+        level: the user's choice.
+        assembler: creates it.
         minimum_disks: fewest disks.
-        name: what the assembler calls it: level of mdadm, data profile of btrfs, vdev word of zpool (empty
-            where disks stand alone).
-        words: what is special about it, one or two sentences.
+        name: the assembler's name for it: level of mdadm, data profile of btrfs, vdev word of zpool (empty
+            for disks without a vdev).
+        words: special properties, one or two sentences.
         maximum_disks: most disks; None for no limit.
         multiple_of: the number of disks has to be a multiple of this.
-        approximate: the usable size depends on what is stored (padding, chunks), so that it is only near.
+        approximate: the usable size depends on the data (padding, chunks), so that it is only an estimate.
         metadata: metadata profile of btrfs; empty for the others.
         md_layout: layout of mdadm; empty for its default and for the others.
-        risks: what it costs in safety beyond what the level promises.
+        risks: in addition to those of the level itself.
     """
 
     level: Level
@@ -87,7 +87,7 @@ class ArrayLayout:
     risks: tuple[Safety, ...] = ()
 
     def survives(self, disks: int, copies: int | None = None) -> int:
-        """Return how many disks may fail, whichever they are.
+        """Return how many disks may fail in any combination.
 
         Args:
             disks: number of disks.
@@ -98,7 +98,7 @@ class ArrayLayout:
         return 1 if self.level is Level.RAID10 else _PARITY_DISKS.get(self.level, 0)
 
     def usable_bytes(self, sizes: Sequence[int], copies: int | None = None) -> int:
-        """Return what disks of these sizes hold, before what assembler and filesystem keep for themselves.
+        """Return the capacity of disks of these sizes, before overhead of assembler and filesystem.
 
         Args:
             sizes: bytes of each disk or partition.
@@ -116,7 +116,7 @@ class ArrayLayout:
         return min(sizes) * (len(sizes) - _PARITY_DISKS[self.level])
 
     def data_disks(self, disks: int) -> int | None:
-        """Return over how many disks a full stripe of data lies; None where nothing can be aligned to it."""
+        """Return the number of data disks of a full stripe; None if alignment is impossible."""
         if self.level in {Level.SINGLE, Level.MIRROR}:
             return None
         if self.level is Level.RAID10:
@@ -124,7 +124,7 @@ class ArrayLayout:
         return disks - _PARITY_DISKS.get(self.level, 0)
 
     def problem(self, disks: int) -> str:
-        """Return why this number of disks does not make it, with the numbers that do; empty where it does."""
+        """Return why this number of disks is invalid, with the valid numbers; empty if it is valid."""
         if self.minimum_disks <= disks <= (self.maximum_disks or disks) and disks % self.multiple_of == 0:
             return ""
         if self.maximum_disks == 1:
@@ -138,7 +138,7 @@ class ArrayLayout:
 
 
 def _spread(sizes: Sequence[int], copies: int) -> int:
-    """Return what fits when each chunk lies on `copies` different disks, those with most room first.
+    """Return the capacity with `copies` of each chunk on different disks, those with most room first.
 
     No disk can hold more than one copy of each chunk: a disk larger than its share is cut to it.
     """
@@ -270,7 +270,7 @@ def layout(level: Level, assembler: Assembler) -> ArrayLayout:
     """Return how an assembler makes a level.
 
     Raises:
-        KeyError: it does not.
+        KeyError: it does not support it.
     """
     for item in LAYOUTS:
         if item.level is level and item.assembler is assembler:

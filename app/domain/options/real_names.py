@@ -1,7 +1,7 @@
-"""What mount, mkfs, zpool and zfs call an option and its values: the words that a DBA knows. Pure.
+"""Names of options and values in mount, mkfs, zpool and zfs, which a DBA knows. Pure.
 
-Everything follows from how an option is spelled; only where a program is told of several options in one word,
-the declaration says the name (`OptionSpec.word`).
+Derived from an option's spelling; the declaration only gives a name (`OptionSpec.word`) if one argument
+contains several options.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from app.domain.options.option import OptionSpec, Stage
 from app.domain.text import tr
 
 _MOST_WORDS: Final = 3
-"""Of the words of one option so many stand in its label; the others are in its list of values."""
+"""Maximum number of an option's words in its label; the others are in its list of values."""
 
 
 def real_name(option: OptionSpec) -> str:
-    """Return what the program that is told calls an option: ``recordsize``, ``nobarrier``, ``-E stride``.
+    """Return the program's name for an option: ``recordsize``, ``nobarrier``, ``-E stride``.
 
-    That of a switch is the word that does something: a mount that is told nothing has barriers, so it is
+    For a switch it is the word with an effect: a mount without arguments has barriers, so it is
     ``nobarrier``.
     """
     if option.word:
@@ -32,14 +32,14 @@ def real_name(option: OptionSpec) -> str:
     if isinstance(option.kind, Toggle) and usual is None:
         values = [True]
     told = [token for value in values if (token := option.spelling.token(value)) is not None]
-    if not told:  # the kernel knows a word only for what counts anyway
+    if not told:  # the kernel only has a word for the default
         told = list(filter(None, (option.spelling.token(value) for value in _values(option))))
     names = dict.fromkeys(map(_name_of, told))
     return _with_flag(option, ", ".join(list(names)[:_MOST_WORDS]))
 
 
 def shown_name(option: OptionSpec) -> str:
-    """Return the real name as it stands beside a tick: which of its two states the word means."""
+    """Return the real name for a check box: which of its two states the word means."""
     name = real_name(option)
     if isinstance(option.kind, Toggle) and option.default is True and option.stage is not Stage.SERVER:
         return tr("off: {word}").format(word=name) if _says_off(option) else name
@@ -47,15 +47,15 @@ def shown_name(option: OptionSpec) -> str:
 
 
 def real_words(option: OptionSpec) -> tuple[str, ...]:
-    """Return every word by which somebody may look for an option: its names, and all that it is told."""
+    """Return every word that users may search for an option: its names and arguments."""
     values = _values(option)
     tokens = (token for value in values if (token := option.spelling.token(value)))
-    # Somebody who writes nodatacow in /etc/fstab looks for that, whatever the word beside the tick is.
+    # A user who writes nodatacow in /etc/fstab searches for that, not for the word next to the check box.
     return tuple(dict.fromkeys((option.id, real_name(option), *tokens)))
 
 
 def told_as(spec: FilesystemSpec, option: OptionSpec, value: OptionValue) -> str:
-    """Return how the program is told a value: ``mount -o nobarrier``; empty where it is told nothing."""
+    """Return how a value is passed to the program: ``mount -o nobarrier``; empty without an argument."""
     token = option.spelling.token(value)
     if token is None:
         return ""
@@ -83,13 +83,13 @@ def _values(option: OptionSpec) -> tuple[OptionValue, ...]:
 
 
 def _says_off(option: OptionSpec) -> bool:
-    """Whether the word means "off" by itself: ``nobarrier`` does, ``autotrim`` is a name."""
+    """Return whether the word means "off" by itself: ``nobarrier`` does, ``autotrim`` is a name."""
     off = option.spelling.token(False)  # noqa: FBT003 - the value of a switch
     return off is not None and "=" not in off
 
 
 def _name_of(token: str) -> str:
-    """Return the name of ``name=value``; of a value alone nothing, of a word the word."""
+    """Return the name in ``name=value``; empty for a value alone, the word itself for a word."""
     name = token.partition("=")[0]
     return "" if name == "{value}" else name
 

@@ -1,1 +1,1 @@
-"""Texts of others in what a person pastes: nothing in them is obeyed there."""
+"""Quote foreign text for pasting: no part of it is executed."""

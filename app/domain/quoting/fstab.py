@@ -1,10 +1,10 @@
-"""A text as one field of a line of fstab(5). Pure."""
+"""Quote a text as one field of a line of fstab(5). Pure."""
 
 from __future__ import annotations
 
 
 def fstab_field(text: str) -> str:
-    """Return a text in which blanks, control characters and the signs of fstab are written in octal."""
+    """Write blanks, control characters and the special characters of fstab in octal."""
     return "".join(sign if "!" <= sign <= "~" and sign not in "\\#" else _octal(sign) for sign in text)
 
 

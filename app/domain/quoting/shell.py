@@ -1,6 +1,6 @@
-"""A text as a word of a shell, or in a comment: one line, shown as it is, in which nothing is obeyed. Pure.
+"""Quote a text as a word of a shell, or for a comment: one line in which nothing is executed. Pure.
 
-Sentences quote a value themselves where it stands in a command: ``tr("swapoff {area!q}")``, see
+Sentences with a value in a command quote it themselves: ``tr("swapoff {area!q}")``, see
 `app.domain.number_format`. Sources: POSIX.1-2024 2.2 "Quoting"; zshexpn(1), zshoptions(1).
 """
 
@@ -13,14 +13,16 @@ from typing import Final
 _SAFE: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+:,./-_ ")
 _OBEYED: Final = "`'\"$;&|<>()\\*?!~^{}"
 _READ_INSTEAD: Final = str.maketrans(_OBEYED, "\N{PRIME}\N{PRIME}\N{DOUBLE PRIME}S,+/[][]/x..--[]")
-"""Signs that a shell obeys. zsh on a terminal has no comments: it executes them, and ``(e:…:)`` in them."""
+"""Special characters of shells. zsh on a terminal has no comments: it executes them, and ``(e:…:)`` in
+them.
+"""
 
 
 def shell_word(text: str) -> str:
-    """Return a text as one word of sh, bash and zsh.
+    """Quote a text as one word of sh, bash and zsh.
 
-    What a terminal would not show as it is stands in ``$'…'`` as bash and zsh read it; to another shell
-    that is a harmless word.
+    Unprintable characters are written in ``$'…'``, as bash and zsh read it; in other shells that is a
+    harmless word.
     """
     if not text.isprintable():
         return f"$'{''.join(map(_escaped, text))}'"
@@ -41,11 +43,11 @@ def shell_line(words: Iterable[str]) -> str:
 
 
 def shell_option(option: str, value: str) -> str:
-    """Return an option with its value; a value that begins with a hyphen is not taken for another option."""
+    """Return an option with its value; a value with a leading hyphen is not mistaken for another option."""
     return f"{option}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
 def comment(text: str) -> str:
-    """Return a line that is a comment, and that does nothing in a shell without comments."""
+    """Return a comment line that has no effect even in a shell without comments."""
     words = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return f"# {words.translate(_READ_INSTEAD)}"

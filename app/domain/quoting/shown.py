@@ -1,19 +1,19 @@
-"""A text of others in a sentence: one line of a bounded length, everything that is no sign escaped. Pure."""
+"""Show foreign text in a sentence: one line of limited length, special characters escaped. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
 FEW: Final = 400
-"""Letters: a few lines of a terminal."""
+"""Characters: a few lines of a terminal."""
 
 
 def shown(text: object, most: int = FEW) -> str:
-    """Return a text whose line breaks, controls and invisible signs are escapes as Python has them.
+    """Escape line breaks, control characters and invisible characters as Python does.
 
     Args:
-        text: whatever somebody said.
-        most: letters of it that are shown; of a longer one the beginning.
+        text: any foreign value.
+        most: maximum number of characters; a longer text is cut.
     """
     told = str(text)
     escaped = "".join(

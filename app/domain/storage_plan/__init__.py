@@ -1,1 +1,1 @@
-"""What is to be made of which disks: as data, as plain values and on the bus, and what is wrong with it."""
+"""The storage plan: as data, as plain values and on the bus, and its problems."""

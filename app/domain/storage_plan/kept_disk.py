@@ -1,4 +1,4 @@
-"""A disk that the helper's journal keeps: the facts on which a person decides whether it is released."""
+"""A disk kept in the helper's journal: the facts for deciding about its release."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ReleaseOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptContent:
-    """One signature on a kept disk, and what its superblock says.
+    """One signature on a kept disk, and the contents of its superblock.
 
     Attributes:
         node: partition or disk that has it.
@@ -71,12 +71,12 @@ class KeptContent:
 
 @dataclass(frozen=True, slots=True)
 class KeptDisk:
-    """What is on a disk that the journal keeps.
+    """Contents of a disk that the journal keeps.
 
     Attributes:
         will_wipe: whether a release wipes it; otherwise the journal only forgets it.
         is_table_ours: whether the partition table is byte for byte the one that the session wrote.
-        is_as_left: whether the session's partition is as the session saw it last.
+        is_as_left: whether the session's partition is unchanged.
         began_s: when the session began to use the disk, seconds since the epoch; 0 if unknown.
         contents: every signature on the disk and in the session's partition.
         reason: why the disk was kept; may be empty.
@@ -95,7 +95,7 @@ class KeptDisk:
     obstacles: tuple[DiskRefusal, ...] = ()
 
     def sentences(self) -> Iterator[str]:
-        """Yield what a person reads before the decision, a line each."""
+        """Yield the sentences that a user reads before the decision, a line each."""
         if self.began_s:
             yield tr("pgFooting began to use it on {time}.").format(time=_local(self.began_s))
         if self.is_table_ours:
@@ -116,7 +116,7 @@ class KeptDisk:
         yield self.promise()
 
     def promise(self) -> str:
-        """Return what a release would do, in words."""
+        """Describe the effect of a release."""
         if self.will_wipe:
             return tr(
                 "Releasing the disk wipes its signatures and its partition table. A copy of them is kept; "
@@ -128,13 +128,13 @@ class KeptDisk:
         )
 
     def obstacle_sentences(self) -> tuple[str, ...]:
-        """Return why it cannot be released now, and what helps: a sentence each."""
+        """Return the obstacles and remedies: a sentence each."""
         grouped = list(grouped_reasons(self.obstacles))
         why = [f"{message} {evidence}".strip() for _, message, evidence, _ in grouped]
         return (*why, *(remedy for *_, remedies in grouped for remedy in remedies))
 
     def as_mapping(self) -> Mapping[str, object]:
-        """Return it as plain values for JSON; `pgfooting disks --release --json` promises these names."""
+        """Return it as plain values for `pgfooting disks --release --json`; the names are stable."""
         return asdict(self)
 
 
@@ -153,7 +153,7 @@ def kept_to_wire(kept: KeptDisk) -> tuple[Any, ...]:
 
 
 def kept_from_wire(wire: Sequence[Any]) -> KeptDisk:
-    """Return what crossed the bus."""
+    """Restore it from the bus."""
     will_wipe, is_table_ours, is_as_left, began_s, contents, reason, unseen, obstacles = wire
     return KeptDisk(
         will_wipe,

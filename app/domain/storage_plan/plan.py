@@ -1,8 +1,7 @@
-"""What is to be made of which disks: the storage plan of one target.
+"""The storage plan of one target: which disks become what.
 
-Data only. `app.storage.layout.commands` turns it into steps; `plan_problems` says what is wrong with it
-before anyone touches a disk; `parse_plan` reads what `plan_as_mapping` wrote. Source: design.md, sections 1
-and 4.
+Data only. `app.storage.layout.commands` turns it into steps; `plan_problems` checks it before any disk is
+touched; `parse_plan` reads the result of `plan_as_mapping`. Source: design.md, sections 1 and 4.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from app.domain.options.raid import Level
 from app.domain.units import GIB, KIB, MIB
 
 PLAN_SCHEMA: Final = 1
-"""Version of the mapping that `plan_as_mapping` writes; a newer one is refused."""
+"""Version of `plan_as_mapping`'s format; a newer one is refused."""
 
 PARTITION_TYPE: Final = "d9306214-c9a4-4a79-8d08-4529ebc0eb40"
-"""GPT partition type of every partition that pgFooting makes; nobody else's (drawn at random once)."""
+"""GPT partition type of every partition created by pgFooting, and of no other (drawn at random once)."""
 
 PARTITION_NAME_PREFIX: Final = "pgfooting-"
-"""How the GPT name of every partition that pgFooting makes begins."""
+"""Prefix of the GPT name of every partition created by pgFooting."""
 
 TABLE_MARGIN_BYTES: Final = MIB
-"""Left free before and after the partition: room for both copies of a GPT, and alignment."""
+"""Free space before and after the partition, for both copies of a GPT, and alignment."""
 
 SMALLEST_CHUNK_BYTES: Final = 4 * KIB
 LARGEST_CHUNK_BYTES: Final = 16 * MIB
 DEFAULT_CHUNK_BYTES: Final = 512 * KIB
-"""Default of mdadm(8), said explicitly because defaults have changed before."""
+"""Default of mdadm(8), passed explicitly because defaults have changed before."""
 
 READ_AHEAD_UNIT_BYTES: Final = 4 * KIB
 """The kernel counts read-ahead in KiB and keeps whole pages (block/blk-sysfs.c, queue_ra_store)."""
@@ -40,7 +39,7 @@ MOST_READ_AHEAD_BYTES: Final = GIB
 
 
 class Role(StrEnum):
-    """What a disk is for; part of the GPT name of its partition."""
+    """Purpose of a disk; part of the GPT name of its partition."""
 
     DATA = "data"
     WAL = "wal"
@@ -50,29 +49,29 @@ class Role(StrEnum):
 
 
 FURTHER_ROLES: Final = (Role.WAL, Role.TABLES, Role.INDEXES)
-"""What may have a group of disks of its own beside the data directory, in the order in which it is made.
+"""Possible groups in addition to the data directory's, in the order of creation.
 
 Each is a field of a plan and of a target, a key of campaign files, and a word on the bus.
 """
 
 MOST_GROUPS: Final = 1 + len(FURTHER_ROLES)
-"""Filesystems that a plan makes at most."""
+"""Maximum number of filesystems in a plan."""
 
 RELATION_ROLES: Final = (Role.TABLES, Role.INDEXES)
-"""Those that hold a tablespace."""
+"""Roles with a tablespace."""
 
 
 class InitialSync(StrEnum):
-    """What happens to the blocks of a new md array before it is used."""
+    """Initialisation of the blocks of a new md array before use."""
 
     WAIT = "wait"
-    """The kernel synchronises every block; it is waited for."""
+    """The kernel synchronises every block, and we wait for it."""
     ASSUME_CLEAN = "assume-clean"
-    """Declared synchronous: sound for mirrors only, whose unwritten blocks nobody reads."""
+    """Declared as synchronous: sound for mirrors only, whose unwritten blocks are never read."""
 
 
 class Bitmap(StrEnum):
-    """Write-intent bitmap of an md array: a crash costs less synchronising, each write costs more."""
+    """Write-intent bitmap of an md array: faster synchronisation after a crash, slower writes."""
 
     INTERNAL = "internal"
     NONE = "none"
@@ -88,12 +87,12 @@ class Scheduler(StrEnum):
 
 
 Member = TypeVar("Member")
-"""What names a disk: its identity in a plan, a serial or WWN in a campaign."""
+"""Names a disk: its identity in a plan, a serial or WWN in a campaign."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOf(Generic[Member]):
-    """Disks that make one filesystem, each named by a `Member`.
+    """Disks that form one filesystem, each named by a `Member`.
 
     Attributes:
         disks: in the order in which they become members.
@@ -101,11 +100,12 @@ class GroupOf(Generic[Member]):
         filesystem: id of a `app.domain.options.filesystem_spec.FilesystemSpec`.
         options: (option id, value) pairs of that filesystem.
         partition_bytes: size of the one partition on each disk.
-        chunk_bytes: of md arrays with stripes; None for 512 KiB where there are any.
-        bitmap: of md arrays with redundancy; None for internal where there can be one.
-        initial_sync: of md arrays with redundancy; None for waiting where there is one.
-        scheduler: of the disks as long as they are used; None for whatever the machine has set.
-        read_ahead_bytes: of the disks and of what lies on them, as long as they are used; None likewise.
+        chunk_bytes: of md arrays with stripes; None for 512 KiB.
+        bitmap: of md arrays with redundancy; None for internal if possible.
+        initial_sync: of md arrays with redundancy; None for waiting.
+        scheduler: of the disks while they are used; None for the machine's setting.
+        read_ahead_bytes: of the disks and the devices on them while they are used; None for the machine's
+            setting.
     """
 
     disks: tuple[Member, ...]
@@ -127,24 +127,24 @@ class GroupOf(Generic[Member]):
 
 @dataclass(frozen=True, slots=True)
 class Group(GroupOf[DiskIdentity]):
-    """A group of a plan: its disks are those of one machine.
+    """A group of a plan, with the disks of one machine.
 
     Attributes:
-        options: everything else stays as tools and kernel have it.
-        partition_bytes: None for as much as the smallest disk has.
+        options: everything else keeps the defaults of tools and kernel.
+        partition_bytes: None for the space of the smallest disk.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class StoragePlan:
-    """Everything that is made for one target.
+    """Everything that is created for one target.
 
     Attributes:
         data: holds the data directory.
-        wal: holds pg_wal; None where that lies in the data directory.
-        zfs_log: log devices of the pool of `data`; more than one are mirrored.
-        tables: holds the tablespace of the tables; None where they lie in the data directory.
-        indexes: holds the tablespace of the indexes; None likewise.
+        wal: holds pg_wal; None if that is in the data directory.
+        zfs_log: log devices of the pool of `data`; several are mirrored.
+        tables: holds the tablespace of the tables; None if they are in the data directory.
+        indexes: holds the tablespace of the indexes; None if they are in the data directory.
     """
 
     data: Group
@@ -155,18 +155,18 @@ class StoragePlan:
 
     @property
     def by_role(self) -> Mapping[Role, Group]:
-        """Every group by what it is for, the data's first, in the order in which they are made."""
+        """Every group by its role, the data's first, in the order of creation."""
         found = {role: getattr(self, role.value) for role in (Role.DATA, *FURTHER_ROLES)}
         return {role: group for role, group in found.items() if group is not None}
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The data's group and those that there are beside it."""
+        """The data's group and the further ones."""
         return tuple(self.by_role.values())
 
     @property
     def of_relations(self) -> tuple[Group, ...]:
-        """The groups on which tables or indexes may lie: the data's, and those with a tablespace."""
+        """The groups that may hold tables or indexes: the data's, and those with a tablespace."""
         return tuple(group for role, group in self.by_role.items() if role is not Role.WAL)
 
     def members(self) -> Iterator[tuple[Role, DiskIdentity]]:
@@ -190,7 +190,7 @@ def plan_as_mapping(plan: StoragePlan) -> Mapping[str, object]:
 
 
 def part_as_mapping(part: Group | DiskIdentity | StoragePlan) -> dict[str, object]:
-    """Return a part of a plan as plain values by field; fields that are None are left out."""
+    """Return a part of a plan as plain values by field, without fields that are None."""
     values = {name: getattr(part, name) for name in names_of(type(part))}
     if isinstance(part, Group):
         values["options"] = part.chosen

@@ -1,7 +1,7 @@
-"""What is wrong with a storage plan, found before anyone touches a disk.
+"""Find the problems of a storage plan before any disk is touched.
 
-Rules: storage reference, sections 1.8 (C29, C30) and 2; mdadm(8). What depends on the machine (versions,
-whether a disk is spare) is asked elsewhere.
+Rules: storage reference, sections 1.8 (C29, C30) and 2; mdadm(8). Checks that depend on the machine
+(versions, whether a disk is spare) are elsewhere.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from app.domain.units import MIB, format_size
 
 MOST_DISKS: Final = 64
 MOST_OPTIONS: Final = 200
-"""Of one filesystem: none has so many, and each unknown one is searched for among those that there are."""
+"""Per filesystem: none has so many, and each unknown one is compared with all known ones."""
 _STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID6})
 _SOUND_WHEN_ASSUMED_CLEAN: Final = frozenset({Level.MIRROR, Level.RAID10})
 
 
 def plan_problems(plan: StoragePlan) -> tuple[Problem, ...]:
-    """Return everything that is wrong with a plan, each with the field; empty where nothing is."""
+    """Return all problems of a plan, each with the field."""
     return tuple(_problems(plan))
 
 

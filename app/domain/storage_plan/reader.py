@@ -1,4 +1,4 @@
-"""Reading a storage plan from plain values (TOML, JSON, the bus): all problems at once."""
+"""Read a storage plan from plain values (TOML, JSON, the bus), and report all problems at once."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class PlanError(CampaignError):
 
 
 def parse_plan(values: object) -> StoragePlan:
-    """Return the plan that `app.domain.storage_plan.plan.plan_as_mapping` wrote.
+    """Read the result of `app.domain.storage_plan.plan.plan_as_mapping`.
 
     Raises:
-        PlanError: it is none, or one that cannot be made; names every field and what is allowed.
+        PlanError: it is invalid or impossible; names every field and what is allowed.
     """
     plan = read_plan(values)
     if problems := plan_problems(plan):
@@ -64,10 +64,10 @@ def parse_plan(values: object) -> StoragePlan:
 
 
 def read_plan(values: object) -> StoragePlan:
-    """Return the plan that was written, whether it can be made by this version or not: to be told of, only.
+    """Read a written plan for display only, even if this version cannot create it.
 
     Raises:
-        PlanError: it is none; names every field and what is allowed.
+        PlanError: it is invalid; names every field and what is allowed.
     """
     reading = _Reading()
     table = reading.table("", values, ("schema", *names_of(StoragePlan)))
@@ -89,7 +89,7 @@ def read_plan(values: object) -> StoragePlan:
 
 @dataclass(slots=True)
 class _Reading:
-    """Takes values apart and keeps what is wrong with them; wrong values are replaced by harmless ones."""
+    """Parses values and collects problems; wrong values are replaced by harmless ones."""
 
     problems: list[Problem] = field(default_factory=list)
 

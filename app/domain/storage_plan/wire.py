@@ -1,6 +1,6 @@
 """A storage plan as it crosses the bus: native types in a fixed order, checked again on arrival.
 
-Both sides use this module; `app/helper/interface.xml` states the same signatures for everyone else.
+Both sides use this module; `app/helper/interface.xml` repeats the signatures for others.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ IDENTITY: Final = "(ssstst)"
 """Serial, WWN or empty, model, size in bytes, device number ``major:minor``, disk sequence number or 0."""
 GROUP: Final = f"(a{IDENTITY}ssa{{sv}}ttsssx)"
 """Disks, level, filesystem, options, bytes of each partition or 0 for the whole disk, bytes of a chunk or 0,
-bitmap or empty, initial synchronisation or empty, I/O scheduler or empty, bytes of read-ahead or -1."""
+bitmap or empty, initial synchronisation or empty, I/O scheduler or empty, bytes of read-ahead or -1.
+"""
 FURTHER: Final = f"a(s{GROUP})"
-"""Groups beside the data's, each with the word of its `app.domain.storage_plan.plan.FURTHER_ROLES`, once."""
+"""Further groups, each with the word of its `app.domain.storage_plan.plan.FURTHER_ROLES`, once."""
 PLAN: Final = f"({GROUP}{FURTHER}a{IDENTITY})"
-"""Data, groups beside it, log devices of the pool."""
+"""Data, further groups, log devices of the pool."""
 PLANS: Final = f"a{PLAN}"
 """The argument of ``Describe``: 1 to `MOST_PLANS` plans."""
 MOST_PLANS: Final = 16
@@ -46,7 +47,7 @@ _ABSENT: Final[dict[str, object]] = {
     "scheduler": "",
     "read_ahead_bytes": -1,
 }
-"""What crosses the bus for a field that is None."""
+"""Values on the bus for fields that are None."""
 
 
 def identity_to_wire(disk: DiskIdentity) -> Wire:
@@ -55,7 +56,7 @@ def identity_to_wire(disk: DiskIdentity) -> Wire:
 
 
 def identity_from_wire(wire: Sequence[Any]) -> DiskIdentity:
-    """Return the identity that crossed the bus."""
+    """Restore an identity from the bus."""
     values: dict[str, Any] = {"wwn": None, **_values(DiskIdentity, wire)}
     return DiskIdentity(**values)
 
@@ -79,10 +80,10 @@ def _group_to_wire(group: Group) -> Wire:
 def plan_from_wire(
     data: Sequence[Any], further: Sequence[tuple[str, Sequence[Any]]], log: Sequence[Sequence[Any]]
 ) -> StoragePlan:
-    """Return the plan that crossed the bus.
+    """Restore a plan from the bus.
 
     Raises:
-        PlanError: it is none that can be made; names every field and what is allowed.
+        PlanError: it is invalid or impossible; names every field and what is allowed.
     """
     values: dict[str, object] = {"schema": PLAN_SCHEMA, "data": _group_values(data)}
     for name, group in further:

@@ -1,4 +1,4 @@
-"""A storage plan in words. Pure."""
+"""Describe a storage plan in words. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _APART: Final = {Role.WAL: tr("WAL"), Role.TABLES: tr("tables"), Role.INDEXES: t
 
 
 def place_words(plan: StoragePlan) -> str:
-    """Return where the data of a plan lies, in two lines."""
+    """Return where the data of a plan is, in two lines."""
     words = _group_words(plan.data)
     for role, group in plan.by_role.items():
         if role is not Role.DATA:
