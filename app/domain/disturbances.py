@@ -1,9 +1,8 @@
-"""What may disturb a run: the one table of kinds, with what is measured, how it adds up, and its limit.
+"""The table of disturbances: kinds, measured series, how they add up, and limits.
 
-A disturbance is what others did while a run was measured: other programs, other machines on the same host,
-heat, an array that is checked. It is never judged by the transactions of the run itself, because then slow
-runs would be thrown out for being slow. `app.runfile.disturbance` reads the series; the preflight
-warns by the same limits.
+A disturbance is outside activity during a run: other programs, other virtual machines, heat, an array check.
+It is never derived from the run's own transactions: that would exclude slow runs for being slow.
+`app.runfile.disturbance` reads the series; the preflight warns by the same limits.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from app.domain.units import format_size
 
 
 class DisturbanceKind(StrEnum):
-    """Who or what disturbed, in the order in which it is shown."""
+    """Kinds of disturbance, in display order."""
 
     OTHERS_CPU = "others-cpu"
     STEAL = "steal"
@@ -36,7 +35,7 @@ class DisturbanceKind(StrEnum):
 
 
 class AmountUnit(StrEnum):
-    """Of an amount."""
+    """Unit of an amount."""
 
     PERCENT = "%"
     BYTES_PER_S = "B/s"
@@ -49,25 +48,27 @@ Totals = Mapping[tuple[str, str], tuple[float, float, int]]
 """Sum, maximum and count of the samples of the measured phase by metric and instance."""
 
 FEWEST_SECONDS: Final = 3
-"""That are judged: ticks of 10 ms on two CPUs are uncertain by 2 % of the CPUs over three seconds."""
+"""Minimum length for a judgement: ticks of 10 ms on two CPUs are uncertain by 2 % of the CPUs over three
+seconds.
+"""
 _LEAST_SHARE_OF_IO: Final = 0.05
 
 
 class _NotTold(Exception):  # noqa: N818 - a state of the file, not an error of the program
-    """The file cannot tell; the text says why."""
+    """The file lacks the data; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredActivity:
-    """What the machine did while a run was measured.
+    """Activity of the machine during the measured phase of a run.
 
     Attributes:
-        totals: of series that lie inside of the measured phase.
-        cpus: of the machine; None where unknown.
-        needs_memory: the run itself needs more memory than there is, or may use; None where unknown.
-        sees_kernel_threads: whether kernel threads could be seen.
-        governors: of the CPUs' frequency, before and after the run; empty where unknown.
-        beside: what the run itself did beside it, as campaign files call it; empty for nothing.
+        totals: of series inside the measured phase.
+        cpus: of the machine; None if unknown.
+        needs_memory: the run itself needs more memory than it may use; None if unknown.
+        sees_kernel_threads: whether kernel threads were visible.
+        governors: of the CPUs' frequency, before and after the run; empty if unknown.
+        beside: background work of the run itself, as campaign files call it; empty for none.
     """
 
     totals: Totals
@@ -79,14 +80,14 @@ class MeasuredActivity:
 
     @property
     def seconds(self) -> int:
-        """How many samples the fullest series has."""
+        """Number of samples of the fullest series."""
         return max((count for _, _, count in self.totals.values()), default=0)
 
     def mean(self, metric: str, instance: str = "") -> float:
         """Return the mean of a series.
 
         Raises:
-            _NotTold: it is not there.
+            _NotTold: it is missing.
         """
         found = self.totals.get((metric, instance))
         if found is None and METRICS[metric].absent_is_zero:
@@ -97,15 +98,15 @@ class MeasuredActivity:
         return found[0] / (self.seconds if METRICS[metric].absent_is_zero else found[2])
 
     def share_of_time(self, metric: str) -> float:
-        """Return in how much of the time a series that is rare has a value, in per cent, of all instances."""
+        """Return the share of time in which a rare series has a value, in per cent, over all instances."""
         counts = [count for (name, _), (_, _, count) in self.totals.items() if name == metric]
         return 100 * max(counts, default=0) / self.seconds
 
     def share_of_cpus(self, used: float) -> float:
-        """Return CPU time per time in per cent of all CPUs.
+        """Return CPU seconds per second in per cent of all CPUs.
 
         Raises:
-            _NotTold: the file does not say how many there were.
+            _NotTold: the number of CPUs is unknown.
         """
         if self.cpus is None or self.cpus < 1:
             raise _NotTold(tr("the file does not tell how many CPUs there were"))
@@ -113,10 +114,10 @@ class MeasuredActivity:
 
 
 def _others_cpu(activity: MeasuredActivity) -> float:
-    """Return what is left of the CPU time of all programs without ours, in per cent of the CPUs.
+    """Return the CPU time of all programs but ours, in per cent of the CPUs.
 
-    Kernel threads work for whoever writes, mostly for us. Where they cannot be seen, only user time is
-    compared: they have none.
+    Kernel threads mostly work for us. If they are invisible, only user time is compared, which they do not
+    have.
     """
     kinds = ("user", "system") if activity.sees_kernel_threads else ("user",)
     used = sum(activity.mean(f"cpu.{kind}") for kind in kinds)
@@ -137,7 +138,7 @@ def _memory_pressure(activity: MeasuredActivity) -> float:
 
 
 def _unless_needed(metric: str) -> Callable[[MeasuredActivity], float]:
-    """Return what takes the mean of a series that a run itself causes where it lacks memory."""
+    """Return a function for the mean of a series that a run itself causes if it lacks memory."""
 
     def mean(activity: MeasuredActivity) -> float:
         if activity.needs_memory:
@@ -161,7 +162,7 @@ def _governor(activity: MeasuredActivity) -> float:
 
 
 def _others_io(activity: MeasuredActivity) -> float:
-    """Return what others did on the disks; 0 where that is little of what the disks did."""
+    """Return the disk I/O of others; 0 if it is a small share of all."""
     others = activity.mean("others.read_bytes") + activity.mean("others.write_bytes")
     everything = activity.mean("storage.read_bytes") + activity.mean("storage.write_bytes")
     return others if others >= _LEAST_SHARE_OF_IO * everything else 0.0
@@ -177,17 +178,17 @@ def _maintenance(activity: MeasuredActivity) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DisturbanceThreshold:
-    """From which amount on a run counts as disturbed.
+    """The amount from which a run counts as disturbed.
 
     Attributes:
-        kind: by what.
-        metrics: series from which the amount follows.
-        amount: how they add up to the mean over the measured phase.
-        least: the amount from which on.
-        unit: of it.
-        sentence: a clause that says it, with a place for the amount, but for what happens once.
-        source: why there.
-        like_background: cannot be told from base backups, snapshots or a scrub that a run does beside it.
+        kind: of disturbance.
+        metrics: series of which the amount is computed.
+        amount: computes the mean over the measured phase.
+        least: the amount from which it counts.
+        unit: of the amount.
+        sentence: a clause with a placeholder for the amount, unless it happens just once.
+        source: reason for the limit.
+        like_background: looks the same as base backups, snapshots or a scrub of the run itself.
     """
 
     kind: DisturbanceKind
@@ -308,30 +309,30 @@ _ALL: Final = (
 THRESHOLDS: Final[Mapping[DisturbanceKind, DisturbanceThreshold]] = MappingProxyType(
     {each.kind: each for each in _ALL}
 )
-"""By kind, in the order in which they are shown."""
+"""By kind, in display order."""
 
 DISTURBING_METRICS: Final = tuple(dict.fromkeys(metric for each in _ALL for metric in each.metrics))
-"""Those of which the totals are needed."""
+"""Metrics whose totals are needed."""
 
 
 def describe_thresholds() -> str:
-    """Return from which amount on each kind disturbs, as one clause."""
-    told = []
+    """Return the thresholds of all kinds as one clause."""
+    clauses = []
     for threshold in THRESHOLDS.values():
         if threshold.unit is AmountUnit.TIMES:
-            told.append(threshold.sentence)
+            clauses.append(threshold.sentence)
             continue
         least = _format(threshold.kind, threshold.least).replace(".0 %", " %")
         least = tr("{amount} or more").format(amount=least)
-        told.append(threshold.sentence.format(amount=least))
-    return "; ".join(told)
+        clauses.append(threshold.sentence.format(amount=least))
+    return "; ".join(clauses)
 
 
 def format_amounts(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:
     """Return one amount, or the smallest and largest of several, with the unit of the kind.
 
     Args:
-        kind: whose unit.
+        kind: determines the unit.
         amounts: at least one, none negative.
     """
     low, high = (_format(kind, value) for value in (min(amounts), max(amounts)))
@@ -351,7 +352,7 @@ def _format(kind: DisturbanceKind, value: float) -> str:
 
 
 def disturbance_words(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:
-    """Return a clause that says how much of this disturbed one run or several."""
+    """Return a clause with the amount that disturbed one run or several."""
     return THRESHOLDS[kind].sentence.format(amount=format_amounts(kind, amounts))
 
 
@@ -360,25 +361,25 @@ def disturbance_words(kind: DisturbanceKind, amounts: tuple[float, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """One thing that disturbed a run, with how much: the mean over the measured phase."""
+    """One disturbance of a run with its amount: the mean over the measured phase."""
 
     kind: DisturbanceKind
     amount: float
 
     @property
     def sentence(self) -> str:
-        """A clause that says it."""
+        """A clause about it."""
         return disturbance_words(self.kind, (self.amount,))
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbances:
-    """What is known of who disturbed a run.
+    """The judgement on a run's disturbances.
 
     Attributes:
         found: those at or above their threshold, in the order of the table.
-        unknown: (kind, why) of those that the file cannot tell.
-        measured: all that the file can tell, also below their thresholds.
+        unknown: (kind, reason) of those without data.
+        measured: all with data, including those below their thresholds.
     """
 
     found: tuple[Disturbance, ...] = ()
@@ -386,19 +387,19 @@ class Disturbances:
     measured: tuple[Disturbance, ...] = ()
 
     def amount(self, kind: DisturbanceKind) -> float | None:
-        """Return how much there was of a kind; None where that is not known."""
+        """Return the amount of a kind; None if unknown."""
         return next((each.amount for each in self.measured if each.kind is kind), None)
 
     @property
     def reason(self) -> str:
-        """Everything that was found, as clauses; empty where there is nothing."""
+        """All found disturbances, as clauses; empty for none."""
         return "; ".join(each.sentence for each in self.found)
 
     @property
     def not_known(self) -> str:
-        """Why it is not known whether the run was disturbed; empty where that is known.
+        """Why it is unknown whether the run was disturbed; empty if it is known.
 
-        Others' CPU and steal disturb every kind of run: without them no run can be called quiet.
+        Others' CPU and steal disturb every kind of run: without their data no run can be called quiet.
         """
         if self.found:
             return ""
@@ -408,7 +409,7 @@ class Disturbances:
 
 
 def judge_disturbances(activity: MeasuredActivity) -> Disturbances:
-    """Return what disturbed a run, and what cannot be told."""
+    """Return the disturbances of a run, and the unknown kinds."""
     measured: list[Disturbance] = []
     unknown: list[tuple[DisturbanceKind, str]] = []
     for kind, threshold in THRESHOLDS.items():

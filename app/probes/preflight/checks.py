@@ -1,4 +1,4 @@
-"""What may spoil a measurement: the one list of checks of doctor, campaign, wizard and run file."""
+"""The checks before a measurement: one list for doctor, campaign, wizard and run file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _finding(
 
 
 def check_load(context: PreflightContext) -> Found:
-    """Yield what other programs and other machines do already, although nothing is measured yet."""
+    """Yield activity of other programs and of other virtual machines."""
     load = context.load
     if load is None:
         return
@@ -76,7 +76,7 @@ def check_load(context: PreflightContext) -> Found:
 
 
 def check_processors(context: PreflightContext) -> Found:
-    """Yield a frequency governor other than performance, and processors that may not be used."""
+    """Yield a frequency governor other than performance, and limits on the usable processors."""
     governor = context.processor.get("governor")
     if governor not in ("performance", None) and not isinstance(governor, Mapping):
         message = tr("The CPU frequency governor is {governor}, so speed depends on load and heat.")
@@ -93,7 +93,7 @@ def check_processors(context: PreflightContext) -> Found:
 
 
 def check_power(context: PreflightContext) -> Found:
-    """Yield a machine on battery, and one that may fall asleep in the middle of a run."""
+    """Yield a machine on battery, and one that may go to sleep during a run."""
     if context.battery:
         message = tr("The machine runs on battery, where CPU and disks are slowed down.")
         yield _finding("battery", message, tr("Plug it in."), supplies=context.power.get("supplies"))
@@ -151,7 +151,7 @@ def check_clock(context: PreflightContext) -> Found:
 
 
 def check_filesystem(context: PreflightContext) -> Found:
-    """Yield a folder on a filesystem that a user does not think of as a disk."""
+    """Yield a folder in memory, on a network or on an overlay filesystem."""
     mount = context.mount
     if mount is None:
         return
@@ -208,7 +208,7 @@ CHECKS: Final = (
 def run_preflight(
     questions: PreflightRequest, places: FactSources | None = None
 ) -> tuple[PreflightFinding, ...]:
-    """Watch the machine for less than a second and return what may spoil a measurement."""
+    """Watch the machine for less than a second and return the findings of all checks."""
     return findings_of(observe(questions, places or FactSources()))
 
 
