@@ -10,7 +10,11 @@ ORDINARY_USER=nobody # every system has it
 SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0
 STARTED=0
 REFUSALS="" MACHINE_REFUSALS="" GUEST_BUILD="" COMMAND_PREFIX=() PYTEST_CACHE=""
+PROCESSES=$(nproc)
+((PROCESSES <= 4)) || PROCESSES=4
 declare -A BESIDE=() # pid of what runs beside, by its name
+declare -A REST=()   # the command that runs what was not asked for, by its name
+: "${ROOT=}" "${MACHINE=}" "${ONLY=}" "${ALL=}" "${QUICK=}"
 
 # Signals that the caller ignores (nohup, a job in the background) would stay ignored in what the tests start, and the
 # tests send them.
@@ -25,10 +29,10 @@ known_tier() {
 # Whether TIER is to run, or at least to be told of: those of ONLY where that is given, else all, but no lint at the
 # ends of the bounds, for types differ between versions. What is not to run is told.
 wants() {
-  if [[ -n ${ONLY:-} ]]; then
-    [[ ,$ONLY, == *",$1,"* ]] || { leave_out "$1" "not one of --only=$ONLY" && return 1; }
+  if [[ -n $ONLY ]]; then
+    [[ ,$ONLY, == *",$1,"* ]] || { leave_for "$1" && return 1; }
   elif [[ -n ${BOUNDS:-} && $1 == lint ]]; then
-    leave_out lint "left to the versions of packaging/lock" && return 1
+    leave_for lint && return 1
   fi
 }
 
@@ -57,6 +61,12 @@ name_red() {
   (($# <= 20)) || SUMMARY+=("  and $(($# - 20)) more")
 }
 
+# Notes a tier, or what else the last two lines name, and the option that runs it: NAME [OPTION].
+leave_for() {
+  REST[$1]="packaging/test${2:+ $2}"
+}
+
+# Notes what cannot run here: NAME REASON.
 leave_out() {
   SUMMARY+=("$(printf '%-9s left out: %s' "$1" "$2")")
 }
@@ -94,42 +104,79 @@ run_pytest() {
   name_red "${lines[@]:1}"
 }
 
-# Runs a tier: TIER [LESS], where LESS goes on with its marker expression.
+# Prints what goes on with TIER's marker expression: tests that take long run only where they are asked for.
+less_of() {
+  [[ ,$ONLY, != *",$1,"* && $MACHINE != whole ]] || return 0
+  printf ' and not longest'
+  [[ -n $ALL ]] || printf ' and not long'
+  [[ -z $QUICK ]] || printf ' and not slow'
+}
+
+# Runs a tier: TIER [PATHS...].
 run_tier() {
   heading "$1"
-  run_pytest "$1" -m "$(expression_of "$1")${2:-}"
+  run_pytest "$1" -m "$(expression_of "$1")$(less_of "$1")" "${@:2}"
 }
 
-# Runs the unit tests as an ordinary user, whom most people are. Root runs them as ORDINARY_USER, in a copy of checkout and
-# environment that this user can read, and then as root those that were skipped.
-run_unit() {
+# Begins a tier beside what follows, in PROCESSES processes that share its modules out: TIER [COMMAND...], where COMMAND runs
+# what stands behind it.
+begin_tier() {
+  local number paths=()
+  [[ $1 != unit ]] || paths=(tests/unit)
+  mkdir --mode=1777 -- "$SCRATCH/claims-$1"
+  for ((number = 1; number <= PROCESSES; number++)); do
+    begin_beside "$1$number" "${@:2}" run_part "$1" "$number" "$SCRATCH/claims-$1" "${paths[@]}"
+  done
+}
+
+# One of the processes of a tier: TIER NUMBER CLAIMS [PATHS...].
+run_part() {
+  heading "$1$2"
+  run_pytest "$1$2" -m "$(expression_of "$1")$(less_of "$1")" --claims="$3" "${@:4}"
+}
+
+# Begins the unit tests as an ordinary user, whom most people are: root runs them as ORDINARY_USER, in a copy of checkout and
+# environment that this user can read, and root those that were skipped.
+begin_unit() {
   if ! is_root; then
-    run_tier unit
+    begin_tier unit
     return
   fi
-  run_unit_as_user
-  heading unit-root
-  run_pytest unit-root -m "$(expression_of unit)" --skipped-in="$SCRATCH/unit.xml" tests/unit
+  local user=$SCRATCH/user
+  chmod 755 -- "$SCRATCH"
+  mkdir -- "$user" "$user/environment" "$SCRATCH/skipped"
+  cp --archive --reflink=auto -- "$CHECKOUT" "$user/checkout"
+  # Not its caches, which the tiers beside this one write.
+  cp --archive --reflink=auto -- "$ENVIRONMENT"/{bin,lib,pyvenv.cfg} "$user/environment"
+  chown --recursive -- "$ORDINARY_USER:" "$user"
+  begin_tier unit as_user
+  begin_beside unit-root run_skipped "${BESIDE[@]}"
 }
 
-run_unit_as_user() {
-  heading unit
-  local -x HOME=$SCRATCH/user PYTHONPATH PYTHONSAFEPATH PYTHONNOUSERSITE PYTHONPYCACHEPREFIX XDG_RUNTIME_DIR
-  local -x XDG_STATE_HOME XDG_DATA_HOME XDG_CONFIG_HOME XDG_CACHE_HOME HYPOTHESIS_STORAGE_DIRECTORY=$HOME/hypothesis
-  chmod 755 -- "$SCRATCH"
-  mkdir -- "$HOME" "$HOME/environment"
-  cp --archive --reflink=auto -- "$CHECKOUT" "$HOME/checkout"
-  # Not its caches, which the tiers beside this one write.
-  cp --archive --reflink=auto -- "$ENVIRONMENT"/{bin,lib,pyvenv.cfg} "$HOME/environment"
+# Runs its arguments, which begin with `run_part TIER NUMBER`, as ORDINARY_USER. In a process of its own, whose variables it
+# sets.
+as_user() {
+  local name=$2$3 skipped=$SCRATCH/skipped
+  CHECKOUT=$SCRATCH/user/checkout ENVIRONMENT=$SCRATCH/user/environment HOME=$SCRATCH/user/$name
+  SCRATCH=$HOME PYTEST_CACHE=$HOME/cache
+  export HYPOTHESIS_STORAGE_DIRECTORY=$HOME/hypothesis
+  mkdir -- "$HOME"
   use_folders "$HOME"
   chown --recursive -- "$ORDINARY_USER:" "$HOME"
-  local SCRATCH=$HOME CHECKOUT=$HOME/checkout ENVIRONMENT=$HOME/environment PYTEST_CACHE=$HOME/cache
   set_python_environment
   COMMAND_PREFIX=(setpriv --reuid="$ORDINARY_USER" --regid="$(id --group -- "$ORDINARY_USER")" --clear-groups
     env --chdir="$CHECKOUT" --)
-  run_pytest unit -m "$(expression_of unit)" tests/unit
-  mv -- "$SCRATCH/unit.xml" "${SCRATCH%/*}"
-  rm --recursive --force -- "$HOME"
+  "$@"
+  mv -- "$SCRATCH/$name.xml" "$skipped"
+}
+
+# When the processes PIDS have ended: runs the tests that they skipped.
+run_skipped() {
+  local pid
+  for pid in "$@"; do tail --pid="$pid" --follow /dev/null; done
+  rm --recursive --force -- "$SCRATCH/user"
+  heading unit-root
+  run_pytest unit-root -m "$(expression_of unit)$(less_of unit)" --skipped-in="$SCRATCH/skipped" tests/unit
 }
 
 # Points the XDG folders into FOLDER, where they are made.
@@ -141,35 +188,27 @@ use_folders() {
   done
 }
 
-# Runs a share of a tier, in namespaces of its own: TIER SHARE OF [LESS]. Its tests measure as if nobody else did.
-run_share() {
-  heading "$1 $2/$3"
-  mkdir --mode=1777 -- "$SCRATCH/tmp-$2"
-  COMMAND_PREFIX=("$CHECKOUT/tests/system/apart" "$SCRATCH/tmp-$2")
-  run_pytest "$1$2" -m "$(expression_of "$1")${4:-}" --share="$2/$3"
+# Runs its arguments in namespaces of their own, where tests measure as if nobody else did: run_part TIER NUMBER ...
+run_apart() {
+  mkdir --mode=1777 -- "$SCRATCH/tmp-$3"
+  COMMAND_PREFIX=("$CHECKOUT/tests/system/apart" "$SCRATCH/tmp-$3")
+  "$@"
 }
 
 # Begins the tests of PostgreSQL beside what follows. They wait more than they compute, but only one campaign of a machine
-# measures at a time: root runs two halves, each in namespaces of its own. Those that are marked long run where they, or
-# all that takes long, are asked for.
+# measures at a time: only root, in namespaces, can run them in several processes.
 begin_servers() {
-  local less=""
-  if [[ $MACHINE != whole && ,${ONLY:-}, != *,postgres,* ]]; then
-    less=" and not long"
-    leave_out long "tests of servers that take long (packaging/test --machine, or --only=postgres)"
-  fi
   if "$CHECKOUT/tests/system/apart" --possible; then
-    begin_beside postgres1 run_share postgres 1 2 "$less"
-    begin_beside postgres2 run_share postgres 2 2 "$less"
+    begin_tier postgres run_apart
   else
-    begin_beside postgres run_tier postgres "$less"
+    begin_beside postgres run_tier postgres
   fi
 }
 
 # Runs COMMAND, which counts one tier, beside those that follow, in folders of its own: NAME COMMAND... What it says
 # and counts is told by end_beside. Most tests use one CPU.
 begin_beside() {
-  local name=$1
+  local name=$1 tally=$SCRATCH/tally-$1
   shift
   mkdir --mode=700 -- "$SCRATCH/beside-$name"
   # shellcheck disable=SC2030,SC2031 # sums of its own, which end_beside adds
@@ -177,7 +216,7 @@ begin_beside() {
     SUMMARY=() PASSED=0 FAILED=0 SKIPPED=0 PYTEST_CACHE=$SCRATCH/cache-$name
     use_folders "$SCRATCH/beside-$name"
     "$@"
-    printf '%s\n' "$PASSED $FAILED $SKIPPED" "${SUMMARY[@]}" >"$SCRATCH/tally-$name"
+    printf '%s\n' "$PASSED $FAILED $SKIPPED" "${SUMMARY[@]}" >"$tally"
   ) >"$SCRATCH/said-$name" 2>&1 &
   BESIDE[$name]=$!
 }
@@ -245,11 +284,11 @@ wait_for_guest() {
 # Runs every tier that is asked for, as many beside each other as may be.
 run_tiers() {
   local covering=""
-  if wants lint; then run_lint; fi
-  if wants unit; then begin_beside unit run_unit; fi
-  if wants gui; then run_tier gui; fi
+  if wants unit; then begin_unit; fi
+  if wants lint; then begin_beside lint run_lint; fi
+  if wants gui; then begin_tier gui; fi
   if wants bus; then run_tier bus; fi
-  # Campaigns on loop devices are measured while nothing else is; what follows may begin before the unit tests have ended.
+  # Campaigns on loop devices are measured while nothing else is.
   if [[ -n $ROOT ]]; then end_beside; fi
   if wants disks; then
     run_device_tier disks --root "$ROOT"
@@ -261,7 +300,9 @@ run_tiers() {
   if [[ -n $covering ]]; then run_matrix --covering --quiet; fi
   if wants machine; then run_device_tier machine --machine "$MACHINE"; fi
   end_beside
-  if [[ -z $ONLY ]]; then leave_out bench "not asked for (packaging/test --bench)"; fi
+  [[ -n $ONLY || $MACHINE == whole ]] || leave_for longest --machine
+  [[ -n $ONLY$ALL || $MACHINE == whole ]] || leave_for long --all
+  [[ -n $ONLY ]] || leave_for bench --bench
 }
 
 # A tier that touches devices: TIER OPTION ASKED. Its tests demand PGFOOTING_DEVICE_TESTS, which names the folder for
@@ -269,7 +310,7 @@ run_tiers() {
 run_device_tier() {
   local tier=$1 option=$2 asked=$3 refusals excluded=()
   if [[ -z $asked ]]; then
-    leave_out "$tier" "not asked for (packaging/test $option)"
+    leave_for "$tier" "$option"
     return
   fi
   heading "$tier"
@@ -367,41 +408,22 @@ check_scripts() {
 
 # Each check counts as one test.
 run_lint() {
-  heading lint
-  check_all "ruff format" "ruff check" mypy lint-imports shellcheck
-  count_lint
-}
-
-# Runs CHECKS... and writes how many passed and failed to lint-tally.
-check_all() {
   local check passed=0 red=()
-  for check in "$@"; do
+  heading lint
+  for check in "ruff format" "ruff check" mypy lint-imports shellcheck; do
     printf -- '-- %s\n' "$check"
     if run_check "$check"; then passed=$((passed + 1)); else red+=("$check"); fi
   done
-  printf '%s\n' "$passed ${#red[@]}" "${red[@]}" >"$SCRATCH/lint-tally"
-}
-
-count_lint() {
-  local lines passed failed
-  mapfile -t lines < <(cat -- "$SCRATCH/lint-tally" 2>/dev/null || echo 0 1)
-  read -r passed failed <<<"${lines[0]}"
-  count lint "$passed" "$failed" 0
-  name_red "${lines[@]:1}"
+  count lint "$passed" "${#red[@]}" 0
+  name_red "${red[@]}"
 }
 
 # What one wants to know before every commit: lint, beside the unit tests that are not marked slow.
 run_quick() {
-  check_all "ruff format" "ruff check" lint-imports mypy >"$SCRATCH/lint" 2>&1 &
-  BESIDE[lint]=$!
-  heading unit
-  run_pytest unit -m "$(expression_of unit) and not slow"
-  heading lint
-  wait "${BESIDE[lint]}" || true
-  unset "BESIDE[lint]"
-  cat -- "$SCRATCH/lint"
-  count_lint
-  leave_out "tests" "those marked slow, and every other tier"
+  begin_beside lint run_lint
+  begin_tier unit
+  end_beside
+  leave_for "slow tests and every other tier"
 }
 
 run_check() {
@@ -427,7 +449,7 @@ run_benches() {
     heading "bench $name"
     if python "tests/bench/$name.py"; then count "$name" 1 0 0; else count "$name" 0 1 0; fi
   done
-  leave_out "tests" "only benches were asked for"
+  leave_for "every tier"
 }
 
 # Takes out the checks of FILES, else of all that root executes, for MUTATIONS minutes at most.
@@ -439,7 +461,7 @@ run_mutations() {
   else
     count mutations 0 1 0
   fi
-  leave_out "tests" "only mutations were asked for"
+  leave_for "every tier"
 }
 
 print_summary() {
@@ -448,4 +470,17 @@ print_summary() {
   printf '\n%d passed, %d failed' "$PASSED" "$FAILED"
   if ((SKIPPED > 0)); then printf ', %d skipped' "$SKIPPED"; fi
   printf '\n'
+  print_rest
+}
+
+# Two lines: what was not asked for, and how to run it.
+print_rest() {
+  ((${#REST[@]} > 0)) || return 0
+  list "Left out" "${!REST[@]}"
+  list "To run them" "${REST[@]}"
+}
+
+# Prints, as one line, what stands before it and the words, each once: HEAD WORDS...
+list() {
+  printf '%s: %s.\n' "$1" "$(printf '%s\n' "${@:2}" | sort --unique | paste --serial --delimiters=, | sed 's/,/, /g')"
 }

@@ -155,7 +155,7 @@ def bench(own_state: Path, campaign_bench: CampaignBench, monkeypatch: pytest.Mo
 
 
 @pytest.mark.postgres
-@pytest.mark.long
+@pytest.mark.longest
 def test_of_a_campaign_that_is_measured_by_them(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, installation: Installation, tmp_path: Path
 ) -> None:

@@ -204,7 +204,7 @@ def test_a_runner_killed_while_it_is_watched_is_told_and_its_seconds_are_kept(
     qtbot.waitUntil(lambda: "every complete second until then" in facts.toPlainText(), timeout=PATIENCE_MS)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_five_seconds_in_which_the_window_hangs_change_no_sample(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench
 ) -> None:
@@ -253,7 +253,7 @@ def small_library(bench: CampaignBench) -> Iterator[Path]:
 
 
 @pytest.mark.expects_log
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_library_that_fills_up_is_told_in_the_words_of_the_runner(
     qtbot: QtBot, open_window: OpenWindow, bench: CampaignBench, small_library: Path
 ) -> None:

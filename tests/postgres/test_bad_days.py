@@ -608,7 +608,7 @@ def locale_with_a_decimal_comma(folder: Path) -> dict[str, str]:
     return {**locale, "LOCPATH": str(folder)} if made.returncode == 0 else locale
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_without_home_bus_and_standard_streams_and_with_decimal_commas_all_is_measured(
     campaign_bench: CampaignBench,
 ) -> None:

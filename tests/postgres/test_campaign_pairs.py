@@ -76,7 +76,7 @@ def always_run() -> set[str]:
 
 ALWAYS = always_run()
 CAMPAIGNS = [
-    pytest.param(rows, marks=() if "-".join(rows) in ALWAYS else pytest.mark.long, id="-".join(rows))
+    pytest.param(rows, marks=() if "-".join(rows) in ALWAYS else pytest.mark.longest, id="-".join(rows))
     for rows in shared_out()
 ]
 

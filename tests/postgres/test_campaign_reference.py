@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 SHORT = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_runs_of_one_configuration_in_two_campaigns_are_repeats_and_may_be_a_reference(
     campaign_bench: CampaignBench,
 ) -> None:

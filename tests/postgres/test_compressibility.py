@@ -185,7 +185,7 @@ def test_every_version_and_every_page_size_reaches_the_ratio(
         server.stop()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_campaign_loads_it_reads_it_back_and_tells_it(campaign_bench: CampaignBench) -> None:
     workload = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "3s"\ncompressibility = 2'
     ended = campaign_bench.run(campaign_text(folder=campaign_bench.target, memory=True, workload=workload))

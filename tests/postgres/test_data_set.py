@@ -80,7 +80,7 @@ def test_the_first_run_makes_the_template_which_all_copy_and_a_damaged_one_is_ma
     assert "initdb" in commands_of(third)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_where_templates_would_lie_on_the_storage_under_test_data_is_loaded_and_that_is_said(
     campaign_bench: CampaignBench,
 ) -> None:

@@ -31,7 +31,7 @@ def busy_cpus() -> Iterator[None]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("busy_cpus")
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_run_beside_busy_programs_is_marked_and_measured_again_within_the_limit(
     campaign_bench: CampaignBench,
 ) -> None:

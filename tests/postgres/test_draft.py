@@ -105,7 +105,7 @@ def commands_of(path: Path) -> list[str]:
 
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-@pytest.mark.long
+@pytest.mark.longest
 def test_drafts_without_problems_can_be_run_here_and_others_say_on_which_page_not(
     data: st.DataObject, environment: DraftEnvironment
 ) -> None:

@@ -148,7 +148,7 @@ def test_a_server_is_measured_and_is_afterwards_as_it_was(
         assert words in shown
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_role_with_few_rights_leaves_no_error_in_the_servers_log(
     elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
@@ -262,7 +262,7 @@ def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose
         server.release()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_one_server_that_is_reached_in_two_ways_is_measured_by_one_campaign(
     elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:

@@ -162,7 +162,7 @@ def speak(server: Elsewhere, language: str, folder: Path) -> str:
     return str(caught.value)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_full_disk_in_another_language(
     with_room_for_wal: Elsewhere, campaign_bench: CampaignBench, open_folder: Path
 ) -> None:
@@ -177,7 +177,7 @@ def test_full_disk_in_another_language(
     assert server.databases() == before
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_server_that_goes_down_because_its_wal_has_no_room_is_told_and_our_database_dropped_later(
     small_elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:

@@ -62,7 +62,7 @@ def test_a_server_that_is_restarted_in_the_middle_fails_the_run_and_its_database
         assert "database-left" not in {kind for kind, _ in run.marks()}
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_left(
     elsewhere: Elsewhere, campaign_bench: CampaignBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,7 +88,7 @@ def test_a_line_that_is_cut_fails_the_run_and_the_next_campaign_drops_what_is_le
         assert any("an earlier campaign left" in sentence for sentence in listener.sentences)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.parametrize("phase", ["load", "settle", "warm-up", "measure", "teardown"])
 def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaign_goes_on_when_it_is_back(
     elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str
@@ -127,7 +127,7 @@ def test_a_line_that_is_cut_in_any_phase_fails_that_run_in_words_and_the_campaig
     assert not elsewhere.has_ours()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 @pytest.mark.parametrize("phase", ["load", "measure"])
 def test_a_line_that_is_cut_is_waited_for_and_the_other_runs_follow_when_it_is_back(
     elsewhere: Elsewhere, campaign_bench: CampaignBench, phase: str
@@ -150,7 +150,7 @@ def test_a_line_that_is_cut_is_waited_for_and_the_other_runs_follow_when_it_is_b
     assert not elsewhere.has_ours()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_run(
     elsewhere: Elsewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,7 +169,7 @@ def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_r
     assert "Waiting until the server can be reached" in sentence
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_campaign_that_waits_for_a_server_is_stopped_at_once(
     elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
@@ -207,7 +207,7 @@ def certificate(elsewhere: Elsewhere, tmp_path: Path) -> Path:
     return shown
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_tls_is_checked_as_libpq_does_it_and_told(
     certificate: Path, elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:
@@ -268,7 +268,7 @@ def another_data(open_folder: Path, elsewhere: Elsewhere) -> Path:
     return made
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_campaign_goes_on_where_that_is_agreed_to_anew_and_only_with_the_server_that_it_measured(
     elsewhere: Elsewhere, another_data: Path, campaign_bench: CampaignBench
 ) -> None:

@@ -50,7 +50,7 @@ def test_killed_again_and_again_a_campaign_loses_no_run_and_counts_none_twice(
     assert "Nothing is missing" in again.stderr
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_stopped_campaign_goes_on_in_a_folder_that_was_moved_beside_a_damaged_file(
     campaign_bench: CampaignBench,
 ) -> None:

@@ -211,7 +211,7 @@ def test_a_fio_that_never_ends_is_ended(asked: Asked, monkeypatch: pytest.Monkey
     asked.nothing_is_left()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_filesystem_without_direct_io_gets_a_file_larger_than_memory_and_that_is_told(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,7 +274,7 @@ def _reachable(asked: Asked, name: str) -> Path:
     return copy
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_campaign_asks_a_storage_once_and_every_run_on_it_tells_what_it_said(
     campaign_bench: CampaignBench,
 ) -> None:

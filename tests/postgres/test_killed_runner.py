@@ -62,7 +62,7 @@ def await_end(pids: set[int]) -> None:
             os.close(descriptor)
 
 
-@pytest.mark.parametrize("target", ["folder", pytest.param("memory", marks=pytest.mark.long)])
+@pytest.mark.parametrize("target", ["folder", pytest.param("memory", marks=pytest.mark.longest)])
 @pytest.mark.parametrize(("phase", "seconds"), MOMENTS)
 def test_a_killed_runner_leaves_a_readable_file_and_nothing_else(
     campaign_bench: CampaignBench, phase: str, seconds: int, target: str

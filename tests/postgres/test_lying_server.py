@@ -14,7 +14,7 @@ from tests.fix_existing import Elsewhere
 from tests.postgres.test_existing_server import campaign
 
 # They keep a processor busy for as long as they last, and what runs beside waits.
-pytestmark = [pytest.mark.postgres, pytest.mark.long]
+pytestmark = [pytest.mark.postgres, pytest.mark.longest]
 
 
 def why(bench: CampaignBench) -> str:

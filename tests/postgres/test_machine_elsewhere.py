@@ -140,7 +140,7 @@ def elsewhere_with_monitor(elsewhere: Elsewhere) -> str:
     return elsewhere.role("bench", "CREATEDB IN ROLE pg_monitor")
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_campaign_whose_ssh_is_refused_is_measured_and_says_why(
     elsewhere: Elsewhere, campaign_bench: CampaignBench
 ) -> None:

@@ -29,7 +29,7 @@ from tests.fix_existing import PASSWORD, Elsewhere
 from tests.fix_postgres import give
 from tests.fix_sshd import HOST, SshServer
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.longest]
 
 RIGHTS = "CREATEDB IN ROLE pg_monitor"
 

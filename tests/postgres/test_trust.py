@@ -126,7 +126,7 @@ def test_programs_of_a_folder_that_the_file_names_are_not_run_before(
     assert witness.exists()
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_resuming_asks_like_starting(campaign_bench: CampaignBench, witness: Path) -> None:
     text = with_command(campaign_bench, witness, repeats=2)
     running = campaign_bench.start(text, "--trust")

@@ -11,7 +11,7 @@ import tomllib
 import pytest
 
 from tests.unit.packaging.conftest import PROJECT, Scripts
-from tests.unit.packaging.test_tiers import TIER, suite, summary, write_pytest
+from tests.unit.packaging.test_tiers import suite, summary, write_pytest
 
 PROGRAM = PROJECT / "packaging" / "bounds.py"
 
@@ -79,44 +79,65 @@ def test_an_end_of_the_bounds_is_an_environment_of_its_own_without_hashes(script
 
 
 def runs(scripts: Scripts, settings: str) -> list[str]:
-    """What packaging/test runs and leaves out with these settings, one word a tier."""
+    """What packaging/test says with these settings."""
     pretend = (
-        "run_lint() { count lint 1 0 0; }\nrun_tier() { count $1 1 0 0; }\nrun_unit() { run_tier unit; }\n"
+        "run_tier() { count $1 1 0 0; }\nbegin_tier() { run_tier $1; }\nbegin_unit() { run_tier unit; }\n"
     )
-    pretend += "begin_beside() { run_tier $1; }\nbegin_servers() { run_tier postgres; }\n"
-    pretend += "end_beside() { :; }\nplays_covering_matrix() { false; }\n"
-    lines = summary(scripts, f"{settings}\n{pretend}heading all\nrun_tiers")
-    return [line.split()[0] for line in lines[lines.index("== summary") + 1 :] if " green " in line]
+    pretend += "begin_beside() { run_tier $1; }\nend_beside() { :; }\nplays_covering_matrix() { false; }\n"
+    return summary(scripts, f"{settings}\n{pretend}heading all\nrun_tiers")
 
 
-def test_only_the_tiers_that_were_asked_for_run_and_the_others_are_told(scripts: Scripts) -> None:
+def green(lines: list[str]) -> list[str]:
+    return sorted(line.split()[0] for line in lines if " green " in line)
+
+
+@pytest.mark.parametrize(
+    ("settings", "run", "left", "options"),
+    [
+        (
+            "",
+            "bus gui lint postgres unit",
+            "bench disks long longest machine",
+            ["--all", "--bench", "--machine", "--root"],
+        ),
+        ("ONLY=unit,gui", "gui unit", "bus disks lint machine postgres", [""]),
+        (
+            "BOUNDS=lowest",
+            "bus gui postgres unit",
+            "bench disks lint long longest machine",
+            ["", "--all", "--bench", "--machine", "--root"],
+        ),
+    ],
+)
+def test_what_runs_and_the_two_lines_of_the_rest(
+    scripts: Scripts, settings: str, run: str, left: str, options: list[str]
+) -> None:
     write_pytest(scripts, status=0, report=suite(1))
-    assert sorted(runs(scripts, "ONLY=unit,gui BOUNDS=")) == ["gui", "unit"]
-    assert sorted(runs(scripts, "ONLY= BOUNDS=")) == ["bus", "gui", "lint", "postgres", "unit"]
-    assert sorted(runs(scripts, "ONLY= BOUNDS=lowest")) == ["bus", "gui", "postgres", "unit"]
-    told_of = summary(scripts, f"{TIER}ONLY=unit\nwants lint || true")
-    assert "lint      left out: not one of --only=unit" in told_of
+    lines = runs(scripts, settings)
+    assert green(lines) == run.split()
+    assert lines[-2] == f"Left out: {left.replace(' ', ', ')}."
+    commands = ", ".join(f"packaging/test {option}".strip() for option in options)
+    assert lines[-1] == f"To run them: {commands}."
 
 
 @pytest.mark.parametrize("root", ["", "asked"])
-def test_servers_run_beside_the_unit_tests_the_virtual_machine_and_the_matrix_and_not_beside_devices(
-    scripts: Scripts, root: str
-) -> None:
-    pretend = """run_lint() { :; }; leave_out() { :; }; plays_covering_matrix() { true; }
+def test_servers_run_beside_all_but_devices(scripts: Scripts, root: str) -> None:
+    pretend = """leave_for() { :; }; plays_covering_matrix() { true; }
 run_tier() { echo "$1$BY"; }; run_matrix() { run_tier matrix; }; run_layouts() { run_tier layouts; }
 run_device_tier() { [[ -z $3 ]] || run_tier $1; }
-begin_beside() { BY+=" beside $1"; }; begin_servers() { begin_beside servers; }
+begin_beside() { BY+=" $1"; }; begin_servers() { BY+=" servers"; }; begin_tier() { BY+=" $1"; }
 end_beside() { echo "end$BY"; BY=""; }
 """
-    called = scripts.call(f"ONLY= BOUNDS= ROOT={root} MACHINE=short BY=\n{pretend}run_tiers")
+    called = scripts.call(f"ROOT={root} MACHINE=short BY=\n{pretend}run_tiers")
+    beside = " unit lint gui"
     assert called.stdout.splitlines() == [
-        "gui beside unit", "bus beside unit",
-        *(["end beside unit", "disks"] if root else []),
+        f"bus{beside}",
+        *([f"end{beside}", "disks"] if root else []),
         *(
-            f"{what}{'' if root else ' beside unit'} beside servers"
+            f"{what}{'' if root else beside} servers"
             for what in (*(() if root else ("layouts",)), "matrix", "machine", "end")
         ),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

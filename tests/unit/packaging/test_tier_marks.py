@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import TIER_OF_FIXTURE
+from tests.fix_chosen import TIER_OF_FIXTURE
 from tests.unit.packaging.test_tiers import TIERS
 
 PROJECT = Path(__file__).resolve().parents[3]

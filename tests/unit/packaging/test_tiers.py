@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
 TIERS = ("unit", "gui", "bus", "postgres", "disks", "machine")
-TIER = "ENVIRONMENT=$FAKE/environment CACHE=$FAKE SCRATCH=$FAKE ROOT= MACHINE=\n"
+TIER = "ENVIRONMENT=$FAKE/environment CACHE=$FAKE SCRATCH=$FAKE PROCESSES=2\n"
 
 
 def write_pytest(scripts: Scripts, *, status: int, report: str) -> None:
@@ -104,10 +105,8 @@ def test_red_names_in_the_summary(scripts: Scripts) -> None:
 
 
 def test_red_checks_in_the_summary(scripts: Scripts) -> None:
-    lines = summary(
-        scripts, "run_check() { [[ $1 != mypy ]]; }\nheading lint\ncheck_all mypy ruff\ncount_lint"
-    )
-    assert lines[-3:] == ["  RED mypy", "", "1 passed, 1 failed"]
+    lines = summary(scripts, "run_check() { [[ $1 != mypy ]]; }\nrun_lint")
+    assert lines[-3:] == ["  RED mypy", "", "4 passed, 1 failed"]
 
 
 @pytest.mark.parametrize("report", ["", "<testsuites><testsuite tests='1'", suite(3)])
@@ -138,7 +137,7 @@ def test_what_dies_beside_before_it_has_counted_is_a_failure(scripts: Scripts) -
     assert lines[-1] == "10 passed, 1 failed"
 
 
-def test_unit_tests_of_root_run_as_a_user_then_what_was_skipped(scripts: Scripts) -> None:
+def test_root_runs_unit_tests_as_user_then_skipped(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(10, skipped=2))
     python = scripts.fake / "environment" / "bin" / "python"
     python.write_text(
@@ -153,9 +152,9 @@ def test_unit_tests_of_root_run_as_a_user_then_what_was_skipped(scripts: Scripts
         path.parent.mkdir(exist_ok=True)
         path.touch()
     code = """is_root() { true; }
-chown() { [[ $* == "--recursive -- nobody: $SCRATCH/user" ]]; }
+chown() { [[ $* == "--recursive -- nobody: $FAKE/scratch/user"* ]]; }
 setpriv() { echo "$1" >>"$FAKE/pytest.calls" && shift 3 && "$@"; }
-mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch && cd "$CHECKOUT" && run_unit"""
+mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch PROCESSES=1 && cd "$CHECKOUT" && begin_unit && end_beside"""
     lines = summary(scripts, code)
     scratch = scripts.fake / "scratch"
     assert not (scratch / "user").exists()
@@ -165,36 +164,64 @@ mkdir "$FAKE/scratch" && SCRATCH=$FAKE/scratch && cd "$CHECKOUT" && run_unit"""
         f"in {scratch}/user/checkout",
         f"in {scripts.checkout}",
     )
-    assert f"--basetemp={scratch}/user/unit " in first
-    assert second.endswith(f"--skipped-in={scratch}/unit.xml tests/unit")
+    assert f"--basetemp={scratch}/user/unit1/unit1 " in first
+    assert f"--claims={scratch}/claims-unit " in first
+    assert second.endswith(f"--skipped-in={scratch}/skipped tests/unit")
     assert lines[-1] == "16 passed, 0 failed, 4 skipped"
-    assert sorted(each.name for each in scratch.iterdir()) == ["unit-root.xml", "unit.xml"]
+    assert [each.name for each in (scratch / "skipped").iterdir()] == ["unit1.xml"]
 
 
-def test_only_what_a_report_skipped_is_chosen(tmp_path: Path) -> None:
-    test = tmp_path / "test_one.py"
-    test.write_text(
+def pytest_in(folder: Path, *options: str, plugin: str = "tests.fix_chosen") -> list[str]:
+    """What a pytest of the tests in FOLDER says of each."""
+    start = f"import sys, pytest; sys.path.insert(0, {str(PROJECT)!r}); sys.exit(pytest.main())"
+    command = [sys.executable, "-c", start, "-v", "-p", "no:cacheprovider", "-p", plugin]
+    command += ["-c", str(PROJECT / "pyproject.toml"), f"--rootdir={folder}", str(folder), *options]
+    environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    return sorted(re.findall(r"^(\S+::.* [A-Z]+) ", done.stdout, re.MULTILINE))
+
+
+def test_programs_of_tests_find_app(tmp_path: Path) -> None:
+    start = "subprocess.run([sys.executable, '-P', '-c', 'import app'], check=True)"
+    (tmp_path / "test_one.py").write_text(f"import subprocess, sys\ndef test_x(): {start}\n")
+    assert pytest_in(tmp_path, plugin="tests.conftest") == ["test_one.py::test_x PASSED"]
+
+
+def test_only_what_reports_skipped_is_chosen(tmp_path: Path) -> None:
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "test_one.py").write_text(
         "import pytest\n\n@pytest.mark.parametrize('a', ['é b', 'c'])\ndef test_one(a):\n"
         "    if a != 'c':\n        pytest.skip('x')\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
-    command += ["-c", str(PROJECT / "pyproject.toml"), f"--rootdir={tmp_path}", str(test)]
-    report = tmp_path / "report.xml"
-    told = []
-    for options in ([f"--junit-xml={report}"], [f"--skipped-in={report}"]):
-        done = subprocess.run(
-            [*command, *options], cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=False
-        )
-        told.append(done.stdout.splitlines()[-1].partition(" in ")[0])
-    assert told == ["1 passed, 1 skipped", "1 skipped, 1 deselected"]
+    (tests / "test_two.py").write_text("def test_two():\n    pass\n")
+    first = pytest_in(tests, f"--junit-xml={tmp_path}/report.xml")
+    (tests / "test_two.py").write_text("raise AssertionError")  # is not read again
+    assert [line.split()[-1] for line in first] == ["SKIPPED", "PASSED", "PASSED"]
+    assert pytest_in(tests, f"--skipped-in={tmp_path}") == first[:1]
+
+
+def test_processes_share_modules_by_claims(tmp_path: Path) -> None:
+    tests = tmp_path / "tests"
+    for name in ("a/test_1", "a/test_2", "b/test_3"):
+        (tests / name).parent.mkdir(parents=True, exist_ok=True)
+        (tests / f"{name}.py").write_text("def test_x(): pass\ndef test_y(): assert False\n")
+    claims = tmp_path / "claims"
+    claims.mkdir()
+    (claims / "a+test_2.py").touch()
+    option = f"--claims={claims}"
+    own = [f"{name}.py::test_{end}" for name in ("a/test_1", "b/test_3") for end in ("x PASSED", "y FAILED")]
+    assert pytest_in(tests, option) == own
+    assert pytest_in(tests, option) == []
+    assert pytest_in(tests, option, "-x") == []
 
 
 @pytest.mark.parametrize(
     ("possible", "told"), [("true", ["postgres1", "postgres2"]), ("false", ["postgres"])]
 )
-def test_servers_run_in_two_shares_where_these_can_be_apart_and_else_in_one(
-    scripts: Scripts, possible: str, told: list[str]
-) -> None:
+def test_servers_share_only_in_namespaces(scripts: Scripts, possible: str, told: list[str]) -> None:
     write_pytest(scripts, status=0, report=suite(10))
     apart = scripts.checkout / "tests" / "system" / "apart"
     apart.parent.mkdir(parents=True, exist_ok=True)
@@ -203,60 +230,28 @@ def test_servers_run_in_two_shares_where_these_can_be_apart_and_else_in_one(
     lines = summary(scripts, "begin_servers\nend_beside")
     assert [line.split()[0] for line in lines if " green " in line] == told
     assert lines[-1] == f"{10 * len(told)} passed, 0 failed"
-    calls = (scripts.fake / "pytest.calls").read_text().splitlines()
-    shares = ["--share=1/2", "--share=2/2"] if possible == "true" else []
-    assert sorted(word for call in calls for word in call.split() if "--share" in word) == shares
+    calls = (scripts.fake / "pytest.calls").read_text()
+    assert calls.count(f" --claims={scripts.fake}/claims-postgres") == (
+        len(told) if possible == "true" else 0
+    )
 
 
-@pytest.mark.parametrize("possible", ["true", "false"])
 @pytest.mark.parametrize(
-    ("settings", "left_out"),
+    ("settings", "less"),
     [
-        ("MACHINE= ONLY=", True),
-        ("MACHINE=short ONLY=", True),
-        ("MACHINE=campaigns ONLY=", True),
-        ("MACHINE=whole ONLY=", False),
-        ("MACHINE= ONLY=bus,postgres", False),
+        ("", "longest long"),
+        ("MACHINE=short", "longest long"),
+        ("MACHINE=campaigns", "longest long"),
+        ("MACHINE=short ALL=asked", "longest"),
+        ("QUICK=asked", "longest long slow"),
+        ("MACHINE=whole", ""),
+        ("ONLY=bus,postgres", ""),
+        ("ONLY=bus", "longest long"),
     ],
 )
-def test_servers_that_take_long_run_with_the_whole_virtual_machine_or_where_servers_are_asked_for(
-    scripts: Scripts, settings: str, possible: str, *, left_out: bool
-) -> None:
-    write_pytest(scripts, status=0, report=suite(10))
-    apart = scripts.checkout / "tests" / "system" / "apart"
-    apart.parent.mkdir(parents=True, exist_ok=True)
-    apart.write_text(f'#!/bin/bash\n[[ $1 != --possible ]] || exec {possible}\nexec "${{@:2}}"\n')
-    apart.chmod(0o755)
-    lines = summary(scripts, f"{settings}\nbegin_servers\nend_beside")
-    calls = (scripts.fake / "pytest.calls").read_text().splitlines()
-    assert calls
-    assert all((" and not long" in call) == left_out for call in calls)
-    told = [line for line in lines if line.startswith("long      left out: tests of servers that take long ")]
-    assert len(told) == left_out
-
-
-def test_the_shares_of_a_tier_are_all_of_its_tests_and_none_twice() -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "--collect-only",
-        "-q",
-        "-k",
-        "not devices",
-    ]
-
-    def names(*arguments: str) -> list[str]:
-        told = subprocess.run(
-            [*command, *arguments, __file__], cwd=PROJECT, stdout=subprocess.PIPE, text=True, check=True
-        )
-        return [line for line in told.stdout.splitlines() if "::" in line]
-
-    shares = [names(f"--share={number}/3") for number in (1, 2, 3)]
-    assert sorted(itertools.chain(*shares)) == sorted(names())
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+def test_long_tests_of_a_tier(scripts: Scripts, settings: str, less: str) -> None:
+    found = scripts.call(f"{settings}\nless_of postgres").stdout
+    assert found == "".join(f" and not {name}" for name in less.split())
 
 
 def test_a_tier_without_tests_says_so(scripts: Scripts) -> None:
@@ -275,7 +270,7 @@ def test_unit_tests_or_a_selection_that_vanished_are_a_failure(scripts: Scripts,
 def test_devices_are_left_alone_unless_asked_for(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(1))
     lines = summary(scripts, "ROOT= MACHINE=\nprepare_device_tiers\nrun_device_tier disks --root ''")
-    assert "disks     left out: not asked for (packaging/test --root)" in lines
+    assert lines[-2:] == ["Left out: disks.", "To run them: packaging/test --root."]
     assert not (scripts.fake / "pytest.calls").exists()
 
 
@@ -463,32 +458,31 @@ def test_some_of_the_matrix_is_played_with_the_tiers_that_touch_devices(
     assert scripts.call(f"{TIER}{code}").stdout == f"{played}\n"
 
 
-QUICK = 'run_check() { echo "checks $1"; [[ $1 != "$RED" ]]; }\nrun_quick'
+QUICK = 'run_check() { echo "checks $1"; [[ $1 != "$RED" ]]; }\nQUICK=asked\nrun_quick'
 
 
-def test_quick_is_lint_and_the_unit_tests_that_are_not_slow(scripts: Scripts) -> None:
+@pytest.mark.parametrize(("red", "count"), [("none", "19 passed, 0 failed"), ("mypy", "18 passed, 1 failed")])
+def test_quick_is_lint_and_fast_unit_tests(scripts: Scripts, red: str, count: str) -> None:
     write_pytest(scripts, status=0, report=suite(7))
-    lines = summary(scripts, f"RED=none\n{QUICK}")
+    lines = summary(scripts, f"RED={red}\n{QUICK}")
     assert [line for line in lines if line.startswith("checks ")] == [
-        "checks ruff format", "checks ruff check", "checks lint-imports", "checks mypy",
+        "checks ruff format", "checks ruff check", "checks mypy", "checks lint-imports", "checks shellcheck",
     ]  # fmt: skip
-    assert any(line.startswith("tests     left out: those marked slow") for line in lines)
-    assert lines[-1] == "11 passed, 0 failed"
-    (called,) = (scripts.fake / "pytest.calls").read_text().splitlines()
+    assert lines[-3:] == [
+        count,
+        "Left out: slow tests and every other tier.",
+        "To run them: packaging/test.",
+    ]
+    calls = (scripts.fake / "pytest.calls").read_text().splitlines()
     unit = scripts.call("expression_of unit").stdout
-    assert called.endswith(f"-m {unit} and not slow")
-
-
-def test_what_lint_finds_beside_green_tests_is_counted(scripts: Scripts) -> None:
-    write_pytest(scripts, status=0, report=suite(7))
-    lines = summary(scripts, f"RED=mypy\n{QUICK}")
-    assert lines[-1] == "10 passed, 1 failed"
-    assert any(re.match(r"lint +RED ", line) for line in lines)
+    assert len(calls) == 2
+    assert all(f"-m {unit} and not longest and not long and not slow" in call for call in calls)
 
 
 def test_a_lint_that_died_is_a_failure(scripts: Scripts) -> None:
     write_pytest(scripts, status=0, report=suite(7))
-    assert summary(scripts, "run_check() { exit 9; }\nrun_quick")[-1] == "7 passed, 1 failed"
+    lines = summary(scripts, "run_check() { exit 9; }\nQUICK=asked\nrun_quick")
+    assert lines[-3] == "14 passed, 1 failed"
 
 
 @pytest.mark.parametrize("others", [["--root"], ["--bench"], ["--machine=short"], ["tests/unit"]])
@@ -524,7 +518,7 @@ def test_signals_that_the_caller_ignores_reach_the_tests(scripts: Scripts) -> No
     assert scripts.call(f"trap '' HUP INT\n{TIER}{show}").stdout == "True\n"
 
 
-def test_benches_run_one_by_one_and_a_red_one_is_counted(scripts: Scripts, tmp_path: Path) -> None:
+def test_benches_run_in_turn_and_are_counted(scripts: Scripts, tmp_path: Path) -> None:
     benches = tmp_path / "tests" / "bench"
     benches.mkdir(parents=True)
     (benches / "bench_b.py").write_text("raise SystemExit(1)")
@@ -533,7 +527,7 @@ def test_benches_run_one_by_one_and_a_red_one_is_counted(scripts: Scripts, tmp_p
     code = f'python() {{ "$REAL_PYTHON" "$@"; }}\ncd {tmp_path}\nrun_benches'
     lines = summary(scripts, code)
     assert "42 ns" in lines
-    assert lines[-1] == "1 passed, 1 failed"
+    assert lines[-3:] == ["1 passed, 1 failed", "Left out: every tier.", "To run them: packaging/test."]
 
 
 def test_a_path_is_meant_from_where_the_user_stands(scripts: Scripts, tmp_path: Path) -> None:
