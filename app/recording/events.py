@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from app.domain.campaign.configuration import PlannedRun
 from app.domain.errors import FootingError
@@ -56,8 +55,8 @@ class RunResult:
     is_weak: bool = False
 
 
-class CampaignListener(Protocol):
-    """Watches a campaign; called in the runner's main thread, so it must be quick."""
+class CampaignListener:
+    """Watches a campaign and ignores everything; called in the runner's main thread, so it must be quick."""
 
     def campaign_started(self, folder: str, total: int) -> None:
         """The campaign folder exists; `total` runs are planned."""
@@ -79,28 +78,3 @@ class CampaignListener(Protocol):
 
     def run_finished(self, result: RunResult) -> None:
         """A run ended, for any reason."""
-
-
-class NullListener:
-    """A listener that ignores everything; base class for listeners that need only some events."""
-
-    def campaign_started(self, folder: str, total: int) -> None:
-        """Ignore."""
-
-    def run_started(self, planned: PlannedRun, path: str) -> None:
-        """Ignore."""
-
-    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
-        """Ignore."""
-
-    def second(self, second: ProgressReport) -> None:
-        """Ignore."""
-
-    def told(self, kind: str, message: str) -> None:
-        """Ignore."""
-
-    def step(self, text: str, fraction: float | None) -> None:
-        """Ignore."""
-
-    def run_finished(self, result: RunResult) -> None:
-        """Ignore."""

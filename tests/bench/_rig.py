@@ -7,6 +7,7 @@ nanosecond shows in the TPS.
 
 from __future__ import annotations
 
+import io
 import os
 import resource
 import signal
@@ -23,7 +24,7 @@ from rich.console import Console
 from typing_extensions import override
 
 from app.cli.commands.run import keep_freed_memory
-from app.cli.terminal.progress import TerminalProgress
+from app.cli.terminal.progress import Progress
 from app.domain.campaign.configuration import (
     BuiltinScript,
     Campaign,
@@ -51,7 +52,7 @@ from app.postgres.pgbench.summary import PgbenchSummary, parse_summary
 from app.probes.sources.postgres_statistics import ServerProbe
 from app.probes.sources.processes import Children, ServerTree
 from app.process.starter import Account
-from app.recording.events import CampaignListener, NullListener, ProgressReport
+from app.recording.events import CampaignListener, ProgressReport
 from app.recording.recorder import Recorder
 from app.runfile.writer import SUFFIX, Phase, PhaseName, RunFileWriter
 from tests.bench._figures import TICKS_PER_S
@@ -101,7 +102,7 @@ class Cost:
         return self.summary.transactions
 
 
-class Stopwatch(NullListener):
+class Stopwatch(CampaignListener):
     """Passes on what a listener is told and notes CPU time and transactions at every second."""
 
     def __init__(self, inner: CampaignListener) -> None:
@@ -221,7 +222,7 @@ class Rig:
 
     def prepare(self) -> None:
         """Make the cluster, start the server and load the data, as the phases of a run do."""
-        runner = self.runner(self.planned.configuration.workload, NullListener())
+        runner = self.runner(self.planned.configuration.workload, CampaignListener())
         pgbench = self.pgbench(runner)
         self.server.make()
         runner._start(pgbench)
@@ -254,10 +255,10 @@ class Rig:
             keep: called with the run file, which is finished but for its summary.
         """
         self.server.checkpoint()
-        display = TerminalProgress(self.terminal)
+        display = Progress(io.StringIO(), console=self.terminal)
         watch = Stopwatch(display)
         runner = self.runner(workload, watch, one_in)
-        display._live.start()
+        display.campaign_started("", 1)
         display._run = runner.planned
         pgbench = self.pgbench(runner)
         runner._observe(pgbench)
@@ -325,7 +326,7 @@ class Rig:
             threads=workload.threads or self.resolved.threads,
             log=log,
         )
-        runner = self.runner(workload, NullListener())
+        runner = self.runner(workload, CampaignListener())
         pgbench = self.pgbench(runner)
         argv = benchmark_argv(pgbench._program(), self.server.address, workload, request)
         argv = tuple(word for word in argv if progress or not word.startswith("--progress"))

@@ -31,7 +31,7 @@ from app.postgres.existing.address import open_address
 from app.postgres.existing.look import look_at_server
 from app.postgres.existing.own_database import LOCK, MARK, OWN_DATABASE, make_own
 from app.process.starter import Account
-from app.recording.events import NullListener
+from app.recording.events import CampaignListener
 from app.runfile.metadata.run_metadata import KIND
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
@@ -44,7 +44,7 @@ LOOK_S = 0.3
 WORKLOAD = Workload(scale=1, size=None, clients=2, threads=1, duration_s=3, warmup_s=1)
 
 
-class Telling(NullListener):
+class Telling(CampaignListener):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ def open_there(
     stack: ExitStack,
     connection: str,
     account: Account,
-    listener: NullListener,
+    listener: CampaignListener,
     workload: Workload = WORKLOAD,
     *,
     ssh: str = "",
@@ -80,7 +80,7 @@ def refusal(elsewhere: Elsewhere, connection: str, workload: Workload = WORKLOAD
     """Return why a server is not measured; nothing was made there."""
     before = elsewhere.databases()
     with ExitStack() as stack, pytest.raises(FootingError) as caught:
-        open_there(stack, connection, elsewhere.account, NullListener(), workload)
+        open_there(stack, connection, elsewhere.account, CampaignListener(), workload)
     assert elsewhere.databases() == before
     return caught.value
 
@@ -214,19 +214,19 @@ def test_two_campaigns_never_measure_one_server_at_a_time(elsewhere: Elsewhere) 
     connection = elsewhere.role("bench")
     elsewhere.ask("CREATE DATABASE shop")
     with ExitStack() as stack:
-        open_there(stack, connection, elsewhere.account, NullListener())
+        open_there(stack, connection, elsewhere.account, CampaignListener())
         assert "Another campaign" in refusal(elsewhere, connection).message
         assert "Another campaign" in refusal(elsewhere, f"{connection} dbname=template1").message
         assert "Another campaign" in refusal(elsewhere, f"{connection} dbname=shop").message
     with ExitStack() as stack:
-        open_there(stack, f"{connection} dbname=shop", elsewhere.account, NullListener())
+        open_there(stack, f"{connection} dbname=shop", elsewhere.account, CampaignListener())
         assert "Another campaign" in refusal(elsewhere, connection).message
     somebody = f"host=127.0.0.1 port={elsewhere.port} user=pgfooting dbname=shop"
     with psycopg.connect(somebody, autocommit=True) as other, ExitStack() as stack:
         other.execute(
             f"SELECT pg_advisory_lock({LOCK - 1}), pg_advisory_lock({LOCK >> 32}, {LOCK & 0xFFFFFFFF})"
         )
-        open_there(stack, connection, elsewhere.account, NullListener())
+        open_there(stack, connection, elsewhere.account, CampaignListener())
 
 
 def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose_database_stays(
@@ -242,7 +242,7 @@ def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose
 
     resources = ResourceJournal.create(str(tmp_path), "x", elsewhere.account, state_folder=tmp_path)
     with ExitStack() as stack, resources:
-        (ours,) = open_there(stack, connection, elsewhere.account, NullListener()).values()
+        (ours,) = open_there(stack, connection, elsewhere.account, CampaignListener()).values()
         host = LocalHost(elsewhere.account, resources, lambda _outcome: None)
         server = ExistingServer(host, ours.address, ours.look, tell=lambda _sentence: None, lock=ours.lock)
         end_its_sessions()
@@ -250,7 +250,7 @@ def test_a_lock_that_was_lost_is_taken_again_but_not_from_another_campaign_whose
         assert "Another campaign" in refusal(elsewhere, connection).message
         end_its_sessions()
         with ExitStack() as others:
-            open_there(others, connection, elsewhere.account, NullListener())
+            open_there(others, connection, elsewhere.account, CampaignListener())
             with ours.address.connect() as made:
                 make_own(made)
             for _ in range(2):  # the next run neither: what was refused is not held

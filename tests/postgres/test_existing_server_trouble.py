@@ -17,7 +17,7 @@ from app.hosts.recovery.resource_journal import ResourceJournal
 from app.postgres.existing.address import open_address
 from app.postgres.existing.look import measure_round_trip
 from app.postgres.server import Server
-from app.recording.events import NullListener
+from app.recording.events import CampaignListener
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from app.runfile.writer import RunState
@@ -158,7 +158,7 @@ def test_a_server_that_was_waited_for_in_vain_is_not_waited_for_by_every_other_r
     told: list[str] = []
     resources = ResourceJournal.create(str(tmp_path), "x", elsewhere.account, state_folder=tmp_path)
     with ExitStack() as stack, resources:
-        (ours,) = open_there(stack, elsewhere.role("bench"), elsewhere.account, NullListener()).values()
+        (ours,) = open_there(stack, elsewhere.role("bench"), elsewhere.account, CampaignListener()).values()
         host = LocalHost(elsewhere.account, resources, lambda _outcome: None)
         server = existing_server.ExistingServer(host, ours.address, ours.look, tell=told.append)
         elsewhere.stop()
@@ -236,7 +236,7 @@ def test_a_certificate_of_somebody_else_is_refused_before_anything_is_sent(
     )
     line = f"host=127.0.0.1 port={elsewhere.port} user=bench sslmode=verify-full sslrootcert={other}"
     with ExitStack() as stack, pytest.raises(TargetError, match="certificate") as caught:
-        open_there(stack, line, elsewhere.account, NullListener())
+        open_there(stack, line, elsewhere.account, CampaignListener())
     assert "sslrootcert" in caught.value.hint
 
 

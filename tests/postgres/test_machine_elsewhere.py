@@ -14,7 +14,7 @@ from app.domain.disturbances import DisturbanceKind
 from app.execution import servers
 from app.probes.base.probe import ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
-from app.recording.events import NullListener, ProgressReport
+from app.recording.events import CampaignListener, ProgressReport
 from app.runfile.disturbance import read_disturbances
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.reader import RunFile
@@ -53,7 +53,7 @@ def test_a_run_has_the_series_and_facts_of_the_servers_machine_as_of_this_one(
     ssh_server: SshServer,
 ) -> None:
     outcome = asked_over_ssh(bench, ssh_server.destination).run(
-        NullListener(), replace(WORKLOAD, duration_s=5)
+        CampaignListener(), replace(WORKLOAD, duration_s=5)
     )
     assert outcome.state is RunState.DONE, outcome.error
     with RunFile(bench.file) as run:
@@ -76,7 +76,7 @@ def test_a_machine_that_refuses_ssh_is_told_and_the_run_is_measured(
     ssh_server: SshServer,
 ) -> None:
     ssh_server.configure_client(IdentityFile=str(ssh_server.folder / "stranger"))
-    outcome = asked_over_ssh(bench, ssh_server.destination).run(NullListener())
+    outcome = asked_over_ssh(bench, ssh_server.destination).run(CampaignListener())
     assert outcome.state is RunState.DONE, outcome.error
     with RunFile(bench.file) as run:
         assert not any(each.metric.startswith(("cpu.", "memory.")) for each in run.series())
@@ -91,7 +91,7 @@ def test_a_line_that_is_cut_while_it_is_measured_fails_nothing(
     bench: Bench,
     ssh_server: SshServer,
 ) -> None:
-    class CuttingIt(NullListener):
+    class CuttingIt(CampaignListener):
         @override
         def second(self, second: ProgressReport) -> None:
             if second.phase is Phase.MEASURE and ssh_server.process is not None:
@@ -121,7 +121,7 @@ def test_what_the_machine_is_is_shown_before_load_starts(
             stack,
             elsewhere_with_monitor,
             elsewhere.account,
-            NullListener(),
+            CampaignListener(),
             ssh=ssh_server.destination.host,
         )
         (server,) = opened.values()

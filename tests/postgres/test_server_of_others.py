@@ -47,7 +47,7 @@ from app.postgres.pgbench.argv import Connection
 from app.probes.base.probe import ProbeUnavailable, ServerSources
 from app.probes.facts.files import CachedBytes, SampledCompression, StoredBytes
 from app.process.starter import Account
-from app.recording.events import NullListener, ProgressReport
+from app.recording.events import CampaignListener, ProgressReport
 from app.recording.recorder import Recorder
 from app.runfile.metadata.typed_json import NOT_KNOWN, known, or_none
 from app.runfile.reader import RunFile
@@ -225,7 +225,7 @@ class Bench:
     file: Path
 
     def run(
-        self, listener: NullListener, workload: Workload = WORKLOAD, switch: Cancellable | None = None
+        self, listener: CampaignListener, workload: Workload = WORKLOAD, switch: Cancellable | None = None
     ) -> RunOutcome:
         """Measure it as a campaign does; the run file is closed afterwards."""
         choice = PostgresChoice(preset="defaults")
@@ -272,7 +272,7 @@ def test_maintenance_that_hangs_is_ended_and_the_run_with_it(
     hangs = replace(VACUUM, statement="SELECT pg_sleep(3600)", limit_s=1.0)
     monkeypatch.setattr(measured_phases, "maintenance", {"vacuum": hangs}.__getitem__)
     phases = (WorkloadPhase("before", duration_s=1), WorkloadPhase("after", maintenance=("vacuum",)))
-    outcome = bench.run(NullListener(), replace(WORKLOAD, warmup_s=0, phases=phases))
+    outcome = bench.run(CampaignListener(), replace(WORKLOAD, warmup_s=0, phases=phases))
     assert outcome.state is RunState.FAILED
     assert outcome.error is not None
     assert outcome.error.message.startswith(
@@ -305,7 +305,7 @@ def test_maintenance_by_root_that_fails_or_hangs_fails_the_run_with_its_phase_an
 ) -> None:
     workload = replace(WORKLOAD, warmup_s=0, phases=AFTER)
     bench.server.by_root = lambda _: answer
-    outcome = bench.run(NullListener(), workload)
+    outcome = bench.run(CampaignListener(), workload)
     assert outcome.state is RunState.FAILED
     assert outcome.error is not None
     assert outcome.error.message == words
@@ -322,7 +322,7 @@ def test_maintenance_by_root_that_fails_or_hangs_fails_the_run_with_its_phase_an
 
 def test_what_fails_beside_a_phase_fails_the_run_with_its_phase(bench: Bench) -> None:
     phases = (WorkloadPhase("alone", duration_s=1), WorkloadPhase("beside", background="pg_basebackup"))
-    outcome = bench.run(NullListener(), replace(WORKLOAD, warmup_s=0, duration_s=60, phases=phases))
+    outcome = bench.run(CampaignListener(), replace(WORKLOAD, warmup_s=0, duration_s=60, phases=phases))
     assert outcome.state is RunState.FAILED
     assert outcome.error is not None
     assert outcome.error.message == f"In the phase “beside”: {WHY}"
@@ -342,7 +342,7 @@ def test_maintenance_by_root_is_called_off_by_a_stop(bench: Bench) -> None:
         return MaintenanceEnd("ended", "", 1.0)
 
     bench.server.by_root = hangs
-    outcome = bench.run(NullListener(), workload, switch)
+    outcome = bench.run(CampaignListener(), workload, switch)
     assert outcome.state is RunState.STOPPED
     with RunFile(bench.file) as run:
         _, after = known(run.metadata.phases, ())
@@ -350,7 +350,7 @@ def test_maintenance_by_root_is_called_off_by_a_stop(bench: Bench) -> None:
 
 
 def test_a_server_of_others_is_measured_and_what_is_not_known_of_it_is_never_zero(bench: Bench) -> None:
-    outcome = bench.run(NullListener())
+    outcome = bench.run(CampaignListener())
     assert outcome.error is None
     assert outcome.state is RunState.DONE
     assert bench.process.poll() is None, "it is not ours to end"
@@ -392,7 +392,7 @@ def test_a_server_of_others_is_measured_and_what_is_not_known_of_it_is_never_zer
 
 
 def test_a_server_of_others_that_ends_is_told_and_what_was_measured_is_kept(bench: Bench) -> None:
-    class EndingIt(NullListener):
+    class EndingIt(CampaignListener):
         @override
         def second(self, second: ProgressReport) -> None:
             if second.phase is Phase.MEASURE:
@@ -423,7 +423,7 @@ def test_a_run_that_was_not_cold_or_of_which_nobody_knows_is_marked(
     bench: Bench, found: CachedBytes | None, kind: str, words: str
 ) -> None:
     server = HalfCold(bench.server.port, bench.server.folder, found)
-    outcome = replace(bench, server=server).run(NullListener(), COLD)
+    outcome = replace(bench, server=server).run(CampaignListener(), COLD)
     assert outcome.state is RunState.DONE, outcome.error
     with RunFile(bench.file) as run:
         (reason,) = (reason for mark, reason in run.marks() if mark == kind)
@@ -436,7 +436,7 @@ def test_a_run_that_was_not_cold_or_of_which_nobody_knows_is_marked(
 
 
 def test_a_server_that_nobody_may_stop_is_never_measured_as_if_it_were_cold(bench: Bench) -> None:
-    outcome = bench.run(NullListener(), COLD)
+    outcome = bench.run(CampaignListener(), COLD)
     assert outcome.state is RunState.FAILED
     assert isinstance(outcome.error, ServerError)
     assert outcome.error.message == WHY
@@ -449,7 +449,7 @@ STATED = replace(WORKLOAD, compressibility=2.0, warmup_s=0, duration_s=1)
 
 def test_rows_that_are_not_as_stated_are_marked(bench: Bench) -> None:
     bench.server.sampled = SampledCompression(sampled_bytes=3000, compressed_bytes=1000, zstd_version="1.5.4")
-    outcome = bench.run(NullListener(), STATED)
+    outcome = bench.run(CampaignListener(), STATED)
     assert outcome.error is None
     with RunFile(bench.file) as run:
         marks = dict(run.marks())
@@ -458,7 +458,7 @@ def test_rows_that_are_not_as_stated_are_marked(bench: Bench) -> None:
 
 
 def test_that_nobody_can_read_back_how_far_rows_can_be_compressed_is_told(bench: Bench) -> None:
-    outcome = bench.run(NullListener(), STATED)
+    outcome = bench.run(CampaignListener(), STATED)
     assert outcome.error is None
     with RunFile(bench.file) as run:
         assert OTHER_COMPRESSIBILITY not in dict(run.marks())

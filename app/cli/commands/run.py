@@ -28,7 +28,7 @@ from app.cli.commands.runs.named_runs import tell_left_over
 from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
 from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
 from app.cli.terminal.plain_text import plain
-from app.cli.terminal.progress import BrokenPipeGuard, choose_listener
+from app.cli.terminal.progress import Progress
 from app.cli.terminal.standard_streams import drop_output
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
@@ -378,7 +378,7 @@ def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> C
         consent=DiskConsent(ErasureQuestion(tuple(arguments.erase)), terminal_agent),
         load=LoadConsent(question, contact=question.contact),
     )
-    listener = BrokenPipeGuard(choose_listener(arguments.progress, sys.stdout))
+    listener = Progress(sys.stdout, arguments.progress)
     switch = Cancellable()
     try:
         result = run_campaign(request, listener, switch)

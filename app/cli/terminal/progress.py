@@ -1,12 +1,12 @@
-"""Listeners that show a campaign: on a terminal, as plain lines, as JSON lines."""
+"""The listener that shows a campaign: on a terminal, as plain lines, as JSON lines."""
 
 from __future__ import annotations
 
 import json
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -23,7 +23,7 @@ from app.domain.campaign.configuration import PlannedRun, ServerTarget
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.export.runs import finite
-from app.recording.events import CampaignListener, NullListener, ProgressReport, RunResult
+from app.recording.events import CampaignListener, ProgressReport, RunResult
 from app.runfile.writer import Json, Phase, RunState
 
 if TYPE_CHECKING:
@@ -81,90 +81,125 @@ def run_words(planned: PlannedRun, total: int) -> str:
     )
 
 
-class PlainProgress(NullListener):
-    """Plain lines for pipes and log files: phases, every tenth second, results."""
+class Progress(CampaignListener):
+    """Shows a campaign on a terminal, as plain lines in a pipe, or as a JSON object a line for programs.
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+    On a terminal three lines are redrawn with every second that pgbench reports, and once a second by a
+    thread while it reports none: loading takes minutes, in which a clock that stands still would look like a
+    program that hangs.
+
+    The run goes on when standard output is closed (``| head``, a terminal that is gone, a full disk): what
+    counts is in the run files. SIGINT, SIGTERM and SIGHUP stop it.
+
+    Attributes:
+        lost: why nothing is shown any more; None while everything is.
+    """
+
+    def __init__(self, stream: TextIO, mode: str = "auto", console: Console | None = None) -> None:
+        """Begin to show.
+
+        Args:
+            stream: where to.
+            mode: ``--progress``: auto (terminal or pipe), json, none.
+            console: of the terminal; by default one on `stream` where that is a terminal.
+        """
+        self.lost: OSError | ValueError | None = None
+        self._stream, self._mode = stream, mode
+        if console is None and mode == "auto" and stream.isatty():
+            console = Console(file=stream)
+        self._live = Live(console=console, auto_refresh=False, transient=True) if console else None
         self._total = 0
         self._run: PlannedRun | None = None
-        self._last_line_s = 0.0
-        self._step = ""
+        self._phase = Phase.PREPARE
+        self._phase_started_s = self._shown_s = 0.0
+        self._planned_s: float | None = None
+        self._step = self._words = ""
+        self._closing = threading.Event()
+        self._clock = threading.Thread(target=self._keep_time, name="progress", daemon=True)
 
-    def _line(self, text: str) -> None:
-        self._stream.write(plain(text) + "\n")
-        self._stream.flush()
+    def close(self) -> None:
+        """Give a terminal back, also one that is gone."""
+        self._closing.set()
+        if self._clock.ident is not None:
+            self._clock.join()
+        if self._live is not None:
+            with suppress(OSError, ValueError):
+                self._live.stop()
+
+    def _keep_time(self) -> None:
+        while not self._closing.wait(_REDRAW_S):
+            if time.monotonic() - self._shown_s >= _REDRAW_S:
+                self._draw()
+
+    @contextmanager
+    def _unless_lost(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:  # ValueError: the stream is closed
+            self.lost = error
+
+    def _show(self, event: str, line: str = "", style: str | None = None, **values: Json) -> None:
+        """Write an object for programs, a line in a pipe; on a terminal only a line that has a style."""
+        if self.lost is not None or self._mode == "none":
+            return
+        with self._unless_lost():
+            if self._mode == "json":
+                text = json.dumps(finite({"event": event, **values}), ensure_ascii=False, allow_nan=False)
+                self._stream.write(json_text(text) + "\n")
+                self._stream.flush()
+            elif self._live is None and line:
+                self._stream.write(plain(line) + "\n")
+                self._stream.flush()
+            elif self._live is not None and style is not None:
+                print_line(self._live.console, line.strip(), style=style)
+
+    def _show_words(self, event: str, words: str, *, at_once: bool, **values: Json) -> None:
+        """Show what a phase does just now: in a pipe every tenth second, or at once."""
+        self._words = words
+        now_s, line = time.monotonic(), ""
+        if at_once or now_s - self._shown_s >= _PLAIN_EVERY_S:
+            line = f"    {words}"
+            if self._live is None:
+                self._shown_s = now_s
+        self._show(event, line, None, **values)
+        self._draw()
 
     @override
     def campaign_started(self, folder: str, total: int) -> None:
         self._total = total
-        self._line(tr("campaign folder: {folder}").format(folder=folder))
+        line = tr("campaign folder: {folder}").format(folder=folder)
+        self._show("campaign", line, style="", folder=folder, runs=total)
+        if self._live is not None:
+            with self._unless_lost():
+                self._live.start()
+            self._clock.start()
 
     @override
     def run_started(self, planned: PlannedRun, path: str) -> None:
-        self._run = planned
-        self._line(run_words(planned, self._total))
+        self._run, self._words = planned, ""
+        name, repeat = planned.configuration.name, planned.repeat
+        line = run_words(planned, self._total)
+        self._show("run", line, number=planned.number, configuration=name, repeat=repeat, path=path)
 
     @override
     def phase_started(self, phase: Phase, planned_s: float | None) -> None:
+        self._phase, self._planned_s, self._words = phase, planned_s, ""
+        self._phase_started_s = self._shown_s = time.monotonic()
         length = f" ({format_duration(planned_s)})" if planned_s else ""
-        self._line(f"  {phase_words(phase, self._run)}{length}")
-        self._last_line_s = time.monotonic()
-
-    @override
-    def second(self, second: ProgressReport) -> None:
-        if time.monotonic() - self._last_line_s >= _PLAIN_EVERY_S:
-            self._last_line_s = time.monotonic()
-            self._line(f"    {format_duration(second.elapsed_s)}  {_second_words(second)}")
-
-    @override
-    def told(self, kind: str, message: str) -> None:
-        self._line(f"  {kind}: {message}")
-
-    @override
-    def step(self, text: str, fraction: float | None) -> None:
-        if text != self._step or time.monotonic() - self._last_line_s >= _PLAIN_EVERY_S:
-            self._step, self._last_line_s = text, time.monotonic()
-            self._line(f"    {_step_words(text, fraction)}")
-
-    @override
-    def run_finished(self, result: RunResult) -> None:
-        self._line(f"  {result_words(result)}")
-
-
-class JsonProgress(NullListener):
-    """One JSON object a line, for programs."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def _object(self, event: str, **values: Json) -> None:
-        text = json.dumps(finite({"event": event, **values}), ensure_ascii=False, allow_nan=False)
-        self._stream.write(json_text(text) + "\n")
-        self._stream.flush()
-
-    @override
-    def campaign_started(self, folder: str, total: int) -> None:
-        self._object("campaign", folder=folder, runs=total)
-
-    @override
-    def run_started(self, planned: PlannedRun, path: str) -> None:
-        self._object(
-            "run",
-            number=planned.number,
-            configuration=planned.configuration.name,
-            repeat=planned.repeat,
-            path=path,
+        self._show(
+            "phase", f"  {phase_words(phase, self._run)}{length}", phase=phase.value, planned_s=planned_s
         )
-
-    @override
-    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
-        self._object("phase", phase=phase.value, planned_s=planned_s)
+        self._draw()
 
     @override
     def second(self, second: ProgressReport) -> None:
-        self._object(
+        words = _second_words(second)
+        if self._live is None:
+            words = f"{format_duration(second.elapsed_s)}  {words}"
+        self._show_words(
             "second",
+            words,
+            at_once=False,
             phase=second.phase.value,
             elapsed_s=round(second.elapsed_s, 3),
             tps=second.tps,
@@ -174,102 +209,43 @@ class JsonProgress(NullListener):
 
     @override
     def told(self, kind: str, message: str) -> None:
-        self._object("told", kind=kind, message=message)
+        style = "red" if kind in DISK_MARKS else "yellow"
+        self._show("told", f"  {kind}: {message}", style, kind=kind, message=message)
 
     @override
     def step(self, text: str, fraction: float | None) -> None:
-        self._object("step", text=text, fraction=fraction)
+        words = text if fraction is None else f"{text}  {100 * fraction:.0f} %"
+        at_once = text != self._step
+        self._step = text
+        self._show_words("step", words, at_once=at_once, text=text, fraction=fraction)
 
     @override
     def run_finished(self, result: RunResult) -> None:
-        self._object(
+        error, words = result.error, result_words(result)
+        self._show(
             "finished",
+            f"  {words}",
             number=result.planned.number,
             state=result.state.value,
             path=result.path,
             tps=result.summary.get("tps"),
-            error=result.error.code if result.error else None,
-            message=result.error.message if result.error else None,
-            hint=result.error.hint if result.error else None,
+            error=error.code if error else None,
+            message=error.message if error else None,
+            hint=error.hint if error else None,
         )
+        if self._live is not None and self.lost is None:
+            good = result.state is RunState.DONE
+            line = Text("✔ " if good else "✘ ", style="green" if good else "red")
+            line.append(plain(run_words(result.planned, self._total)), style="default")
+            line.append(plain("  " + words), style="bold" if good else "red")
+            with self._unless_lost():
+                self._live.console.print(line, soft_wrap=True)
 
-
-class TerminalProgress(NullListener):
-    """A live display of three lines on a terminal; finished runs scroll away above it.
-
-    Redrawn with every second that pgbench reports, and once a second by a thread while it reports none:
-    loading takes minutes, in which a clock that stands still would look like a program that hangs.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._total = 0
-        self._run: PlannedRun | None = None
-        self._phase = Phase.PREPARE
-        self._phase_started_s = 0.0
-        self._planned_s: float | None = None
-        self._second: ProgressReport | None = None
-        self._step = ""
-        self._shown_s = 0.0
-        self._closing = threading.Event()
-        self._clock = threading.Thread(target=self._keep_time, name="progress", daemon=True)
-
-    def close(self) -> None:
-        """Give the terminal back."""
-        self._closing.set()
-        if self._clock.ident is not None:
-            self._clock.join()
-        self._live.stop()
-
-    def _keep_time(self) -> None:
-        with suppress(OSError, ValueError):  # the terminal is gone
-            while not self._closing.wait(_REDRAW_S):
-                if time.monotonic() - self._shown_s >= _REDRAW_S:
-                    self._show()
-
-    @override
-    def campaign_started(self, folder: str, total: int) -> None:
-        self._total = total
-        print_line(self._console, tr("Run files go to {folder}").format(folder=folder))
-        self._live.start()
-        self._clock.start()
-
-    @override
-    def run_started(self, planned: PlannedRun, path: str) -> None:
-        self._run, self._second = planned, None
-
-    @override
-    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
-        self._phase, self._planned_s, self._phase_started_s = phase, planned_s, time.monotonic()
-        self._second, self._step = None, ""
-        self._show()
-
-    @override
-    def second(self, second: ProgressReport) -> None:
-        self._second = second
-        self._show()
-
-    @override
-    def told(self, kind: str, message: str) -> None:
-        print_line(self._console, f"{kind}: {message}", style="red" if kind in DISK_MARKS else "yellow")
-
-    @override
-    def step(self, text: str, fraction: float | None) -> None:
-        self._step = _step_words(text, fraction)
-        self._show()
-
-    @override
-    def run_finished(self, result: RunResult) -> None:
-        good = result.state is RunState.DONE
-        line = Text("✔ " if good else "✘ ", style="green" if good else "red")
-        line.append(plain(run_words(result.planned, self._total)), style="default")
-        line.append(plain("  " + result_words(result)), style="bold" if good else "red")
-        self._console.print(line, soft_wrap=True)
-
-    def _show(self) -> None:
-        self._shown_s = time.monotonic()
-        self._live.update(self._render(), refresh=True)
+    def _draw(self) -> None:
+        if self._live is not None and self.lost is None:
+            self._shown_s = time.monotonic()
+            with self._unless_lost():
+                self._live.update(self._render(), refresh=True)
 
     def _render(self) -> RenderableType:
         if self._run is None:
@@ -286,13 +262,8 @@ class TerminalProgress(NullListener):
         title = Text(
             plain(run_words(self._run, self._total)), style="bold", no_wrap=True, overflow="ellipsis"
         )
-        words = _second_words(self._second) if self._second else self._step
-        figures = Text(plain(words), style="cyan", no_wrap=True, overflow="ellipsis")
+        figures = Text(plain(self._words), style="cyan", no_wrap=True, overflow="ellipsis")
         return Group(title, row, figures)
-
-
-def _step_words(text: str, fraction: float | None) -> str:
-    return text if fraction is None else f"{text}  {100 * fraction:.0f} %"
 
 
 def _second_words(second: ProgressReport) -> str:
@@ -300,70 +271,3 @@ def _second_words(second: ProgressReport) -> str:
         tps=number_text(second.tps, ",.0f"), mean=number_text(second.latency_mean_ms, ".3g")
     )
     return words if second.p99_ms is None else words + f"   p99 {number_text(second.p99_ms, '.3g')} ms"
-
-
-class BrokenPipeGuard:
-    """Passes everything on until nobody can take it any more; a lost reader costs no measurement.
-
-    The run goes on when standard output is closed (``| head``, a terminal that is gone, a full disk): what
-    counts is in the run files. Whoever wants to stop it sends SIGINT, SIGTERM or SIGHUP.
-
-    Attributes:
-        lost: why nothing is passed on; None while everything is.
-    """
-
-    def __init__(self, listener: CampaignListener) -> None:
-        self.lost: OSError | ValueError | None = None
-        self._listener = listener
-
-    def _pass(self, tell: Callable[[CampaignListener], None]) -> None:
-        if self.lost is None:
-            try:
-                tell(self._listener)
-            except (OSError, ValueError) as error:  # ValueError: the stream is closed
-                self.lost = error
-
-    def campaign_started(self, folder: str, total: int) -> None:
-        """Pass it on."""
-        self._pass(lambda listener: listener.campaign_started(folder, total))
-
-    def run_started(self, planned: PlannedRun, path: str) -> None:
-        """Pass it on."""
-        self._pass(lambda listener: listener.run_started(planned, path))
-
-    def phase_started(self, phase: Phase, planned_s: float | None) -> None:
-        """Pass it on."""
-        self._pass(lambda listener: listener.phase_started(phase, planned_s))
-
-    def second(self, second: ProgressReport) -> None:
-        """Pass it on."""
-        self._pass(lambda listener: listener.second(second))
-
-    def told(self, kind: str, message: str) -> None:
-        """Pass it on."""
-        self._pass(lambda listener: listener.told(kind, message))
-
-    def step(self, text: str, fraction: float | None) -> None:
-        """Pass it on."""
-        self._pass(lambda listener: listener.step(text, fraction))
-
-    def run_finished(self, result: RunResult) -> None:
-        """Pass it on."""
-        self._pass(lambda listener: listener.run_finished(result))
-
-    def close(self) -> None:
-        """Give a terminal back, also one that is gone."""
-        if isinstance(self._listener, TerminalProgress):
-            with suppress(OSError, ValueError):
-                self._listener.close()
-
-
-def choose_listener(mode: str, stream: TextIO) -> CampaignListener:
-    """Return the listener for ``--progress``: auto (terminal or pipe), json, none."""
-    if mode == "none":
-        return NullListener()
-    if mode == "json":
-        return JsonProgress(stream)
-    if stream.isatty():
-        return TerminalProgress(Console(file=stream))
-    return PlainProgress(stream)

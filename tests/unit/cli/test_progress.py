@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 import time
@@ -8,17 +9,10 @@ import pytest
 from rich.console import Console
 from typing_extensions import override
 
-from app.cli.terminal.progress import (
-    BrokenPipeGuard,
-    JsonProgress,
-    PlainProgress,
-    TerminalProgress,
-    choose_listener,
-    result_words,
-)
+from app.cli.terminal.progress import Progress, _second_words, result_words
 from app.domain.campaign.configuration import Configuration, MemoryTarget, PlannedRun, ServerTarget
 from app.domain.errors import ServerError
-from app.recording.events import CampaignListener, NullListener, ProgressReport, RunResult
+from app.recording.events import CampaignListener, ProgressReport, RunResult
 from app.runfile.writer import Phase, RunState
 
 PLANNED = PlannedRun(2, Configuration("zfs \x1b[2J[red]", MemoryTarget()), 1, 7)
@@ -43,7 +37,7 @@ def tell_everything(listener: CampaignListener) -> None:
 
 def test_plain_lines_say_run_phase_and_result() -> None:
     stream = io.StringIO()
-    tell_everything(PlainProgress(stream))
+    tell_everything(Progress(stream))
     lines = stream.getvalue().splitlines()
     assert lines[0] == "campaign folder: /library/a"
     assert "run 2 of 6: zfs \\x1b[2J[red], repeat 2" in lines
@@ -55,7 +49,7 @@ def test_plain_lines_say_run_phase_and_result() -> None:
 def test_plain_seconds_come_every_tenth_second(monkeypatch: pytest.MonkeyPatch) -> None:
     stream, now_s = io.StringIO(), 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
-    progress = PlainProgress(stream)
+    progress = Progress(stream)
     progress.phase_started(Phase.MEASURE, None)
     for _ in range(30):
         now_s += 1.0
@@ -65,7 +59,7 @@ def test_plain_seconds_come_every_tenth_second(monkeypatch: pytest.MonkeyPatch) 
 
 def test_json_lines_are_one_object_each_and_valid_whatever_the_figures() -> None:
     stream = io.StringIO()
-    progress = JsonProgress(stream)
+    progress = Progress(stream, "json")
     tell_everything(progress)
     progress.second(ProgressReport(Phase.MEASURE, 1.0, float("nan"), float("inf"), None))
     events = [json.loads(line, parse_constant=pytest.fail) for line in stream.getvalue().splitlines()]
@@ -86,12 +80,12 @@ def terminal(width: int) -> Console:
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_the_display_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     console = terminal(width)
-    progress = TerminalProgress(console)
+    progress = Progress(io.StringIO(), console=console)
     progress._total = 6
     progress.run_started(PLANNED, "/x.footing")
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     progress._phase, progress._planned_s, progress._phase_started_s = Phase.MEASURE, 60.0, 70.0
-    progress._second = SECOND
+    progress._words = _second_words(SECOND)
     with console.capture() as capture:
         console.print(progress._render())
     lines = capture.get().splitlines()
@@ -103,7 +97,7 @@ def test_the_display_fits_the_terminal(monkeypatch: pytest.MonkeyPatch, width: i
 
 def test_a_terminal_gets_results_and_is_given_back() -> None:
     console = terminal(80)
-    progress = TerminalProgress(console)
+    progress = Progress(io.StringIO(), console=console)
     tell_everything(progress)
     progress.close()
     assert isinstance(console.file, io.StringIO)
@@ -118,14 +112,14 @@ def test_a_terminal_gets_results_and_is_given_back() -> None:
 
 def test_the_clock_of_a_long_phase_is_redrawn_without_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.cli.terminal.progress._REDRAW_S", 0.001)
-    progress = TerminalProgress(terminal(80))
+    progress = Progress(io.StringIO(), console=terminal(80))
     drawn = []
 
-    def draw(self: TerminalProgress) -> None:
+    def draw(self: Progress) -> None:
         drawn.append(1)
         self._closing.set()
 
-    monkeypatch.setattr(TerminalProgress, "_show", draw)
+    monkeypatch.setattr(Progress, "_draw", draw)
     progress._keep_time()
     assert drawn == [1]
 
@@ -133,34 +127,39 @@ def test_the_clock_of_a_long_phase_is_redrawn_without_seconds(monkeypatch: pytes
 class Gone(io.StringIO):
     """A stream whose reader has left after the first line."""
 
+    error = errno.EPIPE
+
     @override
     def write(self, text: str, /) -> int:
         if self.getvalue():
-            raise BrokenPipeError(32, "Broken pipe")
+            raise OSError(self.error, "")
         return super().write(text)
 
 
-def test_a_reader_that_leaves_is_noted_and_the_campaign_goes_on() -> None:
+@pytest.mark.parametrize("mode", ["auto", "json"])
+def test_a_reader_that_leaves(mode: str) -> None:
     stream = Gone()
-    shielded = BrokenPipeGuard(PlainProgress(stream))
-    tell_everything(shielded)
-    assert isinstance(shielded.lost, BrokenPipeError)
+    progress = Progress(stream, mode)
+    tell_everything(progress)
+    assert isinstance(progress.lost, BrokenPipeError)
     assert stream.getvalue().count("\n") == 1
-    shielded.close()
+    progress.close()
 
 
-def test_a_listener_that_listens_gets_everything() -> None:
+def test_a_terminal_that_is_gone() -> None:
+    stream = Gone()
+    stream.error = errno.EIO
+    progress = Progress(stream, console=Console(file=stream, force_terminal=True, color_system=None))
+    tell_everything(progress)
+    assert isinstance(progress.lost, OSError)
+    assert progress.lost.errno == errno.EIO
+    progress.close()
+
+
+def test_no_progress() -> None:
     stream = io.StringIO()
-    tell_everything(BrokenPipeGuard(PlainProgress(stream)))
-    expected = io.StringIO()
-    tell_everything(PlainProgress(expected))
-    assert stream.getvalue() == expected.getvalue()
-
-
-def test_the_listener_follows_the_mode_and_the_stream() -> None:
-    assert type(choose_listener("none", io.StringIO())) is NullListener
-    assert isinstance(choose_listener("json", io.StringIO()), JsonProgress)
-    assert isinstance(choose_listener("auto", io.StringIO()), PlainProgress)
+    tell_everything(Progress(stream, "none"))
+    assert stream.getvalue() == ""
 
 
 def test_a_stopped_run_says_what_there_is() -> None:
@@ -172,7 +171,7 @@ def test_a_stopped_run_says_what_there_is() -> None:
 
 def test_on_a_server_that_already_runs_only_our_own_database_is_said_to_be_made_and_dropped() -> None:
     stream = io.StringIO()
-    listener = PlainProgress(stream)
+    listener = Progress(stream)
     there = Configuration("volume", ServerTarget("host=db.example"))
     listener.run_started(PlannedRun(1, there, 0, 7), "/x.footing")
     for phase in (Phase.INITDB, Phase.TEARDOWN):
