@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from ui import flat_parts as parts
+from ui import flat_parts
 from ui.flat_parts import Role, State
 from ui.motion import is_motion_reduced
 from ui.theme import mix
@@ -60,13 +60,13 @@ _ARROWS: Final = {
 }
 
 _PAINTED: Final[dict[Primitive, Callable[[QPainter, QStyleOption], None]]] = {
-    Primitive.PE_PanelButtonCommand: parts.paint_button,
-    Primitive.PE_PanelButtonTool: parts.paint_tool_button,
-    Primitive.PE_IndicatorCheckBox: parts.paint_tick_box,
-    Primitive.PE_IndicatorItemViewItemCheck: parts.paint_tick_box,
-    Primitive.PE_IndicatorRadioButton: parts.paint_radio,
-    Primitive.PE_FrameTabBarBase: parts.paint_line_below,
-    Primitive.PE_FrameGroupBox: parts.paint_group,
+    Primitive.PE_PanelButtonCommand: flat_parts.paint_button,
+    Primitive.PE_PanelButtonTool: flat_parts.paint_tool_button,
+    Primitive.PE_IndicatorCheckBox: flat_parts.paint_tick_box,
+    Primitive.PE_IndicatorItemViewItemCheck: flat_parts.paint_tick_box,
+    Primitive.PE_IndicatorRadioButton: flat_parts.paint_radio,
+    Primitive.PE_FrameTabBarBase: flat_parts.paint_line_below,
+    Primitive.PE_FrameGroupBox: flat_parts.paint_group,
 }
 
 
@@ -112,10 +112,10 @@ class FlatStyle(QProxyStyle):
         elif (paint := _PAINTED.get(element)) is not None:
             paint(painter, option)
         elif element in _ARROWS:
-            parts.paint_chevron(painter, option.rect, _ARROWS[element], option)
+            flat_parts.paint_chevron(painter, option.rect, _ARROWS[element], option)
         elif element in {Primitive.PE_PanelLineEdit, Primitive.PE_FrameLineEdit}:
             if _has_frame(option):
-                parts.paint_field(painter, option)
+                flat_parts.paint_field(painter, option)
             elif element is Primitive.PE_PanelLineEdit:
                 super().drawPrimitive(element, option, painter, widget)
         else:
@@ -136,12 +136,12 @@ class FlatStyle(QProxyStyle):
         elif element is Control.CE_ToolBar:
             painter.fillRect(option.rect, option.palette.color(Role.Window))
             line = QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1)
-            painter.fillRect(line, parts.quiet_line(option))
+            painter.fillRect(line, flat_parts.quiet_line(option))
         elif element is Control.CE_HeaderSection and isinstance(option, QStyleOptionHeader):
             _paint_header(painter, option)
         elif element is Control.CE_ProgressBarGroove:
             ground = mix(option.palette.color(Role.Text), option.palette.color(Role.Window), 0.1)
-            parts.round_box(painter, option.rect, ground, None, parts.BOX_RADIUS)
+            flat_parts.round_box(painter, option.rect, ground, None, flat_parts.BOX_RADIUS)
         elif element is Control.CE_ProgressBarContents and _stands_still(option, widget):
             (_paint_progress if _is_determinate(option) else _paint_busy)(painter, option)
         elif element is Control.CE_ToolButtonLabel and _has_both(option):
@@ -206,24 +206,24 @@ class FlatStyle(QProxyStyle):
         self, painter: QPainter, option: QStyleOptionComboBox, widget: QWidget | None
     ) -> None:
         if option.frame and option.editable:
-            parts.paint_field(painter, option)
+            flat_parts.paint_field(painter, option)
         elif option.frame:
-            ring = parts.RING if parts.keys_are_here(option) else 1.0
-            ground = parts.button_ground(option)
-            parts.round_box(painter, option.rect, ground, parts.edge_colour(option), width=ring)
+            ring = flat_parts.RING if flat_parts.keys_are_here(option) else 1.0
+            ground = flat_parts.button_ground(option)
+            flat_parts.round_box(painter, option.rect, ground, flat_parts.edge_colour(option), width=ring)
         arrow = self.subControlRect(Complex.CC_ComboBox, option, Sub.SC_ComboBoxArrow, widget)
-        parts.paint_chevron(painter, arrow, Qt.ArrowType.DownArrow, option)
+        flat_parts.paint_chevron(painter, arrow, Qt.ArrowType.DownArrow, option)
 
     def _paint_spin_box(self, painter: QPainter, option: QStyleOptionSpinBox, widget: QWidget | None) -> None:
         if option.frame:
-            parts.paint_field(painter, option)
+            flat_parts.paint_field(painter, option)
         for sub, arrow in (
             (Sub.SC_SpinBoxUp, Qt.ArrowType.UpArrow),
             (Sub.SC_SpinBoxDown, Qt.ArrowType.DownArrow),
         ):
             if option.subControls & sub:
                 area = self.subControlRect(Complex.CC_SpinBox, option, sub, widget)
-                parts.paint_chevron(painter, area, arrow, option)
+                flat_parts.paint_chevron(painter, area, arrow, option)
 
     def _paint_scroll_bar(
         self, painter: QPainter, option: QStyleOptionSlider, widget: QWidget | None
@@ -233,25 +233,27 @@ class FlatStyle(QProxyStyle):
             return
         slider = self.subControlRect(Complex.CC_ScrollBar, option, Sub.SC_ScrollBarSlider, widget)
         near = bool(option.state & State.State_MouseOver)
-        parts.paint_thumb(painter, slider, option, pressed=bool(option.state & State.State_Sunken), near=near)
+        flat_parts.paint_thumb(
+            painter, slider, option, pressed=bool(option.state & State.State_Sunken), near=near
+        )
 
     def _paint_slider(self, painter: QPainter, option: QStyleOptionSlider, widget: QWidget | None) -> None:
         groove = self.subControlRect(Complex.CC_Slider, option, Sub.SC_SliderGroove, widget)
         handle = self.subControlRect(Complex.CC_Slider, option, Sub.SC_SliderHandle, widget)
         palette, enabled = option.palette, bool(option.state & State.State_Enabled)
-        accent = palette.color(Role.Highlight) if enabled else parts.edge_colour(option)
+        accent = palette.color(Role.Highlight) if enabled else flat_parts.edge_colour(option)
         middle = groove.center().y()
         line = QRect(groove.left(), middle - 1, groove.width(), 4)
-        parts.round_box(painter, line, parts.quiet_line(option), None, 2)
+        flat_parts.round_box(painter, line, flat_parts.quiet_line(option), None, 2)
         line.setRight(handle.center().x())
-        parts.round_box(painter, line, accent, None, 2)
+        flat_parts.round_box(painter, line, accent, None, 2)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(accent)
         centre = QPointF(handle.center().x() + 0.5, middle + 1)
         painter.drawEllipse(centre, 7, 7)
-        if parts.keys_are_here(option):
+        if flat_parts.keys_are_here(option):
             painter.setBrush(palette.color(Role.HighlightedText))
             painter.drawEllipse(centre, 3, 3)
         painter.restore()
@@ -398,7 +400,7 @@ def _stands_still(option: QStyleOption, widget: QWidget | None) -> bool:
 def _paint_busy(painter: QPainter, option: QStyleOption) -> None:
     """Paint that nobody knows how long it takes: all of the bar, pale, instead of a stripe that moves."""
     pale = mix(option.palette.color(Role.Highlight), option.palette.color(Role.Window), 0.5)
-    parts.round_box(painter, option.rect, pale, None, parts.BOX_RADIUS)
+    flat_parts.round_box(painter, option.rect, pale, None, flat_parts.BOX_RADIUS)
 
 
 def _is_determinate(option: QStyleOption) -> bool:
@@ -411,18 +413,20 @@ def _paint_focus(painter: QPainter, option: QStyleOption, widget: QWidget | None
         return
     if option.state & State.State_KeyboardFocusChange:
         accent = option.palette.color(Role.Highlight)
-        parts.round_box(painter, option.rect, None, accent, parts.BOX_RADIUS, 1.5)
+        flat_parts.round_box(painter, option.rect, None, accent, flat_parts.BOX_RADIUS, 1.5)
 
 
 def _paint_frame(painter: QPainter, option: QStyleOption, widget: QWidget | None) -> None:
     """Paint the edge of a list or text, or a card, where the frame holds other widgets."""
     is_card = isinstance(widget, QFrame) and not isinstance(widget, QAbstractScrollArea)
-    line = parts.edge_colour(option) if parts.is_dark(option) else parts.quiet_line(option)
+    line = flat_parts.edge_colour(option) if flat_parts.is_dark(option) else flat_parts.quiet_line(option)
     if is_card:
         ground = option.palette.color(Role.Base)
-        parts.round_box(painter, option.rect, ground, parts.quiet_line(option), parts.CARD_RADIUS)
+        flat_parts.round_box(
+            painter, option.rect, ground, flat_parts.quiet_line(option), flat_parts.CARD_RADIUS
+        )
     elif _has_frame(option):
-        parts.round_box(painter, option.rect, None, line, parts.BOX_RADIUS)
+        flat_parts.round_box(painter, option.rect, None, line, flat_parts.BOX_RADIUS)
 
 
 _PAINTED_BY_WIDGET: Final = {
@@ -436,11 +440,11 @@ def _paint_tab(painter: QPainter, option: QStyleOptionTab) -> None:
     area = option.rect
     chosen = bool(option.state & State.State_Selected)
     if option.state & State.State_MouseOver and not chosen:
-        ground = parts.moved(option, option.palette.color(Role.Window))
-        parts.round_box(painter, area.adjusted(2, 3, -2, -4), ground, None)
+        ground = flat_parts.moved(option, option.palette.color(Role.Window))
+        flat_parts.round_box(painter, area.adjusted(2, 3, -2, -4), ground, None)
     if option.state & State.State_HasFocus and option.state & State.State_KeyboardFocusChange:
         accent = option.palette.color(Role.Highlight)
-        parts.round_box(painter, area.adjusted(2, 3, -2, -4), None, accent, width=1.5)
+        flat_parts.round_box(painter, area.adjusted(2, 3, -2, -4), None, accent, width=1.5)
     if chosen:
         line = QRectF(area.left() + 4, area.bottom() - 1.5, area.width() - 8, 2.5)
         painter.fillRect(line, option.palette.color(Role.Highlight))
@@ -449,9 +453,9 @@ def _paint_tab(painter: QPainter, option: QStyleOptionTab) -> None:
 def _paint_header(painter: QPainter, option: QStyleOptionHeader) -> None:
     """Paint the ground of a column's title: a line beneath it."""
     window = option.palette.color(Role.Window)
-    painter.fillRect(option.rect, parts.moved(option, window) if _is_hovered(option) else window)
+    painter.fillRect(option.rect, flat_parts.moved(option, window) if _is_hovered(option) else window)
     painter.fillRect(
-        QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), parts.quiet_line(option)
+        QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), flat_parts.quiet_line(option)
     )
 
 
@@ -466,7 +470,7 @@ def _paint_progress(painter: QPainter, option: QStyleOption) -> None:
     done.setWidth(round(done.width() * min(max(share, 0.0), 1.0)))
     if done.width() > 0:
         area = QStyle.visualRect(option.direction, option.rect, done)
-        parts.round_box(painter, area, option.palette.color(Role.Highlight), None, parts.BOX_RADIUS)
+        flat_parts.round_box(painter, area, option.palette.color(Role.Highlight), None, flat_parts.BOX_RADIUS)
 
 
 def _paint_grip(painter: QPainter, option: QStyleOption) -> None:
@@ -476,17 +480,17 @@ def _paint_grip(painter: QPainter, option: QStyleOption) -> None:
     size = QSize(3, long) if stands else QSize(long, 3)
     grip = QRect(area.center().x() - size.width() // 2, area.center().y() - size.height() // 2, 0, 0)
     grip.setSize(size)
-    colour = parts.quiet_line(option)
+    colour = flat_parts.quiet_line(option)
     if option.state & (State.State_MouseOver | State.State_Sunken):
         colour = option.palette.color(Role.Highlight)
-    parts.round_box(painter, grip, colour, None, 1.5)
+    flat_parts.round_box(painter, grip, colour, None, 1.5)
 
 
 def _ink(element: QStyle.ControlElement, option: QStyleOption) -> None:
     """Give the words on a filled button the colour that can be read there; quiet tabs are muted."""
     palette = QPalette(option.palette)
     if element is Control.CE_PushButtonLabel:
-        if not (isinstance(option, QStyleOptionButton) and parts.is_default(option)):
+        if not (isinstance(option, QStyleOptionButton) and flat_parts.is_default(option)):
             return
         palette.setColor(Role.ButtonText, palette.color(Role.HighlightedText))
     elif (

@@ -35,7 +35,7 @@ from app.runfile.metadata.environment import (
     read_environment_facts,
 )
 from app.runfile.metadata.offered_load import OfferedLoad, offered_load
-from app.runfile.metadata.run_metadata import KIND as EXISTING_SERVER
+from app.runfile.metadata.run_metadata import EXISTING_SERVER
 from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile

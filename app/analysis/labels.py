@@ -9,8 +9,7 @@ from app.domain.campaign.order import LEFT_OUT
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.runfile.figures import Figure
-from app.runfile.metadata.run_metadata import IMPORTED
-from app.runfile.metadata.run_metadata import KIND as EXISTING_SERVER
+from app.runfile.metadata.run_metadata import EXISTING_SERVER, IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
 from app.runfile.writer import RunState
 

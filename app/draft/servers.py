@@ -12,7 +12,7 @@ from app.domain.text import tr
 from app.execution.servers import OpenServer
 from app.postgres.existing.look import made_sentence
 
-FIELD: Final = "load"
+LOAD_FIELD: Final = "load"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def contact_problems(servers: Mapping[str, str]) -> tuple[Problem, ...]:
     """Return why nothing was looked at yet; `servers` as in `contact_words`."""
     if not servers:
         return ()
-    return (Problem(FIELD, tr("Say that the server may be looked at; nothing was connected to yet.")),)
+    return (Problem(LOAD_FIELD, tr("Say that the server may be looked at; nothing was connected to yet.")),)
 
 
 def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem, ...]:
@@ -92,7 +92,7 @@ def load_problems(confirmations: Iterable[ServerConfirmation]) -> tuple[Problem,
     for each in confirmations:
         if not each.matches:
             message = tr("Type the name of the server, {name}, to agree that it is loaded.")
-            return (Problem(FIELD, message.format(name=each.name)),)
+            return (Problem(LOAD_FIELD, message.format(name=each.name)),)
     return ()
 
 

@@ -15,7 +15,7 @@ from app.domain.problem import Problem
 from app.domain.text import tr
 from app.library.trusted_campaigns import is_trusted, trust
 
-FIELD: Final = "trust"
+TRUST_FIELD: Final = "trust"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def agreement_problems(agreement: Agreement | None, agreed: str) -> tuple[Proble
     if agreement is None or not agreement.is_open or agreed == agreement.digest:
         return ()
     message = tr("This campaign may run programs: read what is listed, and tick that you trust it.")
-    return (Problem(FIELD, message),)
+    return (Problem(TRUST_FIELD, message),)
 
 
 def agreement_text(agreement: Agreement) -> str:

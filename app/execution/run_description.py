@@ -27,8 +27,8 @@ from app.hosts.server_under_test import ServerSetup
 from app.postgres.installations.installation import newer_than_tested
 from app.postgres.page_writes import FULL_PAGE_WRITES
 from app.postgres.settings import Origin
-from app.runfile.metadata.run_metadata import KIND as EXISTING_SERVER
 from app.runfile.metadata.run_metadata import (
+    EXISTING_SERVER,
     InstallationMetadata,
     PostgresqlMetadata,
     RunMetadata,

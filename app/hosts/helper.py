@@ -33,8 +33,7 @@ from app.domain.storage_plan.plan import RELATION_ROLES, Role, StoragePlan
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.hosts.disk_session import DiskSession, ExecutedStep, MountedFolders
-from app.hosts.folders import as_owner as errands
-from app.hosts.folders import run_folders as site
+from app.hosts.folders import as_owner, run_folders
 from app.hosts.folders.descriptors import FileIdentity, identity_of, strictly
 from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
@@ -232,7 +231,7 @@ class HelperHost:
         except FootingError as error:
             raise TargetLostError(error.message, hint=error.hint) from error
         self._check_members()
-        site.check_alive(checked, reserve_bytes)
+        run_folders.check_alive(checked, reserve_bytes)
 
     def _check_members(self) -> None:
         """Make sure that every disk is the one that was chosen and does not fail.
@@ -368,7 +367,7 @@ class HelperHost:
 
     def _make_folder(self, path: str) -> str:
         try:
-            errands.make_folder(path, self.account, self.record)
+            as_owner.make_folder(path, self.account, self.record)
         except OSError as err:
             message = tr("{account} cannot create the folder {path}: {reason}.")
             words = message.format(account=self.account.name, path=path, reason=err.strerror)
@@ -385,12 +384,12 @@ class HelperHost:
     def _end_servers(self, released: RunFolders) -> None:
         with strictly(released.data_directory) as folder:
             identity = identity_of(folder)
-        errands.end_servers(released.data_directory, identity, account=self.account, record=self.record)
+        as_owner.end_servers(released.data_directory, identity, account=self.account, record=self.record)
 
     def _delete(self, path: str) -> None:
         with strictly(path) as folder:
             identity = identity_of(folder)
-        errands.remove(
+        as_owner.remove(
             path, identity, same_boot=True, volatile=False, account=self.account, record=self.record
         )
 

@@ -15,7 +15,7 @@ from app.domain.campaign.configuration import DiskTarget, ServerTarget, Target
 from app.domain.errors import FootingError, TargetError
 from app.domain.maintenance import MaintenanceEnd
 from app.domain.text import tr
-from app.hosts.folders import run_folders as site
+from app.hosts.folders import run_folders
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.page_cache import empty_page_cache
 from app.hosts.folders.private_folder import PrivateFolder
@@ -92,7 +92,7 @@ class LocalHost:
         Raises:
             TargetLostError: the target vanished, was replaced, is read-only, nearly full, or over its limit.
         """
-        site.check_alive(checked, reserve_bytes)
+        run_folders.check_alive(checked, reserve_bytes)
 
     def hold(self, part: ProcessRole) -> Hold | None:  # noqa: ARG002 - as the protocol has it
         """Return nothing to be done: processes of this user stay in the control group that they are in."""

@@ -29,7 +29,7 @@ from ui.program.program import make_application
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
 from ui.window.campaigns import campaign_pages
-from ui.window.commands import deferred as looking
+from ui.window.commands import deferred
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
 from ui.wizard.editors.disk_table import DiskColumn
@@ -40,7 +40,7 @@ from ui.wizard.pages.target_page import WherePage
 from ui.wizard.wizard import Wizard
 
 LIMIT_S = 60
-_launch = looking.launch
+_launch = deferred.launch
 _held: list[int] = []
 
 

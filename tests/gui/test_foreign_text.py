@@ -55,7 +55,7 @@ from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.widgets.elided import ElidedLabel
 from ui.window.main_window import MainWindow
-from ui.wizard.background import validation as asking
+from ui.wizard.background import validation
 from ui.wizard.wizard import Wizard
 
 pytestmark = [
@@ -278,7 +278,7 @@ class Still:
 def test_every_page_of_the_wizard(
     qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_left: None
 ) -> None:
-    monkeypatch.setattr(asking, "answer", lambda question, _environment: MachineAnswer(question))
+    monkeypatch.setattr(validation, "answer", lambda question, _environment: MachineAnswer(question))
     settings = QSettings(str(tmp_path / "settings.ini"), QSettings.Format.IniFormat)
     wizard = Wizard(Theme(Scheme.LIGHT), evil_draft(), settings=settings, make_watch=Still)
     qtbot.addWidget(wizard)

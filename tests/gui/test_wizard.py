@@ -55,7 +55,7 @@ from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.icons import make_icon
 from ui.theme import Scheme, Theme
-from ui.wizard.background import validation as asking
+from ui.wizard.background import validation
 from ui.wizard.editors.recipe_chooser import RecipeChooser
 from ui.wizard.pages import review_page
 from ui.wizard.pages.configurations_page import MorePage
@@ -140,7 +140,7 @@ def known_draft() -> CampaignDraft:
 @pytest.fixture
 def always_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions that come up later are answered with yes too: the known draft's machine is not this one."""
-    monkeypatch.setattr(asking, "answer", lambda question, _environment: MachineAnswer(question))
+    monkeypatch.setattr(validation, "answer", lambda question, _environment: MachineAnswer(question))
 
 
 def agree(draft: CampaignDraft) -> CampaignDraft:
@@ -751,7 +751,7 @@ def test_a_campaign_that_may_run_programs_starts_only_with_a_tick_that_is_kept(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(asking, "answer", _trust_asked_in_earnest)
+    monkeypatch.setattr(validation, "answer", _trust_asked_in_earnest)
     (tmp_path / "own.sql").write_text("\\shell touch <b>\u202e/tmp/x</b>\nSELECT 1;\n")
     path = tmp_path / "theirs.toml"
     path.write_text('name = "Theirs"\ntarget.memory = {}\n[workload]\nscript = {file = "own.sql"}\n')
@@ -790,7 +790,7 @@ def test_a_start_whose_tick_cannot_be_kept_is_told_and_does_not_happen(
     qtbot: QtBot, make_wizard: MakeWizard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(asking, "answer", _trust_asked_in_earnest)
+    monkeypatch.setattr(validation, "answer", _trust_asked_in_earnest)
     (tmp_path / "data").touch()
     draft = known_draft()
     draft.parts.values["postgresql.settings"] = "archive_command = touch"

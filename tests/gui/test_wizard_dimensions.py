@@ -36,7 +36,7 @@ from app.process.starter import current_account
 from tests.made_disks import SPARE, everything_works, listing
 from ui.background import finish_background
 from ui.theme import Scheme, Theme
-from ui.wizard.background import validation as asking
+from ui.wizard.background import validation
 from ui.wizard.editors.disk_table import DiskColumn
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.disks_page import DisksPage
@@ -81,8 +81,8 @@ OpenWizard = Callable[[CampaignDraft, Step], Wizard]
 @pytest.fixture
 def open_wizard(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenWizard]:
     """Opens wizards of a machine that can make everything and says yes to every question."""
-    monkeypatch.setattr(asking, "answer", _answer)
-    monkeypatch.setattr(asking, "read_environment", lambda: ENVIRONMENT)
+    monkeypatch.setattr(validation, "answer", _answer)
+    monkeypatch.setattr(validation, "read_environment", lambda: ENVIRONMENT)
     made: list[Wizard] = []
 
     def make(draft: CampaignDraft, step: Step = Step.MORE) -> Wizard:

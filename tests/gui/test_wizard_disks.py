@@ -55,8 +55,7 @@ from ui.background import finish_background
 from ui.theme import Scheme, Theme
 from ui.widgets.texts import Text
 from ui.window.campaigns.campaign_pages import CampaignPages
-from ui.wizard.background import disk_feed, whole_read
-from ui.wizard.background import validation as asking
+from ui.wizard.background import disk_feed, validation, whole_read
 from ui.wizard.editors.disk_table import DiskColumn, DiskModel, kind_icon
 from ui.wizard.pages import release_dialog
 from ui.wizard.pages.configurations_page import MorePage
@@ -200,7 +199,7 @@ def test_a_helper_that_is_installed_meanwhile_is_found(
     there: list[Problem | None] = [
         Problem("target.disks", "The root helper is not installed.", "Install it.")
     ]
-    monkeypatch.setattr(asking, "look_for_helper", lambda: there[-1])
+    monkeypatch.setattr(validation, "look_for_helper", lambda: there[-1])
     draft = CampaignDraft(environment=replace(ENVIRONMENT, disks=there[0]))
     wizard = open_wizard(Step.WHERE, draft)
     page = wizard.pages[Step.WHERE]

@@ -22,7 +22,7 @@ from app.execution.servers import OpenServer
 from tests.gui.test_wizard import MakeWizard, go_on, known_draft, make_wizard
 from tests.unit.postgres.test_existing import ADDRESS, LOOK
 from ui.widgets.fields import HELP
-from ui.wizard.background import validation as asking
+from ui.wizard.background import validation
 from ui.wizard.base.help_panel import help_for
 from ui.wizard.pages.configurations_page import MorePage
 from ui.wizard.pages.postgres_page import PostgresPage
@@ -54,7 +54,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> None:
         server = OpenServer(ADDRESS, EVIL) if isinstance(question, ServerQuestion) else None
         return MachineAnswer(question, server)
 
-    monkeypatch.setattr(asking, "answer", answer)
+    monkeypatch.setattr(validation, "answer", answer)
 
 
 def look_there(qtbot: QtBot, page: ReviewPage) -> None:
@@ -108,7 +108,7 @@ def test_a_reference_is_added_beside_a_server_written_to_the_file_and_wants_its_
         address = others if question.connection == OTHER else ADDRESS
         return MachineAnswer(question, OpenServer(address, LOOK))
 
-    monkeypatch.setattr(asking, "answer", answer)
+    monkeypatch.setattr(validation, "answer", answer)
     wizard = make_wizard(on_server())
     wizard.draft.parts.values["target.server.ssh"] = "machine"
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE)
@@ -180,7 +180,7 @@ def test_no_server_is_connected_to_before_a_person_has_said_so_on_the_last_page(
         asked.append(question)
         return MachineAnswer(question, OpenServer(ADDRESS, LOOK))
 
-    monkeypatch.setattr(asking, "answer", answer)
+    monkeypatch.setattr(validation, "answer", answer)
     wizard = make_wizard(on_server())
     wizard.draft.parts.values["target.server.ssh"] = "machine"
     go_on(qtbot, wizard, Step.POSTGRESQL, Step.WORKLOAD, Step.MORE, Step.REVIEW)
@@ -280,7 +280,7 @@ def test_a_question_that_ended_in_an_error_of_ours_is_told_and_asked_again(
             question, OpenServer(ADDRESS, LOOK) if isinstance(question, ServerQuestion) else None
         )
 
-    monkeypatch.setattr(asking, "answer", answer)
+    monkeypatch.setattr(validation, "answer", answer)
     wizard = make_wizard(on_server())
     qtbot.waitUntil(lambda: bool(asked))
     first = asked[0]

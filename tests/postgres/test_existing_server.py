@@ -32,7 +32,7 @@ from app.postgres.existing.look import look_at_server
 from app.postgres.existing.own_database import LOCK, MARK, OWN_DATABASE, make_own
 from app.process.starter import Account
 from app.recording.events import CampaignListener
-from app.runfile.metadata.run_metadata import KIND
+from app.runfile.metadata.run_metadata import EXISTING_SERVER
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, kill
@@ -122,7 +122,7 @@ def test_a_server_is_measured_and_is_afterwards_as_it_was(
         assert (server.host_name, server.user_name, server.has_monitor) == (elsewhere.name, "bench", False)
         assert server.round_trip_ms is not None
         assert told.installation.version == server.version == elsewhere.installation.version
-        assert {kind for kind, _ in run.marks()} >= {KIND}
+        assert {kind for kind, _ in run.marks()} >= {EXISTING_SERVER}
         assert [(each.name, each.value) for each in or_none(told.settings) or ()] == [("work_mem", "5MB")]
         facts = run.facts("before")
         settings = facts["server"]["settings"]  # type: ignore[index, call-overload]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from app.domain.errors import ProgramError
 from app.domain.units import MIB
-from app.process import exec_as as become
+from app.process import exec_as
 from app.process.starter import (
     NOT_STARTED,
     TIMED_OUT,
@@ -532,12 +532,12 @@ def test_the_launcher_gives_up_where_its_parent_is_gone_already(tmp_path: Path) 
         "memory": None,
         "module": None,
     }
-    launcher = (sys.executable, "-I", "-S", become.__file__ or "", json.dumps(order), "touch", str(touched))
+    launcher = (sys.executable, "-I", "-S", exec_as.__file__ or "", json.dumps(order), "touch", str(touched))
     done = subprocess.run(launcher, pass_fds=(report,), check=False)
     os.close(report)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b""
-    assert done.returncode == become.ORPHANED
+    assert done.returncode == exec_as.ORPHANED
     assert not touched.exists()
 
 
@@ -546,7 +546,7 @@ def test_a_launcher_that_could_become_root_again_refuses(monkeypatch: pytest.Mon
     for name in ("setgroups", "setresgid", "setresuid"):
         monkeypatch.setattr(os, name, lambda *_: None)
     with pytest.raises(PermissionError, match="still able to become root"):
-        become.become({"uid": 65534, "gid": 65534, "groups": []})
+        exec_as.become({"uid": 65534, "gid": 65534, "groups": []})
 
 
 # --- Python modules as another account
@@ -598,5 +598,5 @@ def test_f19_soft_limit_of_open_files(records: Records) -> None:
         outcome = run_command(argv, account=current_account(), timeout_s=PATIENCE_S, record=records)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    most = become.MOST_OPEN_FILES
+    most = exec_as.MOST_OPEN_FILES
     assert int(outcome.stdout) == (most if before[1] == resource.RLIM_INFINITY else min(before[1], most))

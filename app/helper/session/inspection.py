@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.dbus.service import MethodError
-from app.domain.disk import DiskIdentity, SpareAnswer, refusal_to_wire
-from app.domain.disk import DiskRefusal as Reason
+from app.domain.disk import DiskIdentity, DiskRefusal, SpareAnswer, refusal_to_wire
 from app.domain.inspection_report import looked_to_wire
 from app.domain.messages.message import WireMessage, error_text, say
 from app.domain.storage_plan.wire import identity_from_wire
@@ -139,7 +138,7 @@ def _told(chosen: DiskIdentity, decision: SpareDecision) -> Told:
 
 
 def _refused(message: str, evidence: str, rule: str = _DATA) -> SpareDecision:
-    return SpareDecision(SpareAnswer.NOT_SPARE, (Reason(rule, message, evidence),), (), ())
+    return SpareDecision(SpareAnswer.NOT_SPARE, (DiskRefusal(rule, message, evidence),), (), ())
 
 
 _GONE: Final = _refused(say("not-here"), "", "D15")

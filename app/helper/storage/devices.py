@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from app.dbus.service import MethodError as BusRefusal
+from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity
 from app.helper.storage.journal import JournalEntry
 from app.storage.layout.names import PlannedDevice
@@ -42,12 +42,12 @@ def find_device(disks: SpareDisks, chosen: DiskIdentity) -> PlannedDevice:
         node = node_of(chosen.device_number)
         # SECURITY: only root may look at the file of a loop device, whose filesystem may answer nobody.
         if is_loop(node.rpartition("/")[2]) and not disks.policy.accept_loop_devices:
-            raise BusRefusal("DiskRefused", f"{chosen.device_number} D01 loop device")
+            raise MethodError("DiskRefused", f"{chosen.device_number} D01 loop device")
         changed = chosen.differs_from(disks.identify(node))
     except OSError:
-        raise BusRefusal("DiskRefused", f"{_shown(chosen.device_number)} D15 not here") from None
+        raise MethodError("DiskRefused", f"{_shown(chosen.device_number)} D15 not here") from None
     if changed:
-        raise BusRefusal("DiskRefused", f"{chosen.device_number} D15 {' '.join(changed)}")
+        raise MethodError("DiskRefused", f"{chosen.device_number} D15 {' '.join(changed)}")
     return PlannedDevice(node, _block_bytes(node))
 
 

@@ -11,10 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from app.hosts.folders import delete_tree as removing
-from app.hosts.folders import descriptors as folders
-from app.hosts.folders import folder_access as examining
-from app.hosts.folders import leftover_servers
+from app.hosts.folders import delete_tree, descriptors, folder_access, leftover_servers
 from app.hosts.folders.descriptors import FileIdentity
 
 
@@ -23,20 +20,20 @@ def _identity(value: list[int] | None) -> FileIdentity | None:
 
 
 def _examine(path: str) -> dict[str, Any]:
-    found = examining.examine(path)
+    found = folder_access.examine(path)
     return {"kind": type(found).__name__, "value": dataclasses.asdict(found)}
 
 
 def _make(path: str) -> tuple[int, ...]:
-    return dataclasses.astuple(folders.make_folder(path))
+    return dataclasses.astuple(descriptors.make_folder(path))
 
 
 def _write(folder: str, identity: list[int], name: str) -> None:
-    folders.write_file(folder, FileIdentity(*identity), name, sys.stdin.buffer.read())
+    descriptors.write_file(folder, FileIdentity(*identity), name, sys.stdin.buffer.read())
 
 
 def _remove(path: str, identity: list[int] | None, *, same_boot: bool, volatile: bool) -> str:
-    return removing.remove(path, _identity(identity), same_boot=same_boot, volatile=volatile).value
+    return delete_tree.remove(path, _identity(identity), same_boot=same_boot, volatile=volatile).value
 
 
 def _end(data_directory: str, identity: list[int], *, patience_s: float) -> tuple[list[int], list[int]]:

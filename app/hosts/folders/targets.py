@@ -22,7 +22,7 @@ from app.domain.errors import RefusedError, TargetError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.hosts.folders import as_owner as errands
+from app.hosts.folders import as_owner
 from app.hosts.folders.folder_access import FolderFacts, Obstacle
 from app.hosts.folders.own_folders import create_default_folder, default_folder, of_an_account
 from app.process.starter import Account
@@ -155,7 +155,7 @@ class CheckedTarget:
 
 
 def check_target(
-    target: Target, account: Account, need_bytes: int, examine: Examine = errands.examine
+    target: Target, account: Account, need_bytes: int, examine: Examine = as_owner.examine
 ) -> CheckedTarget:
     """Check what can be known before the data directory is created; creates nothing but the default folder.
 
@@ -235,7 +235,7 @@ def _spelled_out(given: str) -> str:
     return path
 
 
-def _reached(path: str, account: Account, examine: Examine = errands.examine) -> FolderFacts:
+def _reached(path: str, account: Account, examine: Examine = as_owner.examine) -> FolderFacts:
     found = examine(path, account)
     if isinstance(found, FolderFacts):
         return found

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
-from app.hosts.folders import as_owner as errands
+from app.hosts.folders import as_owner
 from app.hosts.folders.delete_tree import Removal
 from app.hosts.recovery.resource_journal import (
     ResourceEntry,
@@ -60,7 +60,7 @@ class SweepEvent:
 def sweep(
     on_abandoned: Callable[[ResourceRecord], None] | None = None,
     *,
-    record: Recorder = errands.unrecorded,
+    record: Recorder = as_owner.unrecorded,
     state_folder: Path | None = None,
 ) -> tuple[SweepEvent, ...]:
     """Remove what this user's dead campaigns left; harmless beside live campaigns and other sweeps.
@@ -148,7 +148,7 @@ def _end_servers(entry: ResourceEntry, leaving: ResourceRecord, record: Recorder
     if not _may_act_for(entry, leaving):
         return []
     account = leaving.owner(entry)
-    ended, left = errands.end_servers(entry.path, entry.identity, account=account, record=record)
+    ended, left = as_owner.end_servers(entry.path, entry.identity, account=account, record=record)
     events = []
     if ended:
         text = tr("A server that still ran in {path} was ended.").format(path=entry.path)
@@ -176,7 +176,7 @@ def _remove(
         if _is_kept(events):
             return events
         try:
-            found = errands.remove(
+            found = as_owner.remove(
                 entry.path,
                 entry.identity,
                 same_boot=leaving.same_boot,

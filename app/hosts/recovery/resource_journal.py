@@ -30,7 +30,7 @@ from typing import Any, Final, Self
 from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.domain.units import MIB
-from app.hosts.folders import as_owner as errands
+from app.hosts.folders import as_owner
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.own_folders import check_private, create_state_folder, of_an_account
 from app.hosts.folders.targets import OWN_NAME, lies_in_memory
@@ -346,7 +346,7 @@ class ResourceJournal:
         intended = ResourceEntry(path, kind, owner)
         self._put(intended)
         try:
-            identity = errands.make_folder(path, self.state.owner(intended), record)
+            identity = as_owner.make_folder(path, self.state.owner(intended), record)
         except OSError:
             self.forget(path)
             raise

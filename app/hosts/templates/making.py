@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from app.domain.errors import FootingError, PgbenchError, ServerError, TargetError
 from app.domain.text import tr
-from app.hosts.folders import as_owner as errands
+from app.hosts.folders import as_owner
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.folders.socket_folders import own_name, socket_places
 from app.hosts.recovery.cleanup import clear
@@ -198,7 +198,7 @@ class TemplateMaker:
         text, script = order.script(), None
         if text is not None:
             script = f"{sockets}/{_SCRIPT}"
-            errands.write_file(
+            as_owner.write_file(
                 sockets, identity, _SCRIPT, text.encode(), account=self.account, record=self.record
             )
         server.start()
@@ -231,7 +231,7 @@ class TemplateMaker:
             seconds=time.monotonic() - started_s,
         )
         content = format_manifest(template)
-        errands.write_file(folder, identity, MANIFEST, content, account=self.account, record=self.record)
+        as_owner.write_file(folder, identity, MANIFEST, content, account=self.account, record=self.record)
         server.sync()
         errand(
             self.account,
@@ -251,7 +251,7 @@ def errand(account: Account, record: Recorder, task: str, **arguments: object) -
         OSError: of the task.
         ProgramError: it could not be done.
     """
-    return errands.run_errand(task, arguments, account, record, timeout_s=COPY_TIMEOUT_S, child=CHILD)
+    return as_owner.run_errand(task, arguments, account, record, timeout_s=COPY_TIMEOUT_S, child=CHILD)
 
 
 class DamagedTemplateError(Exception):

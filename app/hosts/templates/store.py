@@ -27,7 +27,7 @@ from typing import Any, Final
 from app.domain.errors import RefusedError
 from app.domain.text import tr
 from app.domain.units import KIB, MIB, format_size
-from app.hosts.folders import as_owner as errands
+from app.hosts.folders import as_owner
 from app.hosts.folders.delete_tree import Removal
 from app.hosts.folders.descriptors import READ, identity_of, opened, strictly
 from app.hosts.folders.targets import CheckedTarget
@@ -252,7 +252,7 @@ class TemplateStore:
             raise RefusedError(tr("{path} is no template.").format(path=folder))
         with strictly(folder) as inner:
             identity = identity_of(inner)
-        found = errands.remove(
+        found = as_owner.remove(
             folder, identity, same_boot=True, volatile=False, account=self.account, record=self.record
         )
         if found is Removal.FOREIGN:

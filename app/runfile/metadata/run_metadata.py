@@ -25,7 +25,7 @@ from app.domain.text import tr
 from app.probes.base.fact_tree import Fact
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
 
-KIND: Final = "existing-server"
+EXISTING_SERVER: Final = "existing-server"
 """Of the mark that says what is not known of such a run's machine."""
 
 

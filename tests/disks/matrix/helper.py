@@ -27,8 +27,7 @@ from app.domain.step_progress import StepProgress
 from app.domain.storage_plan.plan import StoragePlan
 from app.helper.base.audit import JOURNAL
 from app.helper.session.session import Session
-from app.helper.storage import leftovers
-from app.helper.storage import ownership as handover
+from app.helper.storage import leftovers, ownership
 from app.helper.storage.journal import Journal, JournalEntry
 from app.helper.storage.leftovers import Leftovers
 from app.helper.storage.pending_plans import describe_plans
@@ -71,7 +70,7 @@ def hurry() -> None:
     waits = [
         (execution, "LOOKING_S"),
         (execution, "AFTER_S"),
-        (handover, "PATIENCE_S"),
+        (ownership, "PATIENCE_S"),
         (leftovers, "_AT_WORK_S"),
         (claimed_device, "CLAIMED_S"),
         (wipe, "READERS_S"),

@@ -11,7 +11,7 @@ from app.analysis.properties import IDENTIFIER, ROUND_TRIP, TARGET, Property
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import what_differs
 from app.comparison.warnings import comparison_warnings
-from app.runfile.metadata.run_metadata import KIND
+from app.runfile.metadata.run_metadata import EXISTING_SERVER
 from app.statistics.verdict import Verdict
 from tests.unit.comparison.test_anchor import campaign, put, recorded, slower, verdict_of  # noqa: F401
 
@@ -23,7 +23,7 @@ ONE, OTHER, THIRD = "7300000000000000001", "7300000000000000002", "7300000000000
 
 def on_server(run: RunFacts, *items: Property) -> RunFacts:
     """Return a run as one on a server that already ran."""
-    found = replace(run, marks=((KIND, ""),))
+    found = replace(run, marks=((EXISTING_SERVER, ""),))
     for item in items:
         found = put(found, item)
     return found

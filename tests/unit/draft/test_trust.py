@@ -15,7 +15,7 @@ from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.state import Step
 from app.draft.machine_answers import MachineAnswer, ScriptsQuestion, TrustQuestion, answer
 from app.draft.trust import (
-    FIELD,
+    TRUST_FIELD,
     Agreement,
     agreement_problems,
     agreement_text,
@@ -74,7 +74,7 @@ def _runner_asks(tmp_path: Path, draft: CampaignDraft) -> bool:
 
 def test_the_review_wants_a_tick_and_keeps_it_only_when_asked_to(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
-    assert _open_fields(draft) == [FIELD]
+    assert _open_fields(draft) == [TRUST_FIELD]
     assert draft.agreed_digest() == ""
     draft.agree(agreed=True)
     assert _open_fields(draft) == []
@@ -87,7 +87,7 @@ def test_a_tick_that_was_taken_away_is_none(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     draft.agree(agreed=True)
     draft.agree(agreed=False)
-    assert (_open_fields(draft), draft.agreed_digest()) == ([FIELD], "")
+    assert (_open_fields(draft), draft.agreed_digest()) == ([TRUST_FIELD], "")
 
 
 def test_a_script_that_changes_after_the_tick_is_asked_about_again(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_script_that_changes_after_the_tick_is_asked_about_again(tmp_path: Pat
     _file(tmp_path, SCRIPT.replace("touch", "rm -r"))
     draft.forget_refusals()  # as when the page is opened again
     _asked(draft)
-    assert (_open_fields(draft), draft.agreed_digest()) == ([FIELD], "")
+    assert (_open_fields(draft), draft.agreed_digest()) == ([TRUST_FIELD], "")
 
 
 def test_a_script_that_changes_between_review_and_start_is_asked_about_by_the_runner(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_tick_for_one_campaign_is_none_for_another(tmp_path: Path) -> None:
     draft = _draft(_file(tmp_path))
     draft.agree(agreed=True)
     draft.parts.values["workload.clients"] = "7"
-    assert (_open_fields(_asked(draft)), draft.agreed_digest()) == ([FIELD], "")
+    assert (_open_fields(_asked(draft)), draft.agreed_digest()) == ([TRUST_FIELD], "")
 
 
 def test_what_was_agreed_to_before_is_not_asked_again(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from app.dbus.service import MethodError
 from app.domain.storage_plan.problems import MOST_OPTIONS
 from app.domain.storage_plan.reader import PlanError
 from app.domain.storage_plan.wire import MOST_PLANS, plan_from_wire
-from app.helper.session import describe as describing
+from app.helper.session import describe
 from app.storage.spare.spare import SpareDisks
 
 DISK = ("S1", "", "M", 1 << 40, "8:0", 1)
@@ -39,7 +39,7 @@ def test_root_names_the_fields_of_a_bad_plan_and_the_program_says_why() -> None:
     broken = wire(3)
     call: Any = SimpleNamespace(arguments=([broken, broken],), sender=":1.7")
     with pytest.raises(MethodError) as refused:
-        describing.described(call, 1000, SpareDisks())
+        describe.described(call, 1000, SpareDisks())
     told = PlanRefusedError(refused.value.text.splitlines())
     assert len(told.fields) == 6
     for line in told.fields:
@@ -63,9 +63,9 @@ def test_after_a_hundred_problems_no_other_plan_is_looked_at(monkeypatch: pytest
         looked.append(1)
         return plan_from_wire(*values)
 
-    monkeypatch.setattr(describing, "plan_from_wire", counted)
+    monkeypatch.setattr(describe, "plan_from_wire", counted)
     call: Any = SimpleNamespace(arguments=([wire(60)] * MOST_PLANS,), sender=":1.7")
     with pytest.raises(MethodError) as refused:
-        describing.described(call, 1000, SpareDisks())
+        describe.described(call, 1000, SpareDisks())
     assert refused.value.code == "BadPlan"
     assert len(looked) == 2

@@ -15,8 +15,7 @@ import pytest
 
 from app.dbus.introspection import load_gio
 from app.dbus.service import MethodError, variant_of
-from app.domain.disk import DiskIdentity, refusal_from_wire
-from app.domain.disk import DiskRefusal as Reason
+from app.domain.disk import DiskIdentity, DiskRefusal, refusal_from_wire
 from app.domain.inspection_report import looked_from_wire
 from app.domain.messages.message import MESSAGE
 from app.domain.storage_plan.wire import identity_to_wire
@@ -52,7 +51,7 @@ class Disks:
             marks=MARKS,
         )
         self.mounts: tuple[DeviceUse, ...] = ()
-        self.left: Reason | None = None
+        self.left: DiskRefusal | None = None
         self.samples: tuple[int, ...] = ()
 
     @property
@@ -62,7 +61,7 @@ class Disks:
     def retry(self, _chosen: object) -> None:
         """Nothing is left over."""
 
-    def refusal(self, _node: str, _disk: DiskIdentity) -> Reason | None:
+    def refusal(self, _node: str, _disk: DiskIdentity) -> DiskRefusal | None:
         return self.left
 
     def look(self, _names: frozenset[str], tell: Callable[[str, int, int], None]) -> Snapshot:
@@ -162,7 +161,7 @@ def test_what_something_else_speaks_against_is_not_read(
         case "data in a sample":
             disks.samples = (200 * MIB,)
         case "left over":
-            disks.left = Reason("D18", "pgFooting used it.", "xfs", "")
+            disks.left = DiskRefusal("D18", "pgFooting used it.", "xfs", "")
         case _:
             disks.put(MIB, b"x")
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from app.helper.storage import ownership as handover
+from app.helper.storage import ownership
 from app.helper.storage.ownership import Process
 
 
 def test_a_process_is_known_by_number_and_start_whatever_it_is_called(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handover, "_PROC", tmp_path)
+    monkeypatch.setattr(ownership, "_PROC", tmp_path)
     process = tmp_path / "7"
     process.mkdir()
     for name in ("x", "a) b (c) R 1"):

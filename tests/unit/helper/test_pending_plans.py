@@ -18,7 +18,7 @@ from app.domain.options.raid import Level
 from app.domain.storage_plan.wire import MOST_PLANS, plan_to_wire
 from app.helper.session import describe as describing
 from app.helper.session.describe import described
-from app.helper.storage import pending_plans as plans
+from app.helper.storage import pending_plans
 from app.helper.storage.pending_plans import (
     LIFETIME_S,
     MOST,
@@ -50,7 +50,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(plans, "time", clock)
+    monkeypatch.setattr(pending_plans, "time", clock)
     return clock
 
 
@@ -125,7 +125,7 @@ def test_plans_of_a_connection_of_a_user_and_of_all_are_few_and_root_has_its_own
 
 def test_disks_are_named_by_what_is_known_of_them_and_printed_as_one_line() -> None:
     def name(identity: DiskIdentity) -> str:
-        return plans.name_of(identity)
+        return pending_plans.name_of(identity)
 
     assert name(disk(1)) == "MODEL SERIAL1 (932 GiB)"
     assert name(replace(disk(1), serial="")) == f"MODEL {disk(1).wwn} (932 GiB)"

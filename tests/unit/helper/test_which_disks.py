@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.dbus.service import MethodError as BusRefusal
+from app.dbus.service import MethodError
 from app.domain.disk import DiskIdentity, DiskRefusal
 from app.domain.errors import StorageError
 from app.domain.filesystems import filesystem
@@ -133,7 +133,7 @@ class Disks:
 def found(disks: Disks, chosen: DiskIdentity) -> PlannedDevice | str:
     try:
         return find_device(cast("Any", disks), chosen)
-    except BusRefusal as refusal:
+    except MethodError as refusal:
         return refusal.text
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import FootingError, RunFileError
-from app.hosts.folders import as_owner as errands
+from app.hosts.folders import as_owner
 from app.hosts.folders.delete_tree import Removal
 from app.hosts.folders.descriptors import FileIdentity
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent, clear, sweep
@@ -122,7 +122,7 @@ def test_a_sweep_that_dies_while_it_removes_loses_nothing(
     def finish(leaving: ResourceRecord) -> None:
         finished.append(leaving.campaign_folder)
 
-    real = errands.remove
+    real = as_owner.remove
 
     def die_at_the_second(path: str, *arguments: object, **options: object) -> Removal:
         if path == str(left[0]):
@@ -130,7 +130,7 @@ def test_a_sweep_that_dies_while_it_removes_loses_nothing(
         return real(path, *arguments, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(errands, "remove", die_at_the_second)
+        patch.setattr(as_owner, "remove", die_at_the_second)
         with pytest.raises(KeyboardInterrupt):
             sweep(finish, state_folder=state_folder)
     assert not left[1].exists()
@@ -287,7 +287,7 @@ def test_an_account_that_cannot_be_become_keeps_its_folders(
     def fail(*_: object, **__: object) -> Removal:
         raise FootingError("becoming nobody failed")
 
-    monkeypatch.setattr(errands, "remove", fail)
+    monkeypatch.setattr(as_owner, "remove", fail)
     events = sweep(state_folder=state_folder)
     assert "becoming nobody failed" in events[0].text
     assert left[1].is_dir()

@@ -15,8 +15,7 @@ from app.domain.campaign.configuration import DiskTarget, FolderTarget, GroupCho
 from app.domain.errors import TargetError, TargetLostError
 from app.domain.options.raid import Level
 from app.domain.units import GIB, MIB
-from app.hosts.folders import run_folders as site
-from app.hosts.folders import socket_folders as places
+from app.hosts.folders import run_folders, socket_folders
 from app.hosts.folders.private_folder import open_private, write_private
 from app.hosts.folders.targets import MEMORY_FOLDER
 from app.hosts.local import LocalHost, RunFolders
@@ -66,9 +65,9 @@ def test_every_folder_is_recorded(ready: RunFolders, resources: ResourceJournal)
 
 
 def test_the_private_folder_is_in_memory_where_there_is_some(ready: RunFolders) -> None:
-    if not places.is_in_memory(MEMORY_FOLDER):
+    if not socket_folders.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
-    assert places.is_in_memory(ready.private.path)
+    assert socket_folders.is_in_memory(ready.private.path)
     assert ready.notes == ()
 
 
@@ -86,7 +85,7 @@ def test_the_socket_path_is_short_however_deep_the_target_is(
 
 
 def test_a_memory_target_lies_in_memory(host: LocalHost) -> None:
-    if not places.is_in_memory(MEMORY_FOLDER):
+    if not socket_folders.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
     made = host.prepare(MemoryTarget(GIB), MIB)
     assert Path(made.root).parent == Path(MEMORY_FOLDER)
@@ -129,7 +128,7 @@ def test_the_first_place_that_works_is_taken(
     )
     made = host.prepare(FolderTarget(str(bench)), MIB)
     assert Path(made.private.path).parent == bench
-    if not places.is_in_memory(str(bench)):
+    if not socket_folders.is_in_memory(str(bench)):
         assert "costs its device" in made.notes[0]
     host.release(made)
 
@@ -146,12 +145,12 @@ def runtime_folder(bench: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_users_runtime_folder_comes_first(runtime_folder: Path) -> None:
-    assert places.socket_places(current_account())[0] == str(runtime_folder)
+    assert socket_folders.socket_places(current_account())[0] == str(runtime_folder)
 
 
 def test_a_runtime_folder_that_others_enter_is_not_used(runtime_folder: Path) -> None:
     runtime_folder.chmod(0o755)
-    assert str(runtime_folder) not in places.socket_places(current_account())
+    assert str(runtime_folder) not in socket_folders.socket_places(current_account())
 
 
 def test_a_runtime_folder_whose_path_is_too_long_for_a_socket_is_not_used(
@@ -160,25 +159,25 @@ def test_a_runtime_folder_whose_path_is_too_long_for_a_socket_is_not_used(
     longer = runtime_folder / ("x" * 90)
     longer.mkdir(mode=0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(longer))
-    assert str(longer) not in places.socket_places(current_account())
-    assert places.socket_places(current_account())
+    assert str(longer) not in socket_folders.socket_places(current_account())
+    assert socket_folders.socket_places(current_account())
 
 
 @pytest.mark.parametrize("value", ["", "run/user", "/nonexistent/run"])
 def test_a_runtime_folder_that_is_none_is_ignored(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", value)
-    assert value not in places.socket_places(current_account())
+    assert value not in socket_folders.socket_places(current_account())
 
 
 @needs_root
 def test_roots_runtime_folder_is_not_used_for_another_account(runtime_folder: Path) -> None:
     nobody = Account("nobody", 65534, 65534, (65534,), "/nonexistent")
-    assert str(runtime_folder) not in places.socket_places(nobody)
+    assert str(runtime_folder) not in socket_folders.socket_places(nobody)
 
 
 def test_logs_go_to_a_place_that_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "_free_bytes", lambda place: MIB if place == MEMORY_FOLDER else GIB)
-    assert os.path.realpath(MEMORY_FOLDER) not in places.private_places(current_account())
+    monkeypatch.setattr(socket_folders, "_free_bytes", lambda place: MIB if place == MEMORY_FOLDER else GIB)
+    assert os.path.realpath(MEMORY_FOLDER) not in socket_folders.private_places(current_account())
 
 
 # --- the private folder
@@ -262,7 +261,7 @@ def test_a_target_that_is_nearly_full_is_lost(host: LocalHost, ready: RunFolders
 def test_a_private_folder_that_is_nearly_full_ends_the_run_too(
     host: LocalHost, ready: RunFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(site, "_LOG_RESERVE_BYTES", 10**18)
+    monkeypatch.setattr(run_folders, "_LOG_RESERVE_BYTES", 10**18)
     with pytest.raises(TargetLostError, match="holds the logs"):
         host.check_alive(ready, 0)
 
@@ -285,7 +284,7 @@ def test_a_target_that_was_replaced_is_lost_and_not_touched(
 
 
 def test_a_memory_target_over_its_limit_is_lost(host: LocalHost) -> None:
-    if not places.is_in_memory(MEMORY_FOLDER):
+    if not socket_folders.is_in_memory(MEMORY_FOLDER):
         pytest.skip("no tmpfs here")
     made = host.prepare(MemoryTarget(8 * MIB), MIB)
     host.check_alive(made, MIB)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.domain.errors import FootingError, RefusedError
 from app.hosts.folders.descriptors import FileIdentity
-from app.hosts.recovery import resource_journal as leaving_record
+from app.hosts.recovery import resource_journal
 from app.hosts.recovery.resource_journal import (
     Owner,
     ResourceEntry,
@@ -260,14 +260,14 @@ def test_a_container_that_was_started_again_is_another_boot(
 ) -> None:
     fields = "1 (a) b) S " + " ".join(str(number) for number in range(4, 53))
     first = tmp_path / "stat"
-    monkeypatch.setattr(leaving_record, "_FIRST", first)
+    monkeypatch.setattr(resource_journal, "_FIRST", first)
     first.write_text(fields, encoding="ascii")
-    before = leaving_record.boot_id()
+    before = resource_journal.boot_id()
     assert before.endswith("/22")
     first.write_text(fields.replace(" 22 ", " 77 "), encoding="ascii")
-    assert leaving_record.boot_id() != before
+    assert resource_journal.boot_id() != before
     first.unlink()
-    assert leaving_record.boot_id().endswith("/")
+    assert resource_journal.boot_id().endswith("/")
 
 
 # --- who lives

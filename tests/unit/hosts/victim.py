@@ -17,9 +17,9 @@ from typing import ParamSpec, TypeVar
 
 from app.domain.campaign.configuration import FolderTarget
 from app.hosts import local
-from app.hosts.folders import as_owner as errands
+from app.hosts.folders import as_owner
 from app.hosts.folders.private_folder import write_private
-from app.hosts.recovery import resource_journal as resources
+from app.hosts.recovery import resource_journal
 from app.process.starter import CommandOutcome, current_account, named_account, spawn
 
 P = ParamSpec("P")
@@ -41,13 +41,15 @@ def main(state: str, bench: str, account_name: str, moment: str) -> None:
 
         return wrapped
 
-    resources._write = mortal(resources._write)
-    resources._sync_folder = mortal(resources._sync_folder)
-    errands.make_folder = mortal(errands.make_folder)
+    resource_journal._write = mortal(resource_journal._write)
+    resource_journal._sync_folder = mortal(resource_journal._sync_folder)
+    as_owner.make_folder = mortal(as_owner.make_folder)
     for name in ("socket_places", "private_places"):
         setattr(local, name, lambda _account: (bench,))
     account = current_account() if account_name == "self" else named_account(account_name)
-    with resources.ResourceJournal.create("/runs/1", "killed", account, state_folder=Path(state)) as left:
+    with resource_journal.ResourceJournal.create(
+        "/runs/1", "killed", account, state_folder=Path(state)
+    ) as left:
         host = local.LocalHost(account, left, forget)
         site = host.prepare(FolderTarget(bench), 1)
         write_private(site.private, "script1", "SELECT 1;", forget)

@@ -19,7 +19,7 @@ from app.storage.inspect.disk import bus_of, parse_udev, read_disk
 from app.storage.inspect.snapshot import DeviceUse, Policy, Reading, Reference, SourceKnowledge
 from app.storage.inspect.sources import SourceFolders
 from app.storage.inspect.uses import parse_mdstat, parse_pools, unescape
-from app.storage.spare import release_ledger as released
+from app.storage.spare import release_ledger
 from app.storage.spare.inspect import inspect_machine
 from app.storage.spare.rules import decide
 from tests.unit.storage.fake_machine import (
@@ -129,7 +129,7 @@ SOURCES: dict[str, tuple[Callable[[SourceFolders], Reading[Any]], Callable[[Sour
     "crypttab": (inspect_references.read_crypttab, lambda places: places.etc / "crypttab"),
     "zpool_cache": (inspect_references.read_zpool_cache, lambda places: places.etc / "zfs/zpool.cache"),
     "cmdline": (inspect_references.read_cmdline, lambda places: places.proc / "cmdline"),
-    "released": (released.read_released, lambda places: places.released),
+    "released": (release_ledger.read_released, lambda places: places.released),
 }
 
 

@@ -25,7 +25,7 @@ from app.storage.inspect.snapshot import (
     SourceKnowledge,
 )
 from app.storage.inspect.sources import SourceFolders
-from app.storage.spare import release_ledger as released
+from app.storage.spare import release_ledger
 from app.storage.spare.release_ledger import compare, parse_release, with_places
 from tests.unit.storage.fake_machine import RECORD
 
@@ -73,11 +73,11 @@ def since(
 def test_a_release_is_recorded_and_read_as_it_was(tmp_path: Path, disk: int) -> None:
     folder = tmp_path / "lib/disks"
     left = record(disk)
-    released.record_release(IDENTITY, LEFT, folder)
-    released.record_release(IDENTITY, left, folder)
+    release_ledger.record_release(IDENTITY, LEFT, folder)
+    release_ledger.record_release(IDENTITY, left, folder)
     assert [path.name for path in folder.iterdir()] == ["naa.5000c500a1b2c3d4.json"]
     assert folder.stat().st_mode & 0o777 == 0o700
-    (entry,) = released.read_released(SourceFolders(released=folder)).known(())
+    (entry,) = release_ledger.read_released(SourceFolders(released=folder)).known(())
     assert entry == dataclasses.replace(
         left, serial=IDENTITY.serial, wwn=IDENTITY.wwn, size_bytes=IDENTITY.size_bytes
     )
@@ -233,30 +233,30 @@ BROKEN = ["", "[]", "{}", '{"serial": "x"}', "\x00" * 100, '{"serial": 1, "wwn":
 def test_a_broken_record_counts_for_nothing_is_named_and_keeps_no_other_from_counting(
     tmp_path: Path, text: str
 ) -> None:
-    released.record_release(IDENTITY, LEFT, tmp_path)
+    release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     (tmp_path / "a.json").write_text(text)
-    reading = released.read_released(SourceFolders(released=tmp_path, as_root=True))
+    reading = release_ledger.read_released(SourceFolders(released=tmp_path, as_root=True))
     assert reading.state is SourceKnowledge.READ
     assert [record.serial for record in reading.known(())] == [IDENTITY.serial]
     assert str(tmp_path / "a.json") in reading.reason
     assert set_aside_broken(tmp_path, parse_release) == [tmp_path / "a.json.broken"]
     assert (tmp_path / "a.json.broken").read_text() == text
-    assert released.read_released(SourceFolders(released=tmp_path, as_root=True)).reason == ""
+    assert release_ledger.read_released(SourceFolders(released=tmp_path, as_root=True)).reason == ""
 
 
 def test_a_record_that_is_a_link_or_another_users_counts_for_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "disks"
-    released.record_release(IDENTITY, LEFT, folder)
+    release_ledger.record_release(IDENTITY, LEFT, folder)
     file = folder / "naa.5000c500a1b2c3d4.json"
     text = file.read_text()
     file.rename(tmp_path / "elsewhere")
     file.symlink_to(tmp_path / "elsewhere")
     assert json.loads(text)
-    assert released.read_released(SourceFolders(released=folder, as_root=True)).value == ()
+    assert release_ledger.read_released(SourceFolders(released=folder, as_root=True)).value == ()
     (tmp_path / "elsewhere").rename(file)
-    assert released.read_released(SourceFolders(released=folder, as_root=True)).value
+    assert release_ledger.read_released(SourceFolders(released=folder, as_root=True)).value
     real = Path.lstat
 
     def lstat(self: Path) -> os.stat_result:
@@ -264,23 +264,23 @@ def test_a_record_that_is_a_link_or_another_users_counts_for_nothing(
         return os.stat_result((mode, inode, device, links, 4711, *rest))
 
     monkeypatch.setattr(Path, "lstat", lstat)
-    assert released.read_released(SourceFolders(released=folder, as_root=True)).value == ()
+    assert release_ledger.read_released(SourceFolders(released=folder, as_root=True)).value == ()
 
 
 def test_a_record_larger_than_any_counts_for_nothing(tmp_path: Path) -> None:
-    released.record_release(IDENTITY, LEFT, tmp_path)
+    release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     file = tmp_path / "naa.5000c500a1b2c3d4.json"
     file.write_text(file.read_text() + " " * 8 * MIB)
-    assert released.read_released(SourceFolders(released=tmp_path, as_root=True)).value == ()
+    assert release_ledger.read_released(SourceFolders(released=tmp_path, as_root=True)).value == ()
 
 
 def test_who_may_not_read_a_record_asks_root_and_a_broken_one_counts_for_nothing_to_everybody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    released.record_release(IDENTITY, LEFT, tmp_path)
+    release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     (tmp_path / "a.json").write_text("{")
     as_user, as_root = SourceFolders(released=tmp_path), SourceFolders(released=tmp_path, as_root=True)
-    reading = released.read_released(as_user)
+    reading = release_ledger.read_released(as_user)
     assert (reading.state, len(reading.known(()))) == (SourceKnowledge.READ, 1)
     real = Path.read_text
 
@@ -290,9 +290,9 @@ def test_who_may_not_read_a_record_asks_root_and_a_broken_one_counts_for_nothing
         return real(self, encoding)
 
     monkeypatch.setattr(Path, "read_text", read_text)
-    reading = released.read_released(as_user)
+    reading = release_ledger.read_released(as_user)
     assert (reading.state, "Permission denied" in reading.reason) == (SourceKnowledge.NEEDS_ROOT, True)
-    reading = released.read_released(as_root)
+    reading = release_ledger.read_released(as_root)
     assert (reading.state, reading.value) == (SourceKnowledge.READ, ())
 
 
@@ -308,7 +308,7 @@ def test_a_record_is_whole_on_the_disk_before_it_has_its_name(
             assert not list(tmp_path.glob("*.json"))
 
     monkeypatch.setattr(os, "fsync", fsync)
-    released.record_release(IDENTITY, LEFT, tmp_path)
+    release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     assert synced == [(tmp_path / "naa.5000c500a1b2c3d4.json").stat().st_size]
 
 
@@ -323,7 +323,7 @@ def test_the_name_of_a_record_is_on_the_disk_too_when_it_is_recorded(
             synced.append((os.fstat(fd).st_ino, fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DIRECTORY, names))
 
     monkeypatch.setattr(os, "fsync", fsync)
-    released.record_release(IDENTITY, LEFT, tmp_path)
+    release_ledger.record_release(IDENTITY, LEFT, tmp_path)
     assert synced == [(tmp_path.stat().st_ino, os.O_DIRECTORY, ["naa.5000c500a1b2c3d4.json"])]
 
 
@@ -335,16 +335,16 @@ def test_a_disk_without_a_world_wide_name_has_none_in_its_records(tmp_path: Path
     named = dataclasses.replace(IDENTITY, wwn=None)
     places = SourceFolders(released=tmp_path / "disks", as_root=True)
     for identity in (named, IDENTITY):
-        released.record_release(identity, LEFT, places.released)
+        release_ledger.record_release(identity, LEFT, places.released)
         record_full_read(identity, NOW, None, places.read_whole)
-    assert {each.wwn for each in released.read_released(places).known(())} == {None, IDENTITY.wwn}
+    assert {each.wwn for each in release_ledger.read_released(places).known(())} == {None, IDENTITY.wwn}
     assert {each.wwn for each in read_whole(places).known(())} == {None, IDENTITY.wwn}
 
 
 def test_a_disk_without_identity_is_not_recorded(tmp_path: Path) -> None:
     nameless = dataclasses.replace(IDENTITY, serial="", wwn=None)
     with pytest.raises(ValueError, match="8:16"):
-        released.record_release(nameless, LEFT, tmp_path)
+        release_ledger.record_release(nameless, LEFT, tmp_path)
 
 
 def test_the_record_of_another_disk_is_not_taken() -> None:
@@ -354,9 +354,9 @@ def test_the_record_of_another_disk_is_not_taken() -> None:
         dataclasses.replace(mine, size_bytes=IDENTITY.size_bytes + 512),
         dataclasses.replace(mine, wwn=None, serial="Z1D0ABCE"),
     )
-    assert released.record_of(IDENTITY, others) is None
-    assert released.record_of(IDENTITY, (*others, mine)) is mine
-    assert released.record_of(None, (mine,)) is None
+    assert release_ledger.record_of(IDENTITY, others) is None
+    assert release_ledger.record_of(IDENTITY, (*others, mine)) is mine
+    assert release_ledger.record_of(None, (mine,)) is None
 
 
 def test_a_place_is_a_short_digest(disk: int) -> None:

@@ -25,7 +25,7 @@ from app.analysis.labels import one_line
 from app.domain.text import tr
 from app.domain.units import format_size
 from app.draft.disks.confirmation import Confirmation
-from app.draft.servers import FIELD, ServerConfirmation, contact_words
+from app.draft.servers import LOAD_FIELD, ServerConfirmation, contact_words
 from ui.theme import MEDIUM, TINY, Theme
 from ui.widgets.fields import HELP, Field, Section, describe_button, line_edit
 from ui.widgets.formatting import breakable
@@ -174,7 +174,7 @@ class ConfirmServers(QWidget):
         told.setTextFormat(Qt.TextFormat.PlainText)
         typed = line_edit(each.name)
         label = tr("Type its name, {name}, to &agree:").format(name=each.name.replace("&", "&&"))
-        field = Field(self._theme, label, typed, FIELD)
+        field = Field(self._theme, label, typed, LOAD_FIELD)
         typed.textEdited.connect(partial(self.typed.emit, each.connection))
         sign = Text(self._theme, role="good")
         for widget in (rows, told, field, sign):

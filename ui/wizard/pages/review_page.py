@@ -33,9 +33,8 @@ from app.draft.draft import CampaignDraft
 from app.draft.fields.state import Step
 from app.draft.planning import effect_sentences
 from app.draft.review import Review, ReviewRow, make_review
-from app.draft.servers import FIELD as FIELD_OF_LOAD
-from app.draft.trust import FIELD as FIELD_OF_TRUST
-from app.draft.trust import agreement_text
+from app.draft.servers import LOAD_FIELD
+from app.draft.trust import TRUST_FIELD, agreement_text
 from app.execution.preflight import PreflightFinding, Severity, find_disturbances
 from app.execution.resolve import ResolvedCampaign
 from app.hosts.machine_lock import find_other_campaign, may_measure_beside
@@ -166,13 +165,13 @@ class ReviewPage(Page):
         self.asked.setReadOnly(True)
         self.asked.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.trust = QCheckBox(tr("I have read this and &trust it"))
-        describe_button(self.trust, FIELD_OF_TRUST)
+        describe_button(self.trust, TRUST_FIELD)
         sentence = tr(
             "Settings or scripts of this campaign may run programs on this machine: right for your own ones, "
             "dangerous for a stranger's."
         )
         warning = Text(theme, sentence, role="warning")
-        listed_too = Field(theme, tr("What it &may do:"), self.asked, FIELD_OF_TRUST)
+        listed_too = Field(theme, tr("What it &may do:"), self.asked, TRUST_FIELD)
         self._trusting = Section(
             theme, tr("This campaign does more than measure"), [warning, listed_too, self.trust]
         )
@@ -356,7 +355,7 @@ class ReviewPage(Page):
     def show_problems(self, problems: Sequence[Problem]) -> None:
         """What is still to be typed is told beside Start and not as something wrong."""
         super().show_problems(
-            [each for each in problems if each.path not in {FIELD, FIELD_OF_TRUST, FIELD_OF_LOAD}]
+            [each for each in problems if each.path not in {FIELD, TRUST_FIELD, LOAD_FIELD}]
         )
 
     def _on_confirmed(self, key: str, typed: str) -> None:
