@@ -17,9 +17,9 @@ from PySide6.QtCore import QEventLoop, QSettings, QSize, QTimer
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
+from app.domain.run import Phase
 from app.draft.fields.state import Step
 from app.library.entries import find_examples
-from app.runfile.writer import Phase
 from ui.background import finish_background
 from ui.live.page import LivePage
 from ui.program.program import make_application

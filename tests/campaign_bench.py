@@ -11,6 +11,8 @@ from typing import Any, cast
 import pytest
 
 from app.domain.campaign.configuration import Campaign, PlannedRun
+from app.domain.json_value import Json
+from app.domain.run import RunState
 from app.execution import campaign as executed
 from app.execution.campaign import CampaignResult
 from app.execution.control import StopRequestedError
@@ -18,7 +20,6 @@ from app.execution.design import rivals_of
 from app.execution.resume.begun import begun_runs
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED
-from app.runfile.writer import Json, RunState
 from tests.fix_window import Trial, write_trial
 
 

@@ -15,6 +15,7 @@ from app.analysis.data_set import MOST_CACHED
 from app.campaign_file.reader import parse_stored_campaign
 from app.domain.campaign.configuration import DEFAULT_SEEDS, interleaved_order
 from app.domain.campaign.order import Design
+from app.domain.run import Phase
 from app.domain.units import GIB, MIB
 from app.postgres.installations.installation import Installation
 from app.postgres.presets import PRESETS
@@ -22,7 +23,6 @@ from app.postgres.settings import parse_memory
 from app.runfile.metadata.run_metadata import CompressionSample, read_metadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import server_settings_of
 from tests.pairs import Row
 

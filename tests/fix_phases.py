@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from app.domain.campaign.configuration import RateShare
+from app.domain.json_value import Json
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import BackgroundMetadata, PhaseMetadata, RunMetadata, WorkloadMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise, summarise_phases
-from app.runfile.writer import Json, LatencySecond, Phase, RunFileWriter, RunState
+from app.runfile.writer import LatencySecond, RunFileWriter
 from tests.quiet_machine import tell_quiet
 
 SECONDS = 5

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from app.domain.json_value import Json
+from app.domain.run import RunState
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
-from app.runfile.writer import Json, RunState
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 
 UNSAFE = ("unsafe", "fsync = off: a crash of the machine loses the database")

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import LatencySecond, Phase, RunFileWriter, RunState
+from app.runfile.writer import LatencySecond, RunFileWriter
 from tests.quiet_machine import tell_quiet
 
 WARM_UP_S = 10

@@ -6,10 +6,12 @@ import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.domain.json_value import Json
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.runfile.disturbance import DISTURBED
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import Json, Phase, RunFileWriter, RunState
+from app.runfile.writer import RunFileWriter
 from tests.quiet_machine import tell_quiet
 
 LONG_NAME = "ext4 on four NVMe disks, RAID 10, chunk 64 KiB, noatime, wal on its own pair of disks"

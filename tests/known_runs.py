@@ -16,6 +16,7 @@ from app.domain.metrics import Sample
 from app.domain.options.kinds import Choice, OptionValue, Toggle
 from app.domain.options.option import OptionSpec
 from app.domain.options.raid import Level
+from app.domain.run import Phase, RunState
 from app.domain.storage_plan.plan import Bitmap, Group, InitialSync, Scheduler, StoragePlan
 from app.domain.units import GIB, KIB, MIB
 from app.execution.run_description import describe_target, describe_whole_workload, describe_workload
@@ -27,13 +28,13 @@ from app.runfile.metadata.run_metadata import (
     SettingMetadata,
 )
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import Phase, RunFileWriter, RunState
+from app.runfile.writer import RunFileWriter
 from tests.quiet_machine import tell_quiet
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from app.runfile.writer import Json
+    from app.domain.json_value import Json
 
 DISKS: Final = tuple(
     DiskIdentity(f"SERIAL{number}", None, "MODEL", 8 * GIB, f"8:{number}") for number in range(9)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from app.analysis.facts import RunFacts
 from app.analysis.properties import KIND, SETTING, TARGET, WORKLOAD, Property
+from app.domain.run import RunState
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
-from app.runfile.writer import RunState
 
 TOPICS = {
     "filesystem": TARGET,

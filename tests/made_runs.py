@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from app.domain.json_value import Json
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.postgres.pgbench.histogram import Histogram, bucket_of
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import Json, LatencySecond, Phase, RunFileWriter, RunState
+from app.runfile.writer import LatencySecond, RunFileWriter
 from tests.quiet_machine import tell_quiet
 
 LATENCY_US = 2000

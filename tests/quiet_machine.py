@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.runfile.writer import WHOLE_PHASE, Json, RunFileWriter
+from app.domain.json_value import Json
+from app.runfile.writer import WHOLE_PHASE, RunFileWriter
 
 QUIET: Final[dict[str, float]] = {
     "cpu.user": 1.2,

@@ -17,8 +17,8 @@ from app.analysis.facts import RunFacts
 from app.comparison.comparison import RunComparison, compare_runs
 from app.domain.campaign.order import random_blocks
 from app.domain.disturbances import MeasuredActivity, judge_disturbances
+from app.domain.run import RunState
 from app.runfile.disturbance import disturbance_marks
-from app.runfile.writer import RunState
 from app.statistics.verdict import Verdict
 
 CPUS = 2

@@ -11,10 +11,10 @@ from typing import Final
 from app.analysis.facts import RunFacts
 from app.analysis.properties import MACHINE, SETTING, TARGET, WORKLOAD, Property
 from app.domain.campaign.configuration import BuiltinScript
+from app.domain.run import RunState
 from app.importers.formats.storage_texts import LEVELS, MD_NUMBERS
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
 from app.runfile.metadata.run_metadata import IMPORTED
-from app.runfile.writer import RunState
 from app.statistics.cells import CellPair
 
 TABLE: Final = Path(__file__).parent / "data" / "comparison" / "vondra-2022-tps.csv"

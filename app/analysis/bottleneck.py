@@ -23,11 +23,11 @@ from app.analysis.labels import one_line
 from app.domain.campaign.configuration import ServerTarget
 from app.domain.disturbances import THRESHOLDS, DisturbanceKind
 from app.domain.metrics import SESSION_GROUPS
+from app.domain.run import Phase
 from app.domain.text import tr, trn
 from app.runfile.metadata.environment import EnvironmentFacts, read_environment_facts
 from app.runfile.metadata.offered_load import Figures, LoadKind, OfferedLoad, offered_load, run_kept_rate
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 
 DOMINANT: Final = 0.5
 """Share of the clients' time from which on one thing is named alone: without it TPS might be doubled."""

@@ -19,10 +19,10 @@ from app.analysis.labels import one_line
 from app.analysis.stability import RunStability, read_shape
 from app.domain.campaign.configuration import Caches, ServerTarget
 from app.domain.errors import CorruptRunFileError
+from app.domain.json_value import Json
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.domain.units import format_size
-from app.probes.base.fact_tree import Fact
 from app.runfile.metadata.environment import MOST_NAMED, EnvironmentFacts, read_environment_facts
 from app.runfile.metadata.offered_load import LoadKind, offered_load
 from app.runfile.metadata.run_metadata import RunMetadata
@@ -91,7 +91,7 @@ class Unshown:
 def find_unshown(
     told: RunMetadata,
     environment: EnvironmentFacts,
-    facts: Mapping[str, Fact],
+    facts: Mapping[str, Json],
     shape: RunStability | None,
 ) -> tuple[Unshown, ...]:
     """Return what the figures of a run cannot show.
@@ -193,7 +193,7 @@ def _fresh_filesystem(told: RunMetadata) -> str:
     return tr("how a filesystem ages (each run had a new one)")
 
 
-def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Fact]) -> str:
+def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Json]) -> str:
     """Say how new the SSDs of a run were, as far as they tell."""
     plan = known(told.target.plan, None)
     if not isinstance(plan, StoragePlan):
@@ -218,7 +218,7 @@ def _fresh_ssd(told: RunMetadata, facts: Mapping[str, Fact]) -> str:
     return tr("an SSD that has been in use for long ({why})").format(why=", ".join(parts))
 
 
-def _ssds(facts: Mapping[str, Fact]) -> Iterator[tuple[str, int | None, float | None]]:
+def _ssds(facts: Mapping[str, Json]) -> Iterator[tuple[str, int | None, float | None]]:
     """Yield (name, bytes, bytes ever written) of the SSDs that were used; None where unknown."""
     health = facts.get("disk_health")
     told = [each for each in health.values() if isinstance(each, dict)] if isinstance(health, dict) else []
@@ -236,7 +236,7 @@ def _ssds(facts: Mapping[str, Fact]) -> Iterator[tuple[str, int | None, float | 
         yield name, size if isinstance(size, int) else None, count
 
 
-def _devices(facts: Mapping[str, Fact]) -> Iterator[tuple[str, Mapping[str, Fact]]]:
+def _devices(facts: Mapping[str, Json]) -> Iterator[tuple[str, Mapping[str, Json]]]:
     for part in ("storage", "wal_storage"):
         storage = facts.get(part)
         devices = storage.get("devices") if isinstance(storage, dict) else None
@@ -245,7 +245,7 @@ def _devices(facts: Mapping[str, Fact]) -> Iterator[tuple[str, Mapping[str, Fact
                 yield name, device
 
 
-def _number(value: Fact | None) -> float | None:
+def _number(value: Json | None) -> float | None:
     return float(value) if isinstance(value, str) and value.isascii() and value.isdigit() else None
 
 

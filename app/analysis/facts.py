@@ -20,8 +20,10 @@ from app.analysis.properties import Property, properties_of, value_words
 from app.analysis.stability import RunStability, read_shape
 from app.domain.disturbances import Disturbances
 from app.domain.io_baseline import IoBaseline
+from app.domain.json_value import Json
 from app.domain.messages.retelling import retold
 from app.domain.quoting.shell import shell_line
+from app.domain.run import RunState
 from app.domain.step_progress import ROOT_STEP
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -40,7 +42,7 @@ from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.summary import figures_of, summarise
-from app.runfile.writer import SERVER_DEFAULTS, Json, RunState
+from app.runfile.writer import SERVER_DEFAULTS
 
 _ROOT: Final = "root"
 

@@ -20,10 +20,10 @@ from app.domain.io_baseline import (
     JobResult,
     flush_verdict,
 )
+from app.domain.run import Phase
 from app.domain.text import number_text, tr
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 
 SYNC_METHOD: Final = "wal_sync_method"
 

@@ -6,12 +6,12 @@ from typing import Final
 
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.campaign.order import LEFT_OUT
+from app.domain.run import RunState
 from app.domain.text import number_text, tr
 from app.domain.units import format_size
 from app.runfile.figures import Figure
 from app.runfile.metadata.run_metadata import EXISTING_SERVER, IMPORTED
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED
-from app.runfile.writer import RunState
 
 UNREADABLE: Final = "unreadable"
 """State of an entry whose file cannot be read, see `app.library.entries.LibraryEntry`."""

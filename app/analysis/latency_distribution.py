@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.run import Phase
 from app.postgres.pgbench.histogram import Histogram, bucket_high
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.reader import RunFile
 from app.runfile.summary import EDGE_S
-from app.runfile.writer import Phase
 
 Array = NDArray[np.float64]
 

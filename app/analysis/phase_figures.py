@@ -8,13 +8,13 @@ from typing import Final
 
 from app.analysis.labels import at_least, format_tps
 from app.domain.columns import CellKind, Column
+from app.domain.run import Phase
 from app.domain.text import number_text, tr
 from app.domain.units import format_duration, format_size
 from app.runfile.metadata.run_metadata import BackgroundMetadata, PhaseMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of, is_lower_bound, summarise, summarise_phases
-from app.runfile.writer import Phase
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from app.domain.disturbances import Disturbances
 from app.domain.errors import CorruptRunFileError
+from app.domain.run import Phase
 from app.domain.text import tr
 from app.runfile.checkpoints import Span, checkpoint_spans
 from app.runfile.disturbance import DISTURBED
@@ -26,7 +27,6 @@ from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.reader import PhaseTimes, RunFile
 from app.runfile.series import RunData, SeriesKey, SeriesSource
 from app.runfile.summary import EDGE_S, report_interval_s, seconds_of, steady_reports
-from app.runfile.writer import Phase
 from app.statistics.series import (
     CheckpointEffect,
     Drift,

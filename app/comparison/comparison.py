@@ -65,10 +65,10 @@ from app.comparison.wording import (
 )
 from app.domain.campaign.configuration import MemoryTarget
 from app.domain.errors import RunFileError
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.library.spreads import KnownSpread
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.writer import RunState
 from app.statistics.sample_size import DEFAULT_EFFECT
 from app.statistics.verdict import Comparison, Verdict
 

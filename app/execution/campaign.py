@@ -30,6 +30,7 @@ from app.domain.campaign.configuration import (
 )
 from app.domain.errors import CancelledError, RunFileError, ServerLostError, UsageError
 from app.domain.io_baseline import PLANNED_SECONDS
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.execution.baseline.measurement import CampaignBaselines, storages_to_ask
 from app.execution.control import Cancellable, ControlServer, StopRequestedError
@@ -64,7 +65,6 @@ from app.library.trusted_campaigns import is_trusted, trust
 from app.process.starter import CommandOutcome
 from app.recording.events import CampaignListener, RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
-from app.runfile.writer import RunState
 
 _AGAIN_S: Final = 1.0
 """How often another campaign is asked whether it has ended."""

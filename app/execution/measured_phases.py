@@ -32,6 +32,7 @@ from app.domain.maintenance import (
     background,
     maintenance,
 )
+from app.domain.run import Phase, PhaseName
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.execution.failures import footing_error
@@ -52,7 +53,6 @@ from app.runfile.metadata.run_metadata import (
     RunningCommand,
 )
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import Phase, PhaseName
 
 PAUSE_S: Final = 1.0
 """Between two times of what is done again as soon as it has ended: of a small data set it ends at once."""

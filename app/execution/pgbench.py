@@ -15,6 +15,7 @@ from typing import Final
 from app.domain.campaign.configuration import PlannedRun, Script, Workload
 from app.domain.campaign.phases import script_files
 from app.domain.errors import FootingError, PgbenchError, ServerError
+from app.domain.run import Phase, PhaseName
 from app.domain.text import tr
 from app.execution.children import LOADED_AT_LEAST, PgbenchBounds, end_child, outcome_of
 from app.execution.control import Cancellable
@@ -39,7 +40,6 @@ from app.process.starter import spawn
 from app.recording.pgbench_failures import failure_reason
 from app.recording.recorder import Recorder
 from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
-from app.runfile.writer import Phase, PhaseName
 
 LOG_PREFIX: Final = "transactions"
 LOAD_SCRIPT: Final = "load.sql"

@@ -36,6 +36,8 @@ from app.domain.errors import (
     TargetLostError,
 )
 from app.domain.io_baseline import PLANNED_SECONDS
+from app.domain.json_value import Json
+from app.domain.run import Phase, PhaseName, RunState
 from app.domain.text import tr
 from app.execution.baseline.measurement import StorageBaseline
 from app.execution.children import kill_children
@@ -64,7 +66,6 @@ from app.runfile.metadata.run_metadata import (
     RunMetadata,
     StoredMetadata,
 )
-from app.runfile.writer import Json, Phase, PhaseName, RunState
 
 _CANCEL_AGAIN_S: Final = 0.05
 _LATE_SIZES_S: Final = 7.0

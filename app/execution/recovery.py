@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import FootingError, RunFileError
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.execution.control import SOCKET_NAME
 from app.hosts.recovery.cleanup import SweepEvent, sweep
@@ -23,7 +24,7 @@ from app.recording.live_file import LiveFile, settle_live_file
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise, summarise_phases
-from app.runfile.writer import SUFFIX, RunState
+from app.runfile.writer import SUFFIX
 
 LOST_NOTE: Final = ".lost.txt"
 

@@ -17,6 +17,8 @@ from app.analysis.stability import is_weak, read_shape
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.domain.errors import FootingError, RunFileError
+from app.domain.json_value import Json
+from app.domain.run import Phase, RunState
 from app.domain.step_progress import Operation, StepProgress
 from app.domain.text import tr
 from app.domain.units import MIB
@@ -54,7 +56,7 @@ from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, Runnin
 from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise, summarise_phases
-from app.runfile.writer import SUFFIX, Json, Phase, RunFileWriter, RunState
+from app.runfile.writer import SUFFIX, RunFileWriter
 
 _FREE_MEMORY_BYTES: Final = 64 * MIB
 _STEP_EVERY_S: Final = 0.5

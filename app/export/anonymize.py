@@ -18,7 +18,7 @@ from functools import cache
 from typing import Final, Self
 
 from app import TOP
-from app.runfile.writer import Json
+from app.domain.json_value import Json
 
 # --- Known words: those of pgFooting's source, which are English or terms of Linux and PostgreSQL.
 # A name chosen by people is either not among them, or too common to identify anything.

@@ -35,9 +35,9 @@ from app.comparison.table import ComparisonRow, samples_of
 from app.comparison.warmup_truncation import CutReason
 from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.io_baseline import flush_verdict
+from app.domain.json_value import Json
 from app.export.runs import bottleneck_as_json
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import Json
 from app.statistics.exact_tests import exact_tests
 from app.statistics.verdict import Comparison, Interval, Samples, run_interval
 

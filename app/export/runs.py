@@ -22,6 +22,8 @@ from app.analysis.phase_figures import read_phase_figures
 from app.domain.columns import CellKind, Column
 from app.domain.disturbances import THRESHOLDS
 from app.domain.errors import UsageError, did_you_mean
+from app.domain.json_value import Json
+from app.domain.run import Phase
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
 from app.export.csv_cells import write_rows
@@ -33,7 +35,7 @@ from app.runfile.metadata.typed_json import known, values_of
 from app.runfile.output_file import check_output, write_output
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of
-from app.runfile.writer import Json, Phase, compact
+from app.runfile.writer import compact
 
 PERCENTILES: Final = (50.0, 95.0, 99.0)
 JSON_FORMAT: Final = "pgfooting-runs"

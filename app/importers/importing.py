@@ -12,6 +12,8 @@ from typing import Final
 
 from app import VERSION
 from app.domain.errors import FootingError, UsageError
+from app.domain.json_value import Json
+from app.domain.run import Phase, RunState
 from app.domain.text import tr, trn
 from app.importers.files.lines import BadLines
 from app.importers.files.members import ForeignFile
@@ -38,7 +40,7 @@ from app.runfile.metadata.typed_json import known, values_of
 from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise
-from app.runfile.writer import SUFFIX, Json, LatencySecond, Phase, RunFileWriter, RunState, compact
+from app.runfile.writer import SUFFIX, LatencySecond, RunFileWriter, compact
 
 _SAMPLES_AT_ONCE: Final = 65_536
 _JOURNALS: Final = ("", "-wal", "-shm", "-journal")

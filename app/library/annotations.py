@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import RunFileError, UsageError
+from app.domain.json_value import Json
+from app.domain.run import RunState
 from app.domain.text import number_text, tr
 from app.library.entries import effective_state
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, values_of
 from app.runfile.reader import RunFile
 from app.runfile.schema import strange_part
-from app.runfile.writer import Json, RunState
 
 NAME_LIMIT: Final = 200
 TAG_LIMIT: Final = 40

@@ -24,6 +24,7 @@ from app.campaign_file.disks import DISK_FIELDS, GROUP_FIELDS
 from app.campaign_file.fields import POSTGRESQL_FIELDS, WORKLOAD_FIELDS
 from app.campaign_file.kinds import CampaignField
 from app.domain.errors import BusyError, FootingError, UsageError, did_you_mean
+from app.domain.run import RunState
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
 from app.hosts.preferences import read_preferences
@@ -34,7 +35,7 @@ from app.runfile.metadata.stored_campaign import completed
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
-from app.runfile.writer import SUFFIX, RunState
+from app.runfile.writer import SUFFIX
 
 _PLAIN: Final = frozenset({"rw"})
 """Mount options that every mount under test has."""

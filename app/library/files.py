@@ -19,13 +19,14 @@ from typing import Final
 from urllib.parse import quote
 
 from app.domain.errors import FootingError, RunFileError
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.library.entries import is_live, run_paths
 from app.runfile.bounds import check_regular
 from app.runfile.metadata.typed_json import known
 from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
-from app.runfile.writer import SUFFIX, RunState
+from app.runfile.writer import SUFFIX
 
 
 @dataclass(slots=True)

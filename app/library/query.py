@@ -18,9 +18,9 @@ from app.domain.campaign.configuration import DiskTarget, FolderTarget, MemoryTa
 from app.domain.errors import did_you_mean
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.raid import Level
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.library.entries import LibraryEntry
-from app.runfile.writer import RunState
 
 
 @dataclass(frozen=True, slots=True)

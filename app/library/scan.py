@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.errors import FootingError
+from app.domain.run import Phase, RunState
 from app.library.entries import LibraryEntry, read_entry, run_paths
 from app.library.index import IndexedRun, LibraryIndex
 from app.runfile.kept import Signature, signature_of
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase, RunState
 
 SPARK_POINTS: Final = 60
 """Maximum number of points in the spark line of a list row."""

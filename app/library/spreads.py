@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from app.domain.run import RunState
 from app.library.entries import LibraryEntry
 from app.library.index import LibraryIndex, index_path
-from app.runfile.writer import RunState
 
 ENOUGH_DF: Final = 6
 """Degrees of freedom from which a spread is used: the 90 % interval is then 0.7 to 1.9 times it."""

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from app.domain.errors import FootingError, RunFileError
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.library.entries import is_live
 from app.live.campaign_status import CampaignStatus, CampaignWatch, RunStatus
@@ -28,7 +29,6 @@ from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import CommandRecord, RunEvent, RunFile
 from app.runfile.series import Array, GrownSource, RunData, SeriesKey, load_run_data, view_of
 from app.runfile.summary import summarise
-from app.runfile.writer import RunState
 
 
 class _Growing:

@@ -18,13 +18,14 @@ from app.domain.campaign.configuration import (
     interleaved_order,
 )
 from app.domain.errors import FootingError, RunFileError
+from app.domain.run import Phase, RunState
 from app.domain.text import tr
 from app.execution.disks.session import DiskEnding, read_disk_ending
 from app.execution.resume.begun import RunLengths, attempt_of
 from app.library.entries import CAMPAIGN_NAME, is_live
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
-from app.runfile.writer import SUFFIX, Phase, RunState
+from app.runfile.writer import SUFFIX
 
 _BENCHMARK: Final = (Phase.WARM_UP, Phase.PART, Phase.MEASURE)
 

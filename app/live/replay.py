@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from app.domain.run import RunState
 from app.live.snapshot import RunSnapshot, SnapshotContext, take_snapshot
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
-from app.runfile.writer import RunState
 
 SPEEDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 """What the window offers; any other positive speed is played as well."""

@@ -9,13 +9,13 @@ from typing import Final, Protocol
 import numpy as np
 
 from app.domain.campaign.configuration import Caches
+from app.domain.run import Phase, PhaseName, RunState
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.runfile.metadata.run_metadata import PhaseMetadata, RunningCommand, StorageStep
 from app.runfile.metadata.typed_json import Known, NotKnown, known, or_none
 from app.runfile.reader import CommandRecord
 from app.runfile.series import RunData
-from app.runfile.writer import Phase, PhaseName, RunState
 
 STALE_S: Final = 3.5
 """A number older than this is not shown as the latest: pgbench and the sampler say something every second."""

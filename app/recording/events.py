@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.domain.campaign.configuration import PlannedRun
 from app.domain.errors import FootingError
-from app.runfile.writer import Phase, RunState
+from app.domain.run import Phase, RunState
 
 
 @dataclass(frozen=True, slots=True)

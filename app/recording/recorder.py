@@ -18,7 +18,9 @@ from dataclasses import asdict
 from typing import Final
 
 from app.domain.errors import PgbenchError, RunFileError, TargetLostError
+from app.domain.json_value import Json
 from app.domain.metrics import Sample
+from app.domain.run import Phase, PhaseName
 from app.domain.text import tr, trn
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.facts import ServerFacts
@@ -36,15 +38,7 @@ from app.recording.pgbench_failures import says_aborted
 from app.recording.pgbench_streams import BenchmarkStreams, StreamUpdate, progress_samples
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import (
-    SERVER_DEFAULTS,
-    WHOLE_PHASE,
-    Json,
-    LatencySecond,
-    Phase,
-    PhaseName,
-    RunFileWriter,
-)
+from app.runfile.writer import SERVER_DEFAULTS, WHOLE_PHASE, LatencySecond, RunFileWriter
 
 FLUSH_S: Final = 1.0
 SERVER_LOG_LIMIT: Final = 256 * 1024

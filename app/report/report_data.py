@@ -14,6 +14,7 @@ from app.analysis.labels import one_line, safety_warning, with_warning
 from app.comparison.comparison import ComparedRun
 from app.comparison.table import ComparisonRow
 from app.domain.disk import DiskIdentity
+from app.domain.run import RunState
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.export.anonymize import Anonymizer
@@ -25,7 +26,6 @@ from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import CommandRecord, RunFile
 from app.runfile.series import RunData, load_run_data
 from app.runfile.summary import summarise
-from app.runfile.writer import RunState
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from app.analysis.facts import RunFacts
 from app.analysis.labels import mark_words, one_line, state_words
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.report.report_data import ReportedRun
-from app.runfile.writer import RunState
 
 
 def moment(epoch_s: float | None) -> str:

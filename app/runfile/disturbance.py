@@ -18,12 +18,14 @@ from app.domain.disturbances import (
     Totals,
     judge_disturbances,
 )
+from app.domain.json_value import Json
+from app.domain.run import Phase
 from app.domain.text import tr
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import NOT_STEADY, figures_of, has_older_definitions, steadiness_marks
-from app.runfile.writer import WHOLE_PHASE, Json, Phase
+from app.runfile.writer import WHOLE_PHASE
 
 DISTURBED: Final = "disturbed"
 """Kind of the mark of a run that others disturbed."""

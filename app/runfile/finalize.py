@@ -12,9 +12,10 @@ from typing import Final
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS
+from app.domain.run import RunState
 from app.runfile.histogram_decoding import percentiles
 from app.runfile.summary import DEFINITIONS
-from app.runfile.writer import RunState, compact, write_errors_told
+from app.runfile.writer import compact, write_errors_told
 
 PERCENTS: Final = (50.0, 95.0, 99.0)
 """Percentiles of each second that a finished file holds as series latency.p50 ..., besides the histograms."""

@@ -27,6 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError, NewerRunFileError, NotARunFileError, RunFileError
+from app.domain.json_value import Json
+from app.domain.run import Phase, PhaseName, RunState, read_phase_name
 from app.domain.text import tr
 from app.runfile.bounds import (
     MOST_NUMBER_BYTES,
@@ -39,17 +41,7 @@ from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, read_metadata
 from app.runfile.metadata.safety import judged_marks
 from app.runfile.schema import strange_part
-from app.runfile.writer import (
-    APPLICATION_ID,
-    FORMAT,
-    ONE_PHASE_FORMAT,
-    Json,
-    LatencySecond,
-    Phase,
-    PhaseName,
-    RunState,
-    read_phase_name,
-)
+from app.runfile.writer import APPLICATION_ID, FORMAT, ONE_PHASE_FORMAT, LatencySecond
 
 NAME_CHARS: Final = 1_000
 """Of a name, which stands in every row of an export. Names that are given here have at most 200."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError
+from app.domain.run import Phase, RunState
 from app.domain.text import tr
 from app.runfile.disturbance import marks_of
 from app.runfile.kept import KeptByFile
@@ -29,7 +30,6 @@ from app.runfile.metadata.run_metadata import PhaseMetadata, RunMetadata
 from app.runfile.metadata.typed_json import known, or_none
 from app.runfile.reader import PhaseTimes, RunEvent, RunFile
 from app.runfile.summary import figures_of
-from app.runfile.writer import Phase, RunState
 from app.statistics.series import stalled_seconds
 
 SeriesKey = tuple[str, str]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS
+from app.domain.run import Phase
 from app.domain.text import tr
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.checkpoints import checkpoint_spans
@@ -26,7 +27,6 @@ from app.runfile.metadata.offered_load import offered_load
 from app.runfile.metadata.run_metadata import IMPORTED, RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import PhaseTimes, RunFile
-from app.runfile.writer import Phase
 from app.statistics.series import (
     SteadyState,
     checkpoint_effect,

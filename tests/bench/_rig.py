@@ -38,6 +38,7 @@ from app.domain.campaign.configuration import (
     interleaved_order,
     with_drawn_order,
 )
+from app.domain.run import Phase, PhaseName
 from app.execution.control import Cancellable
 from app.execution.pgbench import PgbenchRuns, PgbenchTurn
 from app.execution.phases import Runner
@@ -54,7 +55,7 @@ from app.probes.sources.processes import Children, ServerTree
 from app.process.starter import Account
 from app.recording.events import CampaignListener, ProgressReport
 from app.recording.recorder import Recorder
-from app.runfile.writer import SUFFIX, Phase, PhaseName, RunFileWriter
+from app.runfile.writer import SUFFIX, RunFileWriter
 from tests.bench._figures import TICKS_PER_S
 
 SETTINGS = (

@@ -25,11 +25,11 @@ from pathlib import Path
 
 from app.analysis.bottleneck import METRICS_READ, Cause, read_bottleneck
 from app.domain.campaign.configuration import BuiltinScript, FolderTarget, Script, Workload
+from app.domain.run import Phase
 from app.execution.phases import Runner
 from app.probes.base.probe import ProbeContext
 from app.probes.facts.environment import read_facts
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.bench._figures import describe_machine
 from tests.bench._rig import SETTINGS, Rig, rig
 

@@ -41,6 +41,7 @@ import numpy as np
 
 from app.domain.campaign.configuration import BuiltinScript, Workload
 from app.domain.errors import FootingError
+from app.domain.run import Phase
 from app.execution import phases
 from app.execution.phases import Runner
 from app.postgres.pgbench.histogram import Histogram, SecondHistograms
@@ -52,7 +53,7 @@ from app.probes.sources.clock import ClockWatch
 from app.probes.sources.server_log import ServerLogTail
 from app.recording.pgbench_streams import BenchmarkStreams
 from app.recording.recorder import Recorder
-from app.runfile.writer import Phase, RunFileWriter
+from app.runfile.writer import RunFileWriter
 from tests.bench._figures import Spread, cpu_times, describe_machine, spread_of
 from tests.bench._meter import Meter
 from tests.bench._rig import Cost, Rig, Stopwatch, builtin_workload, rig

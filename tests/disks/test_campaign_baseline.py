@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 from app.domain.io_baseline import FIO_JOBS, FSYNC_METHODS, FlushVerdict, IoBaseline, flush_verdict
+from app.domain.run import Phase
 from app.domain.units import GIB
 from app.execution.control import Request, send_request
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.disks.test_campaign import campaign, disks_table, erase, nothing_left
 from tests.fix_campaign import CampaignBench
 from tests.fix_campaign import Running as RunningCampaign

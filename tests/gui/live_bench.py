@@ -6,11 +6,13 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.domain.json_value import Json
+from app.domain.run import Phase, RunState
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
-from app.runfile.writer import Json, Phase, RunFileWriter, RunState
+from app.runfile.writer import RunFileWriter
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 
 CAMPAIGN = """

@@ -17,11 +17,11 @@ from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
+from app.domain.run import RunState
 from app.live.campaign_follower import GrowingRun
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import WorkloadMetadata
 from app.runfile.series import FileSource, RunData, load_run_data
-from app.runfile.writer import RunState
 from tests.fix_runs import Shape, add_seconds, begin_run, write_run
 from tests.fix_window import Trial, begin_trial, write_trial
 from ui.charts.data.plotted_run import RunTrace

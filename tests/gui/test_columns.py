@@ -20,13 +20,13 @@ from app.cli.commands.runs.compare import compare_command
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonRow
 from app.domain.campaign.configuration import Campaign, Configuration, FolderTarget, PlannedRun
 from app.domain.columns import Column
+from app.domain.run import RunState
 from app.execution.campaign import CampaignResult
 from app.library.entries import read_entry
 from app.library.scan import ListedRun
 from app.recording.events import RunResult
 from app.report.blocks import Report, ReportTable, letters
 from app.report.report import read_report
-from app.runfile.writer import RunState
 from tests.fix_columns import Shown, printed_table, put_in
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape

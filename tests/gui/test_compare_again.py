@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import Campaign
+from app.domain.json_value import Json
 from app.library.entries import read_entry
 from app.library.scan import ListedRun
-from app.runfile.writer import Json
 from tests.fix_main_window import open_comparison
 from tests.fix_window import Trial, write_trial
 from ui.background import finish_background

@@ -17,12 +17,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.domain.json_value import Json
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.library.entries import read_entry
 from app.library.index import LibraryIndex, index_path
 from app.library.scan import LibraryScan, ListedRun
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import Json, Phase, RunState
 from tests.fix_main_window import open_comparison
 from tests.fix_phases import ext4_and_xfs, write_phased_campaign
 from tests.fix_report import Case, write_cases

@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.domain.disk import DiskIdentity
+from app.domain.json_value import Json
 from app.domain.metrics import Sample
 from app.domain.options.raid import Level
+from app.domain.run import Phase, RunState
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.execution.control import ControlServer, Request
 from app.library.entries import DISKS_NAME
@@ -24,7 +26,6 @@ from app.live.snapshot import LogLine
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.series import RunData, load_run_data
-from app.runfile.writer import Json, Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, write_run
 from tests.gui.live_bench import SECONDS, LiveBench
 from ui.live.header import join_problems

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QDialogButtonBox
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
+from app.domain.run import RunState
 from app.report.wishes import DEFAULT_SECTIONS, Section
-from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape

@@ -22,11 +22,11 @@ from PySide6.QtGui import QFontDatabase, QImage, QPainter, QPdfWriter
 from pytestqt.qtbot import QtBot
 
 from app.domain.errors import CancelledError, FootingError, RefusedError, RunFileError, UsageError
+from app.domain.run import RunState
 from app.report.blocks import Bar, BarFigure, Report, Text, TextRole
 from app.report.report import read_report
 from app.report.wishes import ReportWishes, Section
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME

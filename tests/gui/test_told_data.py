@@ -15,12 +15,12 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
+from app.domain.run import RunState
 from app.domain.units import format_duration
 from app.live.campaign_follower import SingleRun
 from app.live.replay import load_replay
 from app.live.snapshot import RunSnapshot
 from app.runfile.series import load_run_data
-from app.runfile.writer import RunState
 from tests.fix_main_window import open_comparison
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import WARM_UP_S, Shape, write_run

@@ -17,11 +17,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
+from app.domain.run import Phase, RunState
 from app.draft.fields.state import Step
 from app.execution.control import Request
 from app.postgres.installations.installation import Installation
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase, RunState
 from tests.fix_campaign import CampaignBench, check_ticks
 from ui.live.page import LivePage
 from ui.window.main_window import MainWindow

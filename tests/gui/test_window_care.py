@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QMenu, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.domain.errors import FootingError
+from app.domain.run import RunState
 from app.library.entries import CampaignLock, read_entry
 from app.library.files import copy_into_library
-from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_trial
 from ui.window.files.run_actions import RunDetails

@@ -12,12 +12,12 @@ from pytestqt.qtbot import QtBot
 from app.analysis.facts import read_run_facts
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import find_differences
+from app.domain.run import RunState
 from app.domain.step_progress import ROOT_STEP
 from app.library.annotations import Annotations, annotate
 from app.process.starter import CommandOutcome
 from app.runfile.figures import FIGURES, Figure
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import RunState
 from tests.fix_runs import Shape, write_run
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_trial
 from tests.known_runs import WHOLE, all_changes, write_known

@@ -9,8 +9,8 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from pytestqt.qtbot import QtBot
 
+from app.domain.run import RunState
 from app.library.scan import LibraryScan, ListedRun
-from app.runfile.writer import RunState
 from tests.fix_window import LONG_NAME, Trial, write_bad_files, write_campaign, write_trial
 from ui.background import finish_background
 from ui.theme import Theme

@@ -28,9 +28,9 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from app.analysis.glossary import GLOSSARY
+from app.domain.run import RunState
 from app.library import entries
 from app.live.campaign_status import CampaignStatus, RunStatus
-from app.runfile.writer import RunState
 from tests.fix_main_window import until_read
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_bad_files, write_campaign, write_trial
 from ui.charts.stack.chart_window import ChartWindow

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.domain.run import Phase
 from app.helper.storage.devices import node_of
 from app.helper.storage.journal import Journal
 from app.helper.storage.leftovers import Leftovers
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.sources import SourceFolders
 from app.storage.spare.spare import SpareDisks

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.runfile.writer import Phase
+from app.domain.run import Phase
 from tests.disks.layout_proof import digest, fill, output
 from tests.machine.conftest import RigBlockDevice
 from tests.machine.rig_campaigns import (

@@ -27,8 +27,8 @@ from app.campaign_file.recipes.head import (
 )
 from app.domain.campaign.configuration import interleaved_order
 from app.domain.errors import ExitStatus
+from app.domain.run import RunState
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.machine.rig import Guest, built_guest
 
 pytestmark = [pytest.mark.machine, pytest.mark.campaigns, pytest.mark.timeout(3600)]

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
+from app.domain.run import Phase
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, Running, campaign_text, kill
 from tests.postgres.test_killed_runner import processes_of
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.run import Phase
 from app.execution.control import Request, send_request
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text, check_ticks, kill
 
 pytestmark = pytest.mark.postgres

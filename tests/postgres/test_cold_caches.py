@@ -9,12 +9,12 @@ import pytest
 
 from app.analysis.data_set import MOST_CACHED, STILL_CACHED
 from app.domain.errors import ServerError
+from app.domain.run import Phase
 from app.execution.control import Request, send_request
 from app.postgres.connection import connect
 from app.postgres.server import StopMode
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench, campaign_text
 from tests.fix_postgres import Workbench
 

@@ -11,6 +11,7 @@ import pytest
 
 from app.analysis.data_set import RATIO_TOLERANCE
 from app.domain.campaign.configuration import BuiltinScript, Protocol, Script, Workload
+from app.domain.run import Phase
 from app.postgres.connection import BENCH_DATABASE, connect
 from app.postgres.installations.find import Installation
 from app.postgres.pgbench.argv import (
@@ -27,7 +28,6 @@ from app.process.starter import Account, run_command
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of
-from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_postgres import PgbenchServer, Workbench, give
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from app.domain.run import RunState
 from app.postgres.existing.own_database import OWN_DATABASE
 from app.postgres.installations.installation import Installation
 from app.process.starter import Account
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.fix_campaign import CampaignBench
 from tests.fix_existing import PASSWORD, Elsewhere
 from tests.postgres.test_existing_server import Telling, campaign, open_there

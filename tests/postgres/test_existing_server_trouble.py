@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ServerError, ServerLostError, TargetError
+from app.domain.run import RunState
 from app.hosts import existing_server
 from app.hosts.local import LocalHost
 from app.hosts.recovery.resource_journal import ResourceJournal
@@ -20,7 +21,6 @@ from app.postgres.server import Server
 from app.recording.events import CampaignListener
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.delaying_proxy import delaying_proxy
 from tests.fix_campaign import CampaignBench, kill
 from tests.fix_existing import Elsewhere

@@ -16,6 +16,7 @@ from app import TOP
 from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.errors import TargetLostError
 from app.domain.io_baseline import FIO_JOBS, FSYNC_METHODS, IoBaseline, JobId
+from app.domain.run import Phase
 from app.domain.units import MIB
 from app.execution.baseline import measurement
 from app.execution.baseline.measurement import BaselineMeasurement
@@ -27,7 +28,7 @@ from app.postgres.installations.installation import Installation
 from app.process.starter import Account
 from app.recording.recorder import Recorder
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase, RunFileWriter
+from app.runfile.writer import RunFileWriter
 from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_postgres import give
 

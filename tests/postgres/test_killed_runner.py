@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.domain.run import Phase
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import PATIENCE_S, CampaignBench, Running, campaign_text, check_ticks, remains
 
 pytestmark = pytest.mark.postgres

@@ -14,13 +14,13 @@ import pytest
 
 from app.campaign_file.reader import parse_campaign
 from app.domain.errors import ExitStatus
+from app.domain.run import Phase, RunState
 from app.draft.trust import agreement_of, keep_agreement
 from app.execution.control import Request, send_request
 from app.execution.launch import LaunchError, live_campaigns, start_campaign
 from app.library.entries import is_live
 from app.live.campaign_follower import CampaignFollower, LiveState
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase, RunState
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
 from tests.launched import wait_for_end, wait_for_folder
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.domain.run import RunState
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.delaying_proxy import delaying_proxy
 from tests.false_server import endless_notices, endless_rows
 from tests.fix_campaign import CampaignBench

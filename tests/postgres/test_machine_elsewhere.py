@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from app.analysis.properties import properties_of
 from app.domain.disturbances import DisturbanceKind
+from app.domain.run import Phase, RunState
 from app.execution import servers
 from app.probes.base.probe import ServerSources
 from app.probes.base.ssh import RemoteMachine, SshDestination
@@ -18,7 +19,6 @@ from app.recording.events import CampaignListener, ProgressReport
 from app.runfile.disturbance import read_disturbances
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase, RunState
 from tests.fix_campaign import CampaignBench
 from tests.fix_existing import Elsewhere
 from tests.fix_sshd import SshServer

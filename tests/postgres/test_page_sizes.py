@@ -14,6 +14,7 @@ import pytest
 
 from app.domain.campaign.configuration import PostgresChoice, Workload
 from app.domain.options.option import USUAL_PAGE_BYTES
+from app.domain.run import Phase
 from app.domain.units import KIB, MIB
 from app.importers.importing import import_paths
 from app.postgres.connection import BENCH_DATABASE
@@ -26,7 +27,6 @@ from app.postgres.settings import server_settings
 from app.process.starter import Account, run_command
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench, campaign_text
 from tests.fix_postgres import SMALL_MACHINE, Workbench, give
 from tests.servers.builds import BLOCK_SIZES_KB

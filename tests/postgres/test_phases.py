@@ -10,9 +10,9 @@ from statistics import fmean
 import pytest
 
 from app.analysis.phase_figures import read_phase_figures
+from app.domain.run import Phase
 from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]

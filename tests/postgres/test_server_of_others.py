@@ -29,6 +29,7 @@ from app.domain.campaign.configuration import (
 from app.domain.campaign.disk_target import NOT_READ_BACK
 from app.domain.errors import ServerError
 from app.domain.maintenance import VACUUM, MaintenanceEnd
+from app.domain.run import Phase, RunState
 from app.execution import measured_phases
 from app.execution.control import Cancellable, Request
 from app.execution.phases import Runner, RunOutcome
@@ -52,7 +53,7 @@ from app.recording.recorder import Recorder
 from app.runfile.metadata.typed_json import NOT_KNOWN, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
-from app.runfile.writer import Phase, RunFileWriter, RunState
+from app.runfile.writer import RunFileWriter
 from tests.fix_existing import PATIENCE_S, start_server
 from tests.fix_postgres import give
 

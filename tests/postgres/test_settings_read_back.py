@@ -17,6 +17,7 @@ from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.kinds import Toggle
 from app.domain.options.option import Stage
 from app.domain.options.raid import Level
+from app.domain.run import Phase
 from app.postgres.installations.find import Installation
 from app.postgres.known_settings import check_settings, known_settings
 from app.postgres.presets import PRESETS as SERVER_PRESETS
@@ -24,7 +25,6 @@ from app.postgres.server import Server
 from app.postgres.settings import Setting, server_settings
 from app.process.starter import Account
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_postgres import SMALL_MACHINE, Workbench
 

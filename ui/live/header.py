@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QVBoxLayo
 
 from app.analysis.labels import DISK_MARKS, mark_words
 from app.domain.messages.retelling import retold
+from app.domain.run import RunState
 from app.domain.text import tr, trn
 from app.domain.units import format_size
 from app.execution.control import Request
@@ -18,7 +19,6 @@ from app.live.campaign_status import CampaignStatus
 from app.live.snapshot import RunSnapshot
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.series import RunData
-from app.runfile.writer import RunState
 from ui.live.words import campaign_words, disk_words, quiet_words
 from ui.theme import MEDIUM, SMALL, Theme
 from ui.widgets.elided import ElidedLabel

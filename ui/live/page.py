@@ -19,13 +19,13 @@ from typing_extensions import override
 
 from app.analysis.labels import one_line
 from app.domain.errors import FootingError
+from app.domain.run import Phase, RunState
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.execution.control import Request, send_request
 from app.live.campaign_follower import CampaignFollower, LiveSource, LiveState, SingleRun
 from app.live.replay import ReplaySource
 from app.live.snapshot import LogLine, RunSnapshot, RunSource
-from app.runfile.writer import Phase, RunState
 from ui.background import BackgroundOp
 from ui.charts.data.registry import CHARTS, DEFAULT_CHARTS, PERCENTILE
 from ui.charts.stack.chart_window import open_chart_window

@@ -11,11 +11,11 @@ from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
+from app.domain.run import Phase, RunState
 from app.domain.text import tr
 from app.domain.units import format_duration
 from app.live.snapshot import RunSnapshot, planned_seconds_of
 from app.runfile.series import RunData
-from app.runfile.writer import Phase, RunState
 from ui.live.words import PHASE_NAMES, clock_words
 from ui.painting import painting
 from ui.theme import SMALL, TINY, Theme

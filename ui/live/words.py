@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from app.analysis.labels import one_line
+from app.domain.run import Phase, RunState
 from app.domain.storage_plan.words import place_words
 from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration
@@ -13,7 +14,6 @@ from app.live.campaign_follower import LiveState
 from app.live.campaign_status import CampaignStatus
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.series import RunData
-from app.runfile.writer import Phase, RunState
 
 NOTHING: Final = "–"  # noqa: RUF001 - an en dash stands for no value
 """Shown where there is no value."""

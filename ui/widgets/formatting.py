@@ -18,9 +18,9 @@ from app.analysis.labels import (
     one_line,
     state_words,
 )
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.library.scan import ListedRun
-from app.runfile.writer import RunState
 
 __all__ = [
     "MARK_WORDS",

@@ -46,6 +46,7 @@ from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Workload
 from app.domain.columns import CellKind, Column
 from app.domain.errors import CancelledError, ExitStatus, FootingError, RunFileError, UsageError
+from app.domain.run import RunState
 from app.domain.storage_plan.words import place_words
 from app.domain.text import number_text, tr
 from app.domain.units import MIB, format_size
@@ -64,7 +65,6 @@ from app.library.trusted_campaigns import is_trusted
 from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
-from app.runfile.writer import RunState
 
 _MOST_ROWS: Final = 40
 """On a terminal; a pipe gets all of them."""

@@ -15,6 +15,7 @@ from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import BusyError, ExitStatus, UsageError
+from app.domain.json_value import Json
 from app.domain.text import CALLED, tr
 from app.domain.units import format_size
 from app.execution.recovery import sweep_abandoned
@@ -22,7 +23,6 @@ from app.hosts.folders.account import server_account
 from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.own_folders import templates_folder
 from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
-from app.runfile.writer import Json
 
 ALL: Final = "all"
 

@@ -29,6 +29,7 @@ from app.domain.campaign.configuration import FolderTarget, MemoryTarget, Target
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, FootingError, ProgramError, UsageError, did_you_mean
 from app.domain.filesystems import FILESYSTEMS
+from app.domain.json_value import Json
 from app.domain.options.checks import preset_problems, unavailable
 from app.domain.options.filesystem_spec import FilesystemPreset, FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, Toggle
@@ -43,7 +44,7 @@ from app.io_baseline.fio import PROGRAM
 from app.library.entries import default_library
 from app.postgres.installations.find import find_installations, install_hint, is_ubuntu, this_family
 from app.postgres.machine import read_machine
-from app.probes.base.fact_tree import Fact, ask_program
+from app.probes.base.fact_tree import ask_program
 from app.probes.preflight.checks import run_preflight
 from app.probes.preflight.context import PreflightRequest, Severity
 from app.process.qt_libraries import missing_libraries, report_error, window_error
@@ -91,7 +92,7 @@ def show_options(name: str, support: Support, *, as_json: bool) -> None:
         _show_filesystem(chosen[0], support, Console())
 
 
-def filesystem_as_json(spec: FilesystemSpec, support: Support) -> dict[str, Fact]:
+def filesystem_as_json(spec: FilesystemSpec, support: Support) -> dict[str, Json]:
     """Return options, presets and what is lacking."""
     return {
         "id": spec.id,
@@ -107,7 +108,7 @@ def filesystem_as_json(spec: FilesystemSpec, support: Support) -> dict[str, Fact
     }
 
 
-def _option_as_json(option: OptionSpec, support: Support) -> dict[str, Fact]:
+def _option_as_json(option: OptionSpec, support: Support) -> dict[str, Json]:
     return {
         "id": option.id,
         "label": option.label,
@@ -132,7 +133,7 @@ def _option_as_json(option: OptionSpec, support: Support) -> dict[str, Fact]:
     }
 
 
-def _preset_as_json(spec: FilesystemSpec, preset: FilesystemPreset, support: Support) -> dict[str, Fact]:
+def _preset_as_json(spec: FilesystemSpec, preset: FilesystemPreset, support: Support) -> dict[str, Json]:
     return {
         "id": preset.id,
         "label": preset.label,
@@ -554,7 +555,7 @@ def _install_lines(packages: Sequence[str]) -> Iterator[str]:
         yield hint.replace("{packages}", " ".join(dict.fromkeys(["zfs-dkms", *others])))
 
 
-def storage_as_json(support: Support) -> list[Fact]:
+def storage_as_json(support: Support) -> list[Json]:
     """Return every filesystem with its levels and all reasons."""
     return [
         {
@@ -576,12 +577,12 @@ def storage_as_json(support: Support) -> list[Fact]:
     ]
 
 
-def versions_as_json(support: Support) -> dict[str, Fact]:
+def versions_as_json(support: Support) -> dict[str, Json]:
     """Return versions of kernel and tools by name."""
     return {component: ".".join(map(str, version)) for component, version in support.versions.items()}
 
 
-def _reasons_as_json(reasons: Iterable[Reason]) -> list[Fact]:
+def _reasons_as_json(reasons: Iterable[Reason]) -> list[Json]:
     return [{"message": item.message, "remedy": item.remedy, "package": item.package} for item in reasons]
 
 

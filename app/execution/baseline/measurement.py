@@ -41,6 +41,7 @@ from app.domain.io_baseline import (
     JobResult,
     SyncMethod,
 )
+from app.domain.run import Phase
 from app.domain.text import tr
 from app.domain.units import MIB, format_size
 from app.domain.virtual_disks import played_by
@@ -64,7 +65,6 @@ from app.recording.recorder import OUTPUT_LIMIT, Recorder
 from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase
 
 _SECOND_S: Final = 1.0
 

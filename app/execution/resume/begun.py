@@ -47,6 +47,7 @@ from app.domain.campaign.configuration import (
 from app.domain.campaign.order import LEFT_OUT
 from app.domain.campaign.phases import measured_seconds
 from app.domain.errors import BusyError, FootingError, RefusedError, UsageError
+from app.domain.run import RunState
 from app.domain.text import tr, trn
 from app.domain.units import format_duration
 from app.execution.design import to_measure
@@ -59,7 +60,7 @@ from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import or_none
 from app.runfile.output_file import slug
 from app.runfile.reader import RunFile
-from app.runfile.writer import SUFFIX, RunState
+from app.runfile.writer import SUFFIX
 
 _SUFFIX: Final = ".done.jsonl"
 

@@ -13,13 +13,14 @@ from typing import Final
 from app import VERSION
 from app.domain.disk import DiskIdentity
 from app.domain.errors import FootingError, RefusedError
+from app.domain.json_value import Json
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.execution.resolve import ResolvedCampaign, ResolvedConfiguration
 from app.execution.resume.begun import BegunRuns
 from app.postgres.existing.look import ServerLook
 from app.probes.base.backing_devices import Resolver
-from app.probes.base.fact_tree import Fact, Facts
+from app.probes.base.fact_tree import Facts
 from app.probes.facts.environment import FactSources
 from app.probes.facts.machine import identity_facts, kernel_facts, memory_facts, processor_facts
 from app.probes.facts.storage import attempt_mount
@@ -46,7 +47,7 @@ class Before:
 
     name: str
     told: RunMetadata
-    facts: Mapping[str, Fact]
+    facts: Mapping[str, Json]
 
     @property
     def server(self) -> ServerMetadata | None:
@@ -81,7 +82,7 @@ def machine_now(sources: FactSources | None = None) -> Facts:
 
 
 def check_changes(
-    before: Sequence[Before], resolved: ResolvedCampaign, *, here: Mapping[str, Fact], now_epoch_s: float
+    before: Sequence[Before], resolved: ResolvedCampaign, *, here: Mapping[str, Json], now_epoch_s: float
 ) -> tuple[str, ...]:
     """Return what changed and is only said, a sentence each.
 
@@ -248,7 +249,7 @@ def _check_mount(before: Before, now: ResolvedConfiguration) -> None:
     )
 
 
-def _mount(storage: Fact) -> tuple[str, str] | None:
+def _mount(storage: Json) -> tuple[str, str] | None:
     """Return type and place of the filesystem of a run's storage; None where they are not known."""
     mount = storage.get("mount") if isinstance(storage, Mapping) else None
     if not isinstance(mount, Mapping):

@@ -11,6 +11,7 @@ from typing import Final
 
 from app.domain.campaign.configuration import BuiltinScript
 from app.domain.errors import ForeignDataError
+from app.domain.json_value import Json
 from app.domain.text import tr
 from app.importers.files.lines import BadLines, read_lines
 from app.importers.files.members import ForeignFile, opened
@@ -41,7 +42,6 @@ from app.runfile.metadata.run_metadata import (
 )
 from app.runfile.metadata.safety import judged_marks
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, if_told, known
-from app.runfile.writer import Json
 
 _EVENT_MARGIN_S: Final = 5.0
 _DEFAULT: Final = "default"

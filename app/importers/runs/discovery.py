@@ -13,13 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from app.domain.errors import ForeignDataError, UsageError
+from app.domain.json_value import Json
 from app.domain.text import tr
 from app.importers.files.members import ForeignFile, file_member, list_members
 from app.importers.formats.file_types import FileType, kind_of
 from app.importers.runs.foreign_run import ForeignEvent, ForeignRun
 from app.runfile.metadata.run_metadata import read_metadata
 from app.runfile.metadata.typed_json import values_of
-from app.runfile.writer import Json
 
 MOST_FILES: Final = 200_000
 DEEPEST: Final = 100

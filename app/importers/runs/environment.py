@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from app.domain.errors import ForeignDataError
+from app.domain.json_value import Json
 from app.domain.text import tr
 from app.domain.units import GIB, MIB, TIB
 from app.importers.files.members import text_of
@@ -24,7 +25,6 @@ from app.importers.formats.settings_texts import (
 from app.importers.formats.storage_texts import StorageInfo, read_storage
 from app.importers.runs.discovery import FoundFile, ScanResult, members_of
 from app.probes.base.fact_tree import Facts
-from app.runfile.writer import Json
 
 _DATA_BYTES_CELL: Final = -1
 """Last cell of a row of sizes: the whole database (pg_database_size)."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from app.domain.json_value import Json
 from app.importers.runs.per_second_store import StoredSecond
 from app.runfile.metadata.run_metadata import RunMetadata
-from app.runfile.writer import Json
 
 Array = NDArray[np.float64]
 

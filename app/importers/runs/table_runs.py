@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from app.domain.errors import ForeignDataError
+from app.domain.json_value import Json
 from app.domain.text import tr
 from app.importers.files.members import ForeignFile, opened
 from app.importers.formats.storage_texts import LEVELS
@@ -26,7 +27,6 @@ from app.runfile.metadata.run_metadata import (
     WorkloadMetadata,
 )
 from app.runfile.metadata.typed_json import NOT_KNOWN, if_told
-from app.runfile.writer import Json
 
 _WHOLE_KEYS: Final = ("scale", "clients", "threads")
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from app.domain.errors import ProgramError
+from app.domain.json_value import Json
 from app.domain.text import tr
 from app.probes.base.probe import ProbeUnavailable
 from app.process.account import SEARCH_PATH
 from app.process.starter import CommandOutcome, current_account, run_command
 
-Fact = str | int | float | bool | None | Sequence["Fact"] | Mapping[str, "Fact"]
-Facts = dict[str, Fact]
+Facts = dict[str, Json]
 
 MEMORY_LIMIT: Final = "memory-limit"
 """Code of the preflight finding, stored among the facts, that a control group has less memory than the
@@ -36,7 +36,7 @@ def unreadable(reason: str) -> Facts:
     return {"unreadable": reason}
 
 
-def attempt(read: Callable[[], Fact]) -> Fact:
+def attempt(read: Callable[[], Json]) -> Json:
     """Return the result of `read`, or the reason why it failed."""
     try:
         return read()
@@ -68,13 +68,13 @@ def read_text(path: Path | str) -> str:
         return file.read(LONGEST_TEXT).decode(errors="replace").strip()
 
 
-def parse_value(text: str) -> Fact:
+def parse_value(text: str) -> Json:
     """Return a whole number as int, anything else as text."""
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else text
 
 
-def file_fact(path: Path | str) -> Fact:
+def file_fact(path: Path | str) -> Json:
     """Return the value in a file, or the reason why it is unreadable."""
     return attempt(lambda: parse_value(read_text(path)))
 
@@ -90,7 +90,7 @@ def selected(text: str) -> str:
     return text[begun + 1 : ended] if 0 <= begun < ended else text
 
 
-def selected_fact(path: Path | str) -> Fact:
+def selected_fact(path: Path | str) -> Json:
     """Return the choice in brackets of a file, or the reason why it is unreadable."""
     return attempt(lambda: selected(read_text(path)))
 

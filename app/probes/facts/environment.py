@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from app.domain.json_value import Json
 from app.probes.base.backing_devices import Resolver
-from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, read_text
+from app.probes.base.fact_tree import Facts, attempt, file_fact, read_text
 from app.probes.base.probe import ServerSources
 from app.probes.facts.machine import (
     frequency_facts,
@@ -56,7 +57,7 @@ def read_facts(server: ServerSources, places: FactSources | None = None) -> Fact
     """
     where = places or FactSources()
     proc, sys, resolver = where.proc, where.sys, where.resolver
-    parts: dict[str, Callable[[], Fact]] = {
+    parts: dict[str, Callable[[], Json]] = {
         "kernel": lambda: kernel_facts(proc, sys),
         "processor": lambda: processor_facts(proc, sys),
         "memory": lambda: memory_facts(proc, sys),

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from app.domain.json_value import Json
 from app.probes.base.fact_tree import (
     Ask,
-    Fact,
     Facts,
     ask_program,
     attempt,
@@ -83,7 +83,7 @@ def hashed_machine_id(machine_id: str) -> str:
     return hmac.new(key, _APPLICATION, hashlib.sha256).hexdigest()[:32]
 
 
-def _vulnerabilities(sys: Path) -> Fact:
+def _vulnerabilities(sys: Path) -> Json:
     folder = sys / "devices/system/cpu/vulnerabilities"
     return attempt(lambda: {path.name: file_fact(path) for path in sorted(folder.iterdir())})
 
@@ -133,10 +133,10 @@ def _cpuinfo(text: str) -> Facts:
     return {name.replace(" ", "_"): fields.get(name) for name in _CPUINFO}
 
 
-def _distinct(cpu: Path, name: str) -> Fact:
+def _distinct(cpu: Path, name: str) -> Json:
     """Return the value that all processors share, or the list of values."""
 
-    def read() -> Fact:
+    def read() -> Json:
         paths = sorted(cpu.glob(f"cpu[0-9]*/{name}"))
         if not paths:
             raise FileNotFoundError(2, "")
@@ -169,7 +169,7 @@ def _meminfo(proc: Path) -> Facts:
     return facts
 
 
-def _lines(text: str, skip: int = 0) -> list[Fact]:
+def _lines(text: str, skip: int = 0) -> list[Json]:
     return [" ".join(line.split()) for line in text.splitlines()[skip:]]
 
 
@@ -230,13 +230,13 @@ def thermal_facts(sys: Path) -> Facts:
     }
 
 
-def celsius(path: Path) -> Fact:
+def celsius(path: Path) -> Json:
     """Return the temperature in a file of thousandths of a degree, or the reason why it is unknown."""
     return attempt(lambda: int(read_text(path)) / 1000)
 
 
-def _most(paths: Iterable[Path]) -> Fact:
-    def read() -> Fact:
+def _most(paths: Iterable[Path]) -> Json:
+    def read() -> Json:
         counts = [int(read_text(path)) for path in paths]
         if not counts:
             raise FileNotFoundError(2, "")

@@ -10,11 +10,11 @@ import os
 from pathlib import Path
 from typing import Final
 
+from app.domain.json_value import Json
 from app.domain.text import tr
 from app.probes.base.backing_devices import Backing, BackingDevice, Mount, Resolver
 from app.probes.base.fact_tree import (
     Ask,
-    Fact,
     Facts,
     attempt,
     file_fact,
@@ -131,7 +131,7 @@ def _space_facts(path: str) -> Facts:
     }
 
 
-def _filesystem_facts(mount: Mount, resolver: Resolver) -> Fact:
+def _filesystem_facts(mount: Mount, resolver: Resolver) -> Json:
     """Return the filesystem's facts about itself that need no root."""
     sys, name = Path(resolver.sys), Path(mount.source).name
     if mount.filesystem == "ext4":
@@ -173,7 +173,7 @@ def _zfs_facts(mount: Mount, sys: Path, ask: Ask) -> Facts:
     }
 
 
-def _pool_facts(backing: Backing, ask: Ask) -> Fact:
+def _pool_facts(backing: Backing, ask: Ask) -> Json:
     if not backing.pool:
         return None
     return attempt(lambda: _properties(ask(("zpool", "get", "-Hp", "all", backing.pool))))
@@ -227,7 +227,7 @@ def _udev_facts(number: str) -> Facts:
     return {name: properties[name] for name in _UDEV if name in properties}
 
 
-def _link_facts(folder: Path) -> Fact:
+def _link_facts(folder: Path) -> Json:
     """Return speed and width of the nearest PCI Express link above a device."""
     place = Path(os.path.realpath(folder))
     for parent in place.parents:
@@ -238,7 +238,7 @@ def _link_facts(folder: Path) -> Fact:
     return unreadable(tr("no PCI Express link is shown for this device"))
 
 
-def device_temperatures(folder: Path) -> Fact:
+def device_temperatures(folder: Path) -> Json:
     """Return the temperatures that drivers (nvme, drivetemp) show without root."""
     paths = sorted((folder / "device").glob("hwmon*/temp*_input")) + sorted(
         (folder / "device").glob("hwmon/hwmon*/temp*_input")

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from app.domain.disturbances import THRESHOLDS, DisturbanceKind
+from app.domain.json_value import Json
 from app.domain.text import number_text, tr
 from app.domain.units import GIB, MIB, format_size
-from app.probes.base.fact_tree import MEMORY_LIMIT, Fact
+from app.probes.base.fact_tree import MEMORY_LIMIT
 from app.probes.facts.environment import FactSources
 from app.probes.preflight.context import (
     PreflightContext,
@@ -34,7 +35,7 @@ Found = Iterator[PreflightFinding]
 
 
 def _finding(
-    code: str, message: str, hint: str = "", severity: Severity = Severity.WARNING, **numbers: Fact
+    code: str, message: str, hint: str = "", severity: Severity = Severity.WARNING, **numbers: Json
 ) -> PreflightFinding:
     """Return a finding with its numbers in its message: sizes by names without `bytes`."""
     words: dict[str, object] = {}

@@ -10,8 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from app.domain.json_value import Json
 from app.probes.base.backing_devices import Backing, Mount, parse_mountinfo
-from app.probes.base.fact_tree import Fact, Facts, file_fact
+from app.probes.base.fact_tree import Facts, file_fact
 from app.probes.base.probe import Clock, ProbeUnavailable
 from app.probes.facts.environment import FactSources
 from app.probes.facts.machine import memory_facts, on_battery, power_facts, processor_facts
@@ -285,7 +286,7 @@ class PreflightContext:
     memory: Facts
     power: Facts
     battery: bool | None
-    clock_source: Fact
+    clock_source: Json
     limits: CgroupLimits
     mount: Mount | None
     backing: Backing | None

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.domain.json_value import Json
 from app.domain.text import tr
 from app.probes.base.backing_devices import MEMORY_FILESYSTEMS, NETWORK_FILESYSTEMS
-from app.probes.base.fact_tree import Fact, Facts, attempt, parse_value, selected, unreadable
+from app.probes.base.fact_tree import Facts, attempt, parse_value, selected, unreadable
 from app.probes.facts.machine import hashed_machine_id
 from app.probes.remote.connection import ClockOffset, LineKind, RemoteLine
 from app.probes.sources.block_devices import SECTOR_BYTES
@@ -78,7 +79,7 @@ def mounts_of_mnttab(lines: Iterable[str]) -> list[Facts]:
 
 def mount_of(source: str, point: str, kind: str, options: Iterable[str]) -> Facts:
     """Return a mount, without the device number among its options."""
-    kept: list[Fact] = [
+    kept: list[Json] = [
         word for each in options if (word := each.strip()) and not word.startswith(_DEVICE_NUMBER)
     ]
     return {"source": source, "mount_point": point, "filesystem": kind, "options": kept}
@@ -348,7 +349,7 @@ def _load(told: RemoteFacts) -> Facts:
     return facts
 
 
-def _split(text: str) -> list[Fact]:
+def _split(text: str) -> list[Json]:
     return [word for word in text.split(",") if word]
 
 

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.domain.json_value import Json
 from app.domain.storage_plan.plan import FURTHER_ROLES
 from app.domain.text import tr, trn
 from app.domain.units import format_duration, format_size
 from app.domain.virtual_disks import cloud_of, may_have_burst_credit, played_by
 from app.probes.base.backing_devices import LOOP
-from app.probes.base.fact_tree import MEMORY_LIMIT, Fact
+from app.probes.base.fact_tree import MEMORY_LIMIT
 from app.runfile.writer import SERVER_DEFAULTS
 
 MOST_CHARACTERS: Final = 2000
@@ -160,7 +161,7 @@ class EnvironmentFacts:
     filesystem: str
     in_memory: bool
     mount_options: tuple[str, ...]
-    dataset: Mapping[str, Fact]
+    dataset: Mapping[str, Json]
     devices: tuple[DeviceFacts, ...]
     name: str
     storage: str
@@ -184,27 +185,27 @@ class EnvironmentFacts:
     settings_in_effect: Mapping[str, str] = field(default_factory=dict)
 
 
-def _dict(value: Fact | None) -> Mapping[str, Fact]:
+def _dict(value: Json | None) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _texts(value: Fact | None) -> tuple[str, ...]:
+def _texts(value: Json | None) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str) and each) if isinstance(value, list) else ()
 
 
-def _text(value: Fact | None) -> str:
+def _text(value: Json | None) -> str:
     return value[:MOST_CHARACTERS] if isinstance(value, str) else ""
 
 
-def _number(value: Fact | None) -> int | float | None:
+def _number(value: Json | None) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _whole(value: Fact | None) -> int | None:
+def _whole(value: Json | None) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
+def read_environment_facts(facts: Mapping[str, Json]) -> EnvironmentFacts:
     """Return what the facts of before a run tell.
 
     Args:
@@ -247,7 +248,7 @@ def read_environment_facts(facts: Mapping[str, Fact]) -> EnvironmentFacts:
     )
 
 
-def _memory_bytes(facts: Mapping[str, Fact]) -> int | float | None:
+def _memory_bytes(facts: Mapping[str, Json]) -> int | float | None:
     """Return the memory, page cache included, that programs could have."""
     findings = facts.get("preflight")
     limits = [
@@ -259,7 +260,7 @@ def _memory_bytes(facts: Mapping[str, Fact]) -> int | float | None:
     return min((each for each in found if each is not None and each > 0), default=None)
 
 
-def _set_by_its_owner(settings: Mapping[str, Fact]) -> Mapping[str, str]:
+def _set_by_its_owner(settings: Mapping[str, Json]) -> Mapping[str, str]:
     """Return the settings that somebody gave a server, and what its cluster was made with."""
     given = {name: _dict(told) for name, told in settings.items()}
     found = {
@@ -270,19 +271,19 @@ def _set_by_its_owner(settings: Mapping[str, Fact]) -> Mapping[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _in_effect(defaults: Mapping[str, Fact], settings: Mapping[str, Fact]) -> Mapping[str, str]:
+def _in_effect(defaults: Mapping[str, Json], settings: Mapping[str, Json]) -> Mapping[str, str]:
     """Return the values of all settings that a server told."""
     found = {name: _text(value) for name, value in defaults.items()}
     found |= {name: _text(_dict(told).get("value")) for name, told in settings.items()}
     return {name.lower(): text for name, text in found.items() if text}
 
 
-def _told(facts: Mapping[str, Fact]) -> Mapping[str, str]:
+def _told(facts: Mapping[str, Json]) -> Mapping[str, str]:
     found = {name: _text(facts.get(name)) for name in TOLD}
     return {name: text for name, text in found.items() if text}
 
 
-def _reached(facts: Mapping[str, Fact]) -> ReachedFacts:
+def _reached(facts: Mapping[str, Json]) -> ReachedFacts:
     offset, bound = _number(facts.get("clock_offset_s")), _number(facts.get("clock_bound_s"))
     return ReachedFacts(
         over=_text(facts.get("over"))[:MOST_CHARACTERS_OF_NAME],
@@ -294,7 +295,7 @@ def _reached(facts: Mapping[str, Fact]) -> ReachedFacts:
     )
 
 
-def _arc_max_bytes(*storages: Mapping[str, Fact]) -> int | None:
+def _arc_max_bytes(*storages: Mapping[str, Json]) -> int | None:
     """Return the parameter as the first of the storages that is on ZFS tells it."""
     for storage in storages:
         parameters = _dict(_dict(storage.get("filesystem")).get("parameters"))
@@ -303,7 +304,7 @@ def _arc_max_bytes(*storages: Mapping[str, Fact]) -> int | None:
     return None
 
 
-def _cpus(value: Fact | None) -> str:
+def _cpus(value: Json | None) -> str:
     """Return a list of CPUs, or how many there are."""
     if isinstance(value, list):
         return ", ".join(text for each in value if (text := _cpus(each)))
@@ -311,7 +312,7 @@ def _cpus(value: Fact | None) -> str:
     return _text(value) if number is None else f"{number:g}"
 
 
-def _devices(cloud: str, *storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ...]:
+def _devices(cloud: str, *storages: Mapping[str, Json]) -> tuple[DeviceFacts, ...]:
     """Return the devices of data and of what has disks of its own, each once."""
     found: dict[str, DeviceFacts] = {}
     for storage in storages:
@@ -324,12 +325,12 @@ def _devices(cloud: str, *storages: Mapping[str, Fact]) -> tuple[DeviceFacts, ..
     return tuple(found.values())
 
 
-def _cloud(facts: Mapping[str, Fact]) -> str:
+def _cloud(facts: Mapping[str, Json]) -> str:
     product = _dict(_dict(facts.get("virtualisation")).get("product"))
     return cloud_of(_text(product.get("sys_vendor")), _text(product.get("product_name")))
 
 
-def _device(name: str, facts: Mapping[str, Fact], cloud: str) -> DeviceFacts:
+def _device(name: str, facts: Mapping[str, Json], cloud: str) -> DeviceFacts:
     identity, size = _dict(facts.get("identity")), _number(facts.get("size_bytes"))
     cache, kind = _text(_dict(facts.get("queue")).get("write_cache")), _text(facts.get("kind"))
     model = _text(identity.get("model")).strip()

@@ -19,10 +19,10 @@ from typing import Final
 
 from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget, ServerTarget
 from app.domain.io_baseline import IoBaseline
+from app.domain.json_value import Json
 from app.domain.maintenance import WorkEnd
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
-from app.probes.base.fact_tree import Fact
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
 
 EXISTING_SERVER: Final = "existing-server"
@@ -205,7 +205,7 @@ class PhaseMetadata:
     transaction_log_one_in: Known[float] = NOT_KNOWN
     maintenance: tuple[MaintenanceMetadata, ...] = ()
     background: BackgroundMetadata = BackgroundMetadata()
-    pgbench: Known[Mapping[str, Fact]] = NOT_KNOWN
+    pgbench: Known[Mapping[str, Json]] = NOT_KNOWN
 
     @property
     def label(self) -> str:
@@ -479,7 +479,7 @@ class RunMetadata:
             where it competes with none.
         attempt: 1, or more where it was measured again because others disturbed it.
         seed: of pgbench.
-        state: a `app.runfile.writer.RunState`.
+        state: a `app.domain.run.RunState`.
         error: why it failed; None where it did not.
         started_epoch_s: wall clock at t_ms = 0, seconds since 1970; None where an import does not tell.
         ended_epoch_s: likewise, of its end.
@@ -553,7 +553,7 @@ class RunMetadata:
     imported: Known[ImportMetadata] = NOT_KNOWN
     running_command: Known[RunningCommand] = NOT_KNOWN
     storage_step: Known[StorageStep] = NOT_KNOWN
-    pgbench: Known[Mapping[str, Fact]] = NOT_KNOWN
+    pgbench: Known[Mapping[str, Json]] = NOT_KNOWN
     tags: Known[tuple[str, ...]] = NOT_KNOWN
     note: Known[str] = NOT_KNOWN
 
@@ -590,7 +590,7 @@ class RunMetadata:
 _MAKES_NOTHING: Final = frozenset({FolderTarget.kind, MemoryTarget.kind, ServerTarget.kind})
 
 
-def read_metadata(values: Mapping[str, Fact]) -> RunMetadata:
+def read_metadata(values: Mapping[str, Json]) -> RunMetadata:
     """Return what the keys of table `run` tell; what cannot be understood is not known.
 
     Args:

@@ -16,9 +16,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from app.domain.errors import CampaignError
+from app.domain.json_value import Json
 from app.domain.storage_plan.plan import StoragePlan, plan_as_mapping
 from app.domain.storage_plan.reader import read_plan
-from app.probes.base.fact_tree import Fact
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -56,7 +56,7 @@ def if_told(value: T | None) -> Known[T]:
     return NOT_KNOWN if value is None else value
 
 
-def values_of(item: DataclassInstance) -> dict[str, Fact]:
+def values_of(item: DataclassInstance) -> dict[str, Json]:
     """Return the known fields of an object by name, as JSON values.
 
     An object in it of which nothing is known is left out.
@@ -66,7 +66,7 @@ def values_of(item: DataclassInstance) -> dict[str, Fact]:
     return {name: value for name, value in found.items() if value != {}}
 
 
-def _json(value: object) -> Fact:
+def _json(value: object) -> Json:
     if isinstance(value, StoragePlan):
         return _json(plan_as_mapping(value))
     if isinstance(value, StrEnum):
@@ -82,7 +82,7 @@ def _json(value: object) -> Fact:
     raise TypeError(type(value))
 
 
-def read_values(kind: type[D], values: Fact) -> D:
+def read_values(kind: type[D], values: Json) -> D:
     """Return the object that JSON values tell; nothing that they hold raises."""
     table = values if isinstance(values, Mapping) else {}
     found = {}

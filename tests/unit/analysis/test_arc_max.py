@@ -9,20 +9,20 @@ import pytest
 
 from app.analysis.properties import properties_of
 from app.comparison.differences import compare_properties
+from app.domain.json_value import Json
 from app.domain.units import GIB
-from app.probes.base.fact_tree import Fact
 from app.runfile.metadata.environment import read_environment_facts
 from tests.known_runs import FACTS, WHOLE
 
 NAME = "cache of ZFS at most (zfs_arc_max)"
 
 
-def facts_with(value: Fact, place: str = "storage") -> Mapping[str, Fact]:
-    parameters: Fact = {"filesystem": {"parameters": {"zfs_arc_max": value}}}
+def facts_with(value: Json, place: str = "storage") -> Mapping[str, Json]:
+    parameters: Json = {"filesystem": {"parameters": {"zfs_arc_max": value}}}
     return {**FACTS, place: {**_dict(FACTS.get(place)), **_dict(parameters)}}
 
 
-def _dict(value: Fact | None) -> dict[str, Fact]:
+def _dict(value: Json | None) -> dict[str, Json]:
     return dict(value) if isinstance(value, Mapping) else {}
 
 
@@ -38,7 +38,7 @@ def _dict(value: Fact | None) -> dict[str, Fact]:
         ({"unreadable": "no"}, ""),
     ],
 )
-def test_it_is_told_as_zfs_has_it(value: Fact, words: str, place: str) -> None:
+def test_it_is_told_as_zfs_has_it(value: Json, words: str, place: str) -> None:
     environment = read_environment_facts(facts_with(value, place))
     told = {each.name: each.value for each in properties_of(WHOLE, environment)}
     assert told.get(NAME, "") == words

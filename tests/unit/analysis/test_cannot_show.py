@@ -9,10 +9,10 @@ import pytest
 
 from app.analysis.cannot_show import Limit, Unshown, describe_unshown, find_unshown
 from app.analysis.stability import RunStability
+from app.domain.json_value import Json
 from app.domain.units import GIB
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata, WorkloadMetadata
-from app.runfile.writer import Json
 from tests.known_runs import DATA, DISKS, PLAN
 
 MADE = RunMetadata(

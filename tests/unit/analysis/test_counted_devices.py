@@ -9,6 +9,8 @@ import pytest
 from app.analysis.facts import read_run_facts
 from app.comparison.comparison import compare_runs
 from app.comparison.warnings import comparison_notes
+from app.domain.json_value import Json
+from app.domain.run import RunState
 from app.domain.virtual_disks import played_by
 from app.export.runs import describe_run
 from app.probes.base.backing_devices import BackingDevice
@@ -19,7 +21,6 @@ from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.environment import counted_devices, is_played, read_environment_facts
 from app.runfile.reader import RunFile
 from app.runfile.series import load_run_data
-from app.runfile.writer import Json, RunState
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 
 LOOP = BackingDevice("loop0", "loop", is_leaf=False)

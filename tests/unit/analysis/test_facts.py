@@ -9,11 +9,12 @@ from app.analysis.properties import LABELS
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import Variant, find_differences
 from app.domain.errors import CorruptRunFileError
+from app.domain.json_value import Json
+from app.domain.run import RunState
 from app.domain.step_progress import ROOT_STEP
 from app.domain.text import tr
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import Json, RunState
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 

@@ -25,11 +25,11 @@ from app.domain.io_baseline import (
     SyncMethod,
 )
 from app.domain.metrics import METRICS, Sample
+from app.domain.run import RunState
 from app.runfile.finalize import finish_run_file
 from app.runfile.metadata.run_metadata import RunMetadata, SettingMetadata
 from app.runfile.metadata.typed_json import values_of
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.made_runs import write_run
 
 NVME = BaselineDevice(name="nvme0n1", kind="disk", is_rotating=False, write_cache="write back")

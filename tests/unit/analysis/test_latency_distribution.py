@@ -13,11 +13,12 @@ from app.analysis.latency_distribution import Distribution, merge_distributions,
 from app.analysis.stability import since_checkpoint
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
 from app.runfile.histogram_decoding import merge_encoded
 from app.runfile.series import TPS, load_run_data
-from app.runfile.writer import LatencySecond, Phase, RunFileWriter, RunState
+from app.runfile.writer import LatencySecond, RunFileWriter
 from tests.made_runs import finished_run
 
 LATENCIES = st.lists(st.integers(0, 2**40), max_size=40)

@@ -15,7 +15,8 @@ from app.analysis.properties import (
 )
 from app.comparison.differences import compare_properties
 from app.domain.campaign.configuration import ServerTarget
-from app.probes.base.fact_tree import Fact, Facts
+from app.domain.json_value import Json
+from app.probes.base.fact_tree import Facts
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import (
     InstallationMetadata,
@@ -48,7 +49,7 @@ def told(
         installation=InstallationMetadata(version="16.4"),
         settings=(),
     )
-    given: dict[str, Fact] = {
+    given: dict[str, Json] = {
         name: {"value": value, "source": source} for name, (value, source) in (SETTINGS | settings).items()
     }
     facts: Facts = {

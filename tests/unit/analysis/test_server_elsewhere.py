@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.analysis.properties import MACHINE, PGBENCH_MACHINE, properties_of
-from app.probes.base.fact_tree import Fact
+from app.domain.json_value import Json
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, ServerMetadata
 from tests.known_runs import FACTS, WHOLE
@@ -27,7 +27,7 @@ ELSEWHERE = replace(WHOLE, target=replace(WHOLE.target, server=ServerMetadata(ho
     ids=["here", "elsewhere", "ssh in vain", "over ssh"],
 )
 def test_the_machine_is_told_as_whose_it_is(
-    run: RunMetadata, reached: Mapping[str, Fact], topic: str
+    run: RunMetadata, reached: Mapping[str, Json], topic: str
 ) -> None:
     facts = {**FACTS, "reached": dict(reached)} if reached else FACTS
     told = [each for each in properties_of(run, read_environment_facts(facts)) if each.name == "processor"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.cli.commands.runs.show import configuration_rows
+from app.domain.json_value import Json
 from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import read_metadata
-from app.runfile.writer import Json
 
 
 def rows(values: Mapping[str, Json]) -> dict[str, str]:

@@ -12,8 +12,8 @@ from typing_extensions import override
 from app.cli.terminal.progress import Progress, _second_words, result_words
 from app.domain.campaign.configuration import Configuration, MemoryTarget, PlannedRun, ServerTarget
 from app.domain.errors import ServerError
+from app.domain.run import Phase, RunState
 from app.recording.events import CampaignListener, ProgressReport, RunResult
-from app.runfile.writer import Phase, RunState
 
 PLANNED = PlannedRun(2, Configuration("zfs \x1b[2J[red]", MemoryTarget()), 1, 7)
 SECOND = ProgressReport(Phase.MEASURE, 12.4, 3546.2, 0.564, 3.321)

@@ -9,8 +9,8 @@ import pytest
 
 from app.cli.main import main
 from app.domain.errors import ExitStatus
+from app.domain.run import RunState
 from app.library.campaign_end import CampaignEnd, write_end
-from app.runfile.writer import RunState
 from tests.unit.execution.test_unfinished import campaign_in
 
 

@@ -20,11 +20,12 @@ from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.warnings import comparison_notes
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import CampaignError, UsageError
+from app.domain.json_value import Json
+from app.domain.run import RunState
 from app.draft.draft import CampaignDraft
 from app.report.blocks import Text
 from app.report.report import read_report
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import Json, RunState
 from tests.fix_window import Trial, begin_trial, write_trial
 
 Capture = pytest.CaptureFixture[str]

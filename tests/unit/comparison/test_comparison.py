@@ -24,11 +24,12 @@ from app.comparison.warnings import comparison_notes, comparison_warnings
 from app.domain.columns import texts
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import Sample
+from app.domain.run import RunState
 from app.export.comparison import comparison_as_json
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
-from app.runfile.writer import LatencySecond, RunState
+from app.runfile.writer import LatencySecond
 from app.statistics.verdict import Samples, Verdict, compare
 from tests.fix_window import Trial, begin_trial, write_campaign, write_trial
 from tests.made_runs import latencies

@@ -21,9 +21,9 @@ from app.comparison.figures import (
     figure_values,
     format_mean,
 )
+from app.domain.json_value import Json
 from app.export.comparison import comparison_as_json
 from app.export.runs import finite
-from app.runfile.writer import Json
 from app.statistics.verdict import Samples, compare, run_interval
 from tests.fix_window import Trial, write_campaign, write_trial
 

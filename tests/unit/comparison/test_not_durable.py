@@ -16,11 +16,11 @@ from app.comparison.factors import Dimension, heat_map, sweep
 from app.comparison.figures import compare_figure
 from app.comparison.table import COMPARISON_COLUMNS, ComparisonColumn
 from app.domain.columns import column_of
+from app.domain.json_value import Json
 from app.domain.options.checks import RULES
 from app.export.comparison import comparison_as_json
 from app.report.blocks import BarFigure, Key, Report, ReportTable, Text, TextRole
 from app.report.report import read_picture, read_report
-from app.runfile.writer import Json
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import Trial, write_trial

@@ -22,11 +22,11 @@ from app.comparison.offered_load import (
 )
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.domain.columns import texts
+from app.domain.json_value import Json
 from app.export.comparison import comparison_as_json
 from app.report.blocks import Report, ReportTable, Text, TextRole
 from app.report.report import read_report
 from app.runfile.metadata.offered_load import KEPT_SHARE, LoadKind, OfferedLoad, run_kept_rate
-from app.runfile.writer import Json
 from tests.fix_window import Trial, write_trial
 
 Capture = pytest.CaptureFixture[str]

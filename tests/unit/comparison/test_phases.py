@@ -23,6 +23,7 @@ from app.comparison.overall.phases import (
 )
 from app.domain.campaign.configuration import RateShare, Workload, WorkloadPhase
 from app.domain.columns import texts
+from app.domain.run import RunState
 from app.execution.run_description import describe_whole_workload
 from app.export.comparison import comparison_as_json
 from app.report.blocks import BarFigure, Report, ReportTable, Text, TextRole
@@ -31,7 +32,6 @@ from app.report.report_data import MOST_NAME, MOST_PHASES, bounded
 from app.runfile.disturbance import DISTURBED
 from app.runfile.metadata.run_metadata import BackgroundMetadata, BackgroundTurn
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.writer import RunState
 from app.statistics.verdict import Verdict
 from tests.fix_phases import (
     PhasedRun,

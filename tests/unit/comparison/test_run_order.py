@@ -11,7 +11,7 @@ from app.analysis.facts import read_run_facts
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.run_order import describe_order, neighbours
 from app.domain.campaign.order import Block, RunOrder, alternating_blocks, random_blocks
-from app.runfile.writer import Json
+from app.domain.json_value import Json
 from tests.fix_window import Trial, write_trial
 
 

@@ -11,8 +11,9 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import SETTING, SETTINGS, Property
 from app.comparison.comparison import compare_runs
 from app.comparison.differences import find_differences
+from app.domain.json_value import Json
 from app.runfile.metadata.run_metadata import SettingMetadata
-from app.runfile.writer import SERVER_DEFAULTS, Json
+from app.runfile.writer import SERVER_DEFAULTS
 from tests.known_runs import FACTS, WHOLE, write_known
 
 SETTINGS_UNKNOWN = Property(SETTING, SETTINGS, "", is_shown=False, is_known=False)

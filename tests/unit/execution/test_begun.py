@@ -14,10 +14,10 @@ from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import state_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import BusyError, RefusedError, UsageError
+from app.domain.run import RunState
 from app.execution.resume.begun import attempt_of, begun_runs, check_folder
 from app.library.campaign_end import CampaignEnd, clear_end, read_end, write_end
 from app.library.entries import CAMPAIGN_NAME, END_NAME, CampaignLock
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
 
 FILE = 'name = "x"\norder = "AB BA"\nrepeats = 2\n[target.memory]\n'

@@ -12,13 +12,15 @@ import pytest
 from app import VERSION
 from app.domain.disk import DiskIdentity
 from app.domain.errors import RefusedError
+from app.domain.json_value import Json
 from app.domain.options.raid import Level
+from app.domain.run import RunState
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.execution.resume.begun import BegunRuns
 from app.execution.resume.changed import Before, check_changes, machine_now, read_before, server_changes
 from app.postgres.existing.look import ServerLook
 from app.probes.base.backing_devices import mount_of
-from app.probes.base.fact_tree import Fact, Facts
+from app.probes.base.fact_tree import Facts
 from app.probes.facts.machine import identity_facts
 from app.recording.events import RunResult
 from app.runfile.metadata.environment import read_environment_facts
@@ -28,7 +30,6 @@ from app.runfile.metadata.run_metadata import (
     ServerMetadata,
     TargetMetadata,
 )
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
 from tests.unit.postgres.test_existing import LOOK
 
@@ -37,7 +38,7 @@ DISK = DiskIdentity("S1", "wwn-1", "Fast", 10**12, "8:0", 7)
 PLAN = StoragePlan(Group((DISK,), Level.SINGLE, "ext4", (), 10**9))
 
 
-def machine(**changes: Fact) -> Facts:
+def machine(**changes: Json) -> Facts:
     """A machine as facts have it; parts are replaced by their names."""
     return {
         "kernel": {"release": "6.1"},
@@ -81,7 +82,7 @@ def test_another_machine_is_refused_with_both_in_words() -> None:
 
 
 @pytest.mark.parametrize("unknown", [{}, {"machine_id": {"unreadable": "x"}}, {"machine_id": ""}])
-def test_where_no_identity_is_known_another_processor_is_another_machine(unknown: Fact) -> None:
+def test_where_no_identity_is_known_another_processor_is_another_machine(unknown: Json) -> None:
     same = Before("a", told(), machine(identity=unknown))
     assert changes(same) == ()
     other = machine(identity=unknown, processor={"info": {"model_name": "Cpu 2"}, "online": 8})

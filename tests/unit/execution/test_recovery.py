@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import RunFileError
+from app.domain.run import RunState
 from app.execution.control import SOCKET_NAME
 from app.execution.recovery import LOST_NOTE, _on_abandoned, finish_abandoned
 from app.hosts.folders.own_folders import check_private
@@ -16,7 +17,6 @@ from app.library.entries import CampaignLock
 from app.process.starter import current_account
 from app.recording.live_file import begin_live_file
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.made_runs import finished_run, write_run
 
 

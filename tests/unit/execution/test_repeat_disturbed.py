@@ -13,13 +13,13 @@ from app.campaign_file.writer import changed_scripts, format_campaign, state_cam
 from app.domain.campaign.configuration import Campaign, PlannedRun
 from app.domain.campaign.order import RunOrder
 from app.domain.errors import FootingError
+from app.domain.run import RunState
 from app.execution.resume.begun import is_complete, runs_to_repeat
 from app.library.annotations import mark_ended_run
 from app.library.entries import CAMPAIGN_NAME
 from app.recording.events import RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.campaign_bench import Bench
 from tests.fix_window import Trial, write_trial
 

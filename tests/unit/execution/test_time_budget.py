@@ -12,11 +12,11 @@ from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import changed_scripts, format_campaign, state_campaign
 from app.domain.campaign.configuration import Campaign, PlannedRun, interleaved_order
 from app.domain.errors import CampaignError
+from app.domain.run import RunState
 from app.execution.campaign import CampaignResult
 from app.execution.resume.begun import RunLengths, TimeBudget
 from app.library.campaign_end import CampaignEnd
 from app.recording.events import RunResult
-from app.runfile.writer import RunState
 
 FILE = """
 name = "x"

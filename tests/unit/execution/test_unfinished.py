@@ -10,10 +10,10 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import state_campaign
 from app.domain.errors import FootingError
+from app.domain.run import RunState
 from app.execution.resume.begun import OFFERED_S, disks_of, interrupted_campaigns, look_at_campaign
 from app.library.campaign_end import CampaignEnd, write_end
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
 
 CAMPAIGN = parse_campaign(

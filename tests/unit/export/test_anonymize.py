@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.json_value import Json
 from app.export.anonymize import Anonymizer
 from app.export.runs import export_runs
-from app.runfile.writer import Json
 from tests.made_runs import finished_run
 
 FACTS: Json = {

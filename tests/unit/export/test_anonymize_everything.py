@@ -18,12 +18,13 @@ from typing import Final
 import pytest
 from pypdf import PdfReader
 
+from app.domain.json_value import Json
 from app.export.anonymize import KEPT, Anonymizer, is_known, known_words
 from app.export.runs import export_runs
 from app.report.report import read_picture, read_report
 from app.report.wishes import ReportWishes, Section
 from app.runfile.metadata.run_metadata import ServerMetadata
-from app.runfile.writer import FORMAT, Json, schema_script
+from app.runfile.writer import FORMAT, schema_script
 
 EXAMPLES: Final = Path(__file__).resolve().parents[3] / "resources" / "examples"
 PHASES: Final = Path(__file__).resolve().parents[2] / "data" / "runfile" / "format-2-of-ce3bb2d.footing"

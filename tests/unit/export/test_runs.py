@@ -11,9 +11,9 @@ import pytest
 
 from app.domain.columns import Column
 from app.domain.errors import CorruptRunFileError, UsageError
+from app.domain.json_value import Json
 from app.export.anonymize import Anonymizer
 from app.export.runs import CSV_COLUMNS, JSON_KEYS, export_runs, write_csv
-from app.runfile.writer import Json
 from tests.fix_columns import put_in
 from tests.made_runs import finished_run, write_run
 

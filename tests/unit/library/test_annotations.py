@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import FootingError, NotARunFileError, RunFileError, UsageError
+from app.domain.run import RunState
 from app.library.annotations import (
     NAME_LIMIT,
     NOTE_LIMIT,
@@ -22,7 +23,6 @@ from app.library.annotations import (
 )
 from app.library.entries import CampaignLock, read_entry
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, begin_trial, write_trial
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import BusyError, UsageError
+from app.domain.run import RunState
 from app.execution.recovery import finish_incomplete
 from app.library import entries as library
 from app.library.entries import (
@@ -22,7 +23,6 @@ from app.library.entries import (
     why_not_writable,
 )
 from app.runfile.reader import RunFile
-from app.runfile.writer import RunState
 from tests.made_runs import finished_run, write_run
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.run import RunState
 from app.library import index as library_index
 from app.library import scan as library_scan
 from app.library.annotations import Annotations, annotate
 from app.library.index import LibraryIndex, index_path
 from app.library.scan import LibraryScan, ListedRun, read_listed
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 

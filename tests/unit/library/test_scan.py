@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from app.domain.metrics import Sample
+from app.domain.run import RunState
 from app.library import scan as library_scan
 from app.library.scan import SPARK_POINTS, LibraryScan, newest_first, read_listed, thin_out
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, begin_trial, write_bad_files, write_campaign, write_trial
 
 

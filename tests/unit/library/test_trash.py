@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.run import RunState
 from app.library import files
 from app.library.entries import CampaignLock, read_entry
 from app.library.files import TrashError, move_to_trash, restore
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, begin_trial, write_trial
 
 

@@ -10,10 +10,11 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.domain.campaign.configuration import Campaign
 from app.domain.errors import RunFileError
+from app.domain.run import RunState
 from app.library.entries import CAMPAIGN_NAME, CampaignLock
 from app.live.campaign_follower import CampaignFollower
 from app.live.campaign_status import CampaignWatch, RunStatus, remaining_seconds
-from app.runfile.writer import RunFileWriter, RunState
+from app.runfile.writer import RunFileWriter
 from tests.fix_window import Trial, begin_trial, write_trial
 
 CAMPAIGN = """

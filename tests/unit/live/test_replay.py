@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.run import Phase, RunState
 from app.live.replay import LEAD_S, ReplaySource, load_replay
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import CommandRecord
 from app.runfile.series import load_run_data
-from app.runfile.writer import Phase, RunState
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run, write_run
 
 SHAPE = Shape(seconds=120, checkpoint_every_s=40, seed=5)

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import RunFileError
+from app.domain.json_value import Json
+from app.domain.run import Phase, RunState
 from app.library.entries import CampaignLock
 from app.live.campaign_follower import RunFollower
 from app.live.snapshot import QUIET_S, latest_numbers
 from app.process.starter import CommandOutcome
 from app.recording.live_file import begin_live_file, settle_live_file
 from app.runfile.finalize import finish_run_file
-from app.runfile.writer import Json, Phase, RunFileWriter, RunState
+from app.runfile.writer import RunFileWriter
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
 
 TOP = Path(__file__).resolve().parents[3]

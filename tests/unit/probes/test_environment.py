@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import ProgramError
+from app.domain.json_value import Json
 from app.probes.base.backing_devices import BackingDevice, Mount, Resolver
-from app.probes.base.fact_tree import Fact, Facts, attempt, file_fact, parse_value, selected
+from app.probes.base.fact_tree import Facts, attempt, file_fact, parse_value, selected
 from app.probes.base.probe import ServerSources
 from app.probes.facts.environment import FactSources, read_changing_facts, read_facts
 from app.probes.facts.machine import on_battery, processor_facts, thermal_facts
@@ -21,7 +22,7 @@ def no_program(argv: Sequence[str]) -> str:
     raise ProgramError(f"{argv[0]} is not installed")
 
 
-def reasons(fact: Fact, path: str = "") -> Iterator[tuple[str, str]]:
+def reasons(fact: Json, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield path and reason of everything that could not be read."""
     if isinstance(fact, dict):
         if fact.keys() == {"unreadable"}:
@@ -31,7 +32,7 @@ def reasons(fact: Fact, path: str = "") -> Iterator[tuple[str, str]]:
                 yield from reasons(value, f"{path}/{name}")
 
 
-def at(facts: Fact, path: str) -> Fact:
+def at(facts: Json, path: str) -> Json:
     for name in path.split("/"):
         assert isinstance(facts, dict)
         facts = facts[name]
@@ -87,7 +88,7 @@ def test_facts_that_a_run_may_change_are_few() -> None:
         ("-", "-"),
     ],
 )
-def test_whole_numbers_are_numbers(text: str, value: Fact) -> None:
+def test_whole_numbers_are_numbers(text: str, value: Json) -> None:
     assert parse_value(text) == value
 
 

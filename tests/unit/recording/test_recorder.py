@@ -11,6 +11,7 @@ import pytest
 
 from app.analysis.labels import mark_words
 from app.domain.errors import PgbenchError, RunFileError
+from app.domain.run import Phase
 from app.hosts.folders.descriptors import identity_of, strictly
 from app.hosts.folders.private_folder import PrivateFolder, open_private
 from app.postgres.pgbench.argv import TransactionLog
@@ -22,7 +23,7 @@ from app.process.starter import CommandOutcome, current_account
 from app.recording.recorder import Recorder
 from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.reader import RunFile
-from app.runfile.writer import Phase, RunFileWriter
+from app.runfile.writer import RunFileWriter
 from tests.unit.postgres.recordings import recording
 
 PID = 4711

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from app.domain.json_value import Json
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.postgres.settings import quote_value
 from app.report.report import read_findings, read_report
 from app.report.take_with_you import storage_commands, taken_text
-from app.runfile.writer import Json
 from tests import fix_report
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape

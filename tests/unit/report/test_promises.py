@@ -10,10 +10,10 @@ from app.analysis.data_set import MOST_CACHED
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
 from app.domain.campaign.order import DEFAULT_CAP, Design, RunOrder
+from app.domain.json_value import Json
 from app.report.blocks import Text, TextRole
 from app.report.report import read_report
 from app.runfile.metadata.offered_load import KEPT_SHARE
-from app.runfile.writer import Json
 from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.selection import ENOUGH, SIMULATED_ALONE, SIMULATED_LOST, SIMULATED_LOST_UNEQUAL
 from tests.fix_window import Trial, write_trial

@@ -13,6 +13,7 @@ import pytest
 
 from app.comparison.overall.factor_verdicts import EXPLANATION
 from app.domain.errors import FootingError
+from app.domain.run import RunState
 from app.export.anonymize import Anonymizer
 from app.library.entries import CampaignLock
 from app.report.blocks import (
@@ -34,7 +35,6 @@ from app.report.report import read_picture, read_report
 from app.report.report_data import read_runs
 from app.report.wishes import ReportWishes, Section
 from app.runfile.series import mean_width
-from app.runfile.writer import RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.fix_window import LONG_NAME, Trial, begin_trial, write_campaign, write_matrix

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from app.domain.filesystems import FILESYSTEMS
+from app.domain.json_value import Json
 from app.domain.options.raid import Level
+from app.domain.run import RunState
 from app.domain.storage_plan.plan import Group, Scheduler, StoragePlan
 from app.report.findings import Findings
 from app.report.report import read_findings, read_report
 from app.report.take_with_you import TakenConfiguration, storage_commands, take_with_you, taken_text, winners
 from app.runfile.metadata.safety import NOT_DURABLE
-from app.runfile.writer import Json, RunState
 from tests.fix_report import UNSAFE, Case, write_cases
 from tests.fix_runs import Shape
 from tests.unit.report.test_report_content import words

@@ -11,12 +11,13 @@ import pytest
 
 from app.domain.errors import CorruptRunFileError
 from app.domain.metrics import METRICS, Sample
+from app.domain.run import Phase, RunState
 from app.runfile import bounds as runfile_bounds
 from app.runfile.bounds import DEADLINE_S, STEPS_PER_BYTE, BoundedConnection, TooMuchError
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import summarise
-from app.runfile.writer import LatencySecond, Phase, RunFileWriter, RunState
+from app.runfile.writer import LatencySecond, RunFileWriter
 from tests.hostile_files import script, value_of_run
 from tests.made_runs import finished_run, latencies
 

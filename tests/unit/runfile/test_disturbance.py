@@ -23,13 +23,15 @@ from app.domain.disturbances import (
     format_amounts,
     judge_disturbances,
 )
+from app.domain.json_value import Json
 from app.domain.metrics import METRICS, Sample
+from app.domain.run import Phase, RunState
 from app.library.entries import read_entry
 from app.probes.preflight.checks import FOREIGN_SHARE, PRESSURE_SHARE, STEAL_SHARE
 from app.runfile.disturbance import DISTURBED, marks_of, read_disturbances, totals_of_whole_phase
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
-from app.runfile.writer import Json, Phase, RunFileWriter, RunState
+from app.runfile.writer import RunFileWriter
 from tests.quiet_machine import tell_quiet
 
 HERE = Path(__file__).parents[3]

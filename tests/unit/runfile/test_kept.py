@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.analysis.facts import kept_run_facts
+from app.domain.run import RunState
 from app.library.entries import CampaignLock
 from app.runfile.kept import KeptByFile, signature_of
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, begin_trial
 
 

@@ -13,6 +13,7 @@ import pytest
 from app.analysis.facts import read_run_facts
 from app.analysis.stability import read_shape
 from app.cli.main import main
+from app.domain.run import RunState
 from app.export.runs import run_as_json
 from app.library.entries import read_entry
 from app.runfile.disturbance import marks_of
@@ -20,7 +21,6 @@ from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.series import load_run_data
 from app.runfile.summary import DEFINITIONS, NOT_STEADY, figures_of
-from app.runfile.writer import RunState
 
 EXAMPLES = Path(__file__).parents[3] / "resources" / "examples" / "folder-against-memory"
 RECORDED = sorted(EXAMPLES.glob("*.footing"))

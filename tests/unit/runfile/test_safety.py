@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.analysis.labels import MARK_WORDS, mark_words
 from app.domain.filesystems import FILESYSTEMS
+from app.domain.json_value import Json
 from app.domain.options.kinds import OptionValue
 from app.domain.options.option import NOT_DURABLE as LOSING
 from app.domain.options.raid import Level
@@ -23,7 +24,6 @@ from app.runfile.metadata.environment import read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata, SettingMetadata, TargetMetadata
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE, UNVERIFIED, judged_marks
 from app.runfile.reader import RunFile
-from app.runfile.writer import Json
 from tests.fix_window import Trial, write_trial
 from tests.unit.importers.imports import VONDRA, bring_in
 

@@ -8,12 +8,13 @@ import pytest
 
 from app.domain.errors import CorruptRunFileError, RunFileError
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.live.campaign_follower import GrowingRun
 from app.postgres.pgbench.histogram import Histogram
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.series import load_run_data, running_mean
-from app.runfile.writer import LatencySecond, Phase, RunState
+from app.runfile.writer import LatencySecond
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run, tps_of, write_run
 
 SHAPE = Shape(seconds=60, checkpoint_every_s=25, stall=(40, 4))

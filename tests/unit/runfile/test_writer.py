@@ -15,10 +15,11 @@ import pytest
 
 from app.domain.errors import CorruptRunFileError, NewerRunFileError, NotARunFileError, RunFileError
 from app.domain.metrics import Sample
+from app.domain.run import Phase, RunState
 from app.process.starter import CommandOutcome
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
-from app.runfile.writer import LatencySecond, Phase, RunFileWriter, RunState, compact
+from app.runfile.writer import LatencySecond, RunFileWriter, compact
 
 SECONDS = 20
 
@@ -187,7 +188,7 @@ def test_a_killed_writer_leaves_every_committed_second(tmp_path: Path) -> None:
         import os, signal, sys
         from pathlib import Path
         from app.domain.metrics import Sample
-        from app.runfile.writer import RunFileWriter
+        from app.runfile.writer import (RunFileWriter)
         writer = RunFileWriter(Path(sys.argv[1]), started_monotonic_s=0.0)
         for number in range(8):
             with writer.transaction():

@@ -26,11 +26,11 @@ from app.comparison.differences import PropertyDifference, Variant, describe_sam
 from app.comparison.label_shortening import short_names
 from app.comparison.overall.fastest import under
 from app.domain.columns import Column
+from app.domain.run import RunState
 from app.domain.text import tr
 from app.runfile.figures import FIGURES
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 from app.runfile.summary import is_lower_bound
-from app.runfile.writer import RunState
 from ui.icons import SMALL_ICON
 from ui.theme import Theme
 from ui.widgets.formatting import format_figure, format_number, mark_words, moment, one_line, state_words

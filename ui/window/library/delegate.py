@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.analysis.labels import DISK_MARKS, format_tps
+from app.domain.run import RunState
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
-from app.runfile.writer import RunState
 from ui.charts.painting.painting import paint_mark
 from ui.theme import Theme, mix
 from ui.widgets.formatting import SEPARATOR, mark_words, run_name, second_line, state_words

@@ -10,9 +10,9 @@ from typing import Final
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
 from app.domain.errors import FootingError
+from app.domain.run import RunState
 from app.library.index import LibraryIndex, index_path
 from app.library.scan import LibraryScan, ListedRun
-from app.runfile.writer import RunState
 from ui.background import BackgroundOp
 
 SLICE_S: Final = 0.15

@@ -27,8 +27,10 @@ from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_s
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
+from app.domain.json_value import Json
 from app.domain.messages.retelling import retold
 from app.domain.quoting.shell import shell_line, shell_word
+from app.domain.run import Phase, RunState
 from app.domain.text import number_text, tr, trn
 from app.domain.units import format_duration, format_size
 from app.execution.recovery import finish_incomplete, sweep_abandoned
@@ -43,7 +45,6 @@ from app.runfile.metadata.run_metadata import RunMetadata
 from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of, is_lower_bound, summarise
-from app.runfile.writer import Json, Phase, RunState
 from app.statistics.verdict import run_interval
 
 _MEASURED: Final = frozenset({Phase.PART, Phase.MEASURE})

@@ -12,8 +12,8 @@ from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.overall.answer import MOST_CONDITIONS, by_speed, find_answer
 from app.comparison.table import COMPARISON_COLUMNS, columns_for
 from app.comparison.warnings import comparison_warnings
+from app.domain.run import RunState
 from app.runfile.metadata.safety import NOT_DURABLE
-from app.runfile.writer import RunState
 from tests.fix_window import Trial, write_trial
 from tests.made_matrix import made_run
 from ui.compare.result import headline_words

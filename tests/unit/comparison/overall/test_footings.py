@@ -11,8 +11,9 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.analysis.properties import SETTING
 from app.comparison.comparison import compare_runs
 from app.comparison.overall.conditions import PropertyRole, asked_by, chosen_settings, footing_of
+from app.domain.json_value import Json
 from app.runfile.metadata.run_metadata import SettingMetadata
-from app.runfile.writer import SERVER_DEFAULTS, Json
+from app.runfile.writer import SERVER_DEFAULTS
 from tests.known_runs import FACTS, WHOLE, write_known
 
 MADE_ANEW = ("data_directory", "config_file", "hba_file", "ident_file", "unix_socket_directories")
