@@ -22,6 +22,8 @@ from app.library.entries import LibraryEntry
 from app.runfile.kept import Signature
 
 _READERS: Final = (
+    "domain/disturbances.py",
+    "domain/run.py",
     "library/entries.py",
     "library/index.py",
     "library/scan.py",
@@ -34,7 +36,6 @@ _READERS: Final = (
     "runfile/reader.py",
     "runfile/schema.py",
     "runfile/summary.py",
-    "probes/base/disturbances.py",
 )
 _LISTS: Final = ("marks", "options", "keys", "tags")
 

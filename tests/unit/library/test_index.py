@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app import TOP
 from app.domain.run import RunState
 from app.library import index as library_index
 from app.library import scan as library_scan
@@ -107,3 +108,8 @@ def test_every_library_has_an_index_of_its_own_in_the_cache(
     assert one is not None
     assert one.is_relative_to(tmp_path / "pgfooting")
     assert one != two
+
+
+@pytest.mark.parametrize("name", library_index._READERS)
+def test_code_that_the_index_depends_on(name: str) -> None:
+    assert (TOP / "app" / name).is_file()
