@@ -60,10 +60,6 @@ class PseudoCatalogue(Catalogue):
     def ngettext(self, one: str, many: str, count: int) -> str:
         return pseudo(one if count == 1 else many)
 
-    @override
-    def pgettext(self, context: str, message: str) -> str:
-        return pseudo(message)
-
 
 NUMBERS: Final = NumberFormat("\N{ARABIC DECIMAL SEPARATOR}", "\N{ARABIC THOUSANDS SEPARATOR}")
 """No other language of the program has these signs: a number without them was not written for its readers."""

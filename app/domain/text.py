@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from app import COMMAND, TOP
-from app.domain.catalogue import Catalogue, CatalogueError, read_catalogue
+from app.domain.catalogue import Catalogue, read_catalogue
 from app.domain.command_names import called, name_commands
 from app.domain.number_format import NUMBER_FORMATS, QUOTED, NumberFormat, Sentence
 
@@ -74,7 +74,7 @@ def load(language: str, folder: Path = TRANSLATIONS) -> Catalogue:
     path = catalogue_path(language, folder)
     try:
         return read_catalogue(path)
-    except (OSError, CatalogueError) as err:
+    except (OSError, ValueError, SyntaxError) as err:
         sys.stderr.write(f"{COMMAND}: The catalogue {path} cannot be read ({err}): all is in English.\n")
         return Catalogue()
 
@@ -134,8 +134,3 @@ def trn(one: str, many: str, count: int) -> str:
     Formatted afterwards, as with `tr`: ``trn("{count} run", "{count} runs", 3).format(count=3)``.
     """
     return _sentence(_catalogue.ngettext(one, many, count))
-
-
-def trc(context: str, message: str) -> str:
-    """Return `message` in the user's language, for English words with another meaning elsewhere."""
-    return _sentence(_catalogue.pgettext(context, message))

@@ -15,7 +15,7 @@ from app.domain.text import ENGLISH, catalogue_path, languages
 
 CATALOGUES = [name for name in languages() if name != ENGLISH]
 TOP = Path(__file__).resolve().parents[2]
-SAYING = {"tr", "trn", "trc"}
+SAYING = {"tr", "trn"}
 _VALUE = re.compile(r"\{[^{}]*\}")
 _MNEMONIC = re.compile(r"&(?=\w)")
 _TAG = re.compile(r"</?[a-z]+[^>]*>")

@@ -28,7 +28,7 @@ COUNT: Final = re.compile(
 def messages(source: str) -> Iterator[str]:
     """Yield the texts of a module that have one form for every count."""
     for call in ast.walk(ast.parse(source)):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in {"tr", "trc"}:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "tr":
             text = call.args[-1] if call.args else None
             if isinstance(text, ast.Constant) and isinstance(text.value, str):
                 yield text.value

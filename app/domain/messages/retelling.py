@@ -19,7 +19,6 @@ _FEWEST_LETTERS: Final = 12
 _MOST_LETTERS: Final = 500
 _MOST_VALUES: Final = 4
 """Files are not trusted: longer sentences, or more values, could make matching too slow."""
-_CONTEXT_END: Final = "\4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def _patterns() -> tuple[_Pattern, ...]:
     made = (
         _pattern(source, translations[0])
         for source, translations in own_translations().items()
-        if "{" in source and _CONTEXT_END not in source and len(translations) == 1
+        if "{" in source and len(translations) == 1
     )
     return tuple(each for each in made if each is not None)
 

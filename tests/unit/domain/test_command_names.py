@@ -24,7 +24,7 @@ from app.domain.command_names import (
 )
 
 TOP = Path(__file__).resolve().parents[3]
-TRANSLATED = {"tr", "trn", "trc"}
+TRANSLATED = {"tr", "trn"}
 NAMES = re.compile(f"{SPOKEN.pattern}|packaging/(?:helper|run)")
 LIST = "`pgfooting list` shows them, and sudo packaging/helper install, or `packaging/run`."
 

@@ -46,7 +46,7 @@ def sentences() -> Iterator[tuple[str, str]]:
     """Yield every sentence of the program that has values, with its file."""
     for path in (path for part in ("app", "ui") for path in sorted((TOP / part).rglob("*.py"))):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in {"tr", "trn", "trc"}:
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in {"tr", "trn"}:
                 for text in call.args:
                     if isinstance(text, ast.Constant) and "{" in str(text.value):
                         yield str(path.relative_to(TOP)), str(text.value)

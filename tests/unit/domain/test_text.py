@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.catalogue import CatalogueError, read_catalogue, read_messages
+from app.domain.catalogue import read_catalogue, read_messages
 from app.domain.text import (
     ENGLISH,
     LANGUAGE_VARIABLE,
@@ -68,19 +68,15 @@ def test_a_catalogue_says_what_gettext_says_of_its_compiled_copy() -> None:
     with SAMPLE.with_suffix(".mo").open("rb") as stream:
         theirs = gettext.GNUTranslations(stream)
     messages = list(read_messages(SAMPLE.read_text(encoding="utf-8")))
-    assert len(messages) == 9
+    assert len(messages) == 7
     for message in messages[1:]:
         if not message.plural:  # of those versions of Python say different things
             assert ours.gettext(message.source) == theirs.gettext(message.source)
-        if message.context:
-            told = (message.context, message.source)
-            assert ours.pgettext(*told) == theirs.pgettext(*told)
         for count in range(30 if message.plural else 0):
             words = (message.source, message.plural, count)
             assert ours.ngettext(*words) == theirs.ngettext(*words)
     assert ours.gettext("a guess") == "a guess", "what nobody has looked at is not used"
     assert ours.gettext("obsolete") == "obsolete"
-    assert ours.pgettext("of a disk", "free") == "volný"
     assert ours.ngettext("{count} run", "{count} runs", 3) == "{count} běhy"
 
 
@@ -92,6 +88,9 @@ def test_a_catalogue_says_what_gettext_says_of_its_compiled_copy() -> None:
         b'msgid "cut off',
         b'msgid "a"\nmsgstr "b" c',
         b'msgid "a"\nmsgstr "\\',
+        b'msgid "a"\nmsgstr "\\"',
+        b'msgid "a"',
+        b"",
         b'msgid ""\nmsgstr "Plural-Forms: nplurals=2; plural=__import__(1);\\n"',
     ],
 )
@@ -101,7 +100,7 @@ def test_a_broken_catalogue_is_told_once_and_all_stays_english(
     path = catalogue_path("de", tmp_path)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    with pytest.raises(CatalogueError):
+    with pytest.raises((ValueError, SyntaxError)):
         read_catalogue(path)
     assert load("de", tmp_path).gettext("a") == "a"
     told = capsys.readouterr().err
