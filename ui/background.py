@@ -1,9 +1,8 @@
-"""Work that would hold up the window: done by a few threads, its result delivered to the GUI thread.
+"""Run slow work in a few threads, and deliver its result to the GUI thread.
 
 The threads are daemons, because a file on a dead network mount must not keep the window from closing.
-
-What the functions of a piece of work hold, such as widgets, is let go in the GUI thread: a thread knows its
-number and lets go of the rest before it tells that it is done. See also `ui.collector`.
+References of a piece of work, such as widgets, are released in the GUI thread: a thread only knows its
+number. See also `ui.collector`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Result = TypeVar("Result")
 
 
 class _Workers:
-    """At most a few daemon threads that take work from one queue; started when there is work."""
+    """A few daemon threads that take work from one queue; started on demand."""
 
     def __init__(self, count: int) -> None:
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -42,7 +41,7 @@ class _Workers:
         self._started = 0
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Do it as soon as a thread is free."""
+        """Run it as soon as a thread is free."""
         with self._lock:
             self._pending += 1
             start = self._started < min(self._count, self._pending)
@@ -63,7 +62,7 @@ class _Workers:
                     self._pending -= 1
 
     def drain(self, timeout_s: float) -> bool:
-        """Wait until nothing is being done; return whether that came in time."""
+        """Wait until all work is done; return False on a timeout."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             with self._lock:
@@ -76,13 +75,13 @@ class _Workers:
 _workers: Final = _Workers(_WORKERS)
 _numbers: Final = itertools.count()
 _in_flight: Final[dict[int, BackgroundOp[Any]]] = {}
-"""What was started and is not delivered, by number; changed in the GUI thread only."""
+"""Started and undelivered work, by number; changed in the GUI thread only."""
 
 
 class BackgroundOp(Generic[Result]):
-    """One piece of work. Made, started and cancelled in the GUI thread, where its result arrives.
+    """One piece of work. Created, started and cancelled in the GUI thread, where its result arrives.
 
-    What it raises arrives as a `FootingError`: its own, or an `InternalError` for one that nobody expected.
+    Exceptions arrive as a `FootingError`: their own, or an `InternalError` for unexpected ones.
     """
 
     def __init__(
@@ -98,11 +97,11 @@ class BackgroundOp(Generic[Result]):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether nobody waits for the result; long work may ask, from any thread."""
+        """Whether it was cancelled; long work may check this, from any thread."""
         return self._cancelled.is_set()
 
     def start(self) -> BackgroundOp[Result]:
-        """Begin; returns itself."""
+        """Start; returns itself."""
         collect_in_gui_thread()
         delivery = _delivery()
         number = next(_numbers)
@@ -111,11 +110,11 @@ class BackgroundOp(Generic[Result]):
         return self
 
     def cancel(self) -> None:
-        """Want no result any more: neither function is called; work that has not begun never does."""
+        """Cancel: neither function is called, and work that has not started never does."""
         self._cancelled.set()
 
     def run(self) -> tuple[Result | None, FootingError | None]:
-        """Do it, in a thread, unless it is cancelled; return its result or what went wrong."""
+        """Run it, in a thread, unless it is cancelled; return its result or error."""
         if self.is_cancelled:
             return None, None
         try:
@@ -127,7 +126,7 @@ class BackgroundOp(Generic[Result]):
             return None, InternalError.of(err)
 
     def deliver(self, result: Result, error: FootingError | None) -> None:
-        """Tell who waits, in the GUI thread; a page that Qt has deleted meanwhile waits no more."""
+        """Call one of the functions, in the GUI thread, unless its page was deleted."""
         if self.is_cancelled or _is_gone(self._failure if error is not None else self._success):
             return
         if error is not None:
@@ -137,13 +136,13 @@ class BackgroundOp(Generic[Result]):
 
 
 def _is_gone(function: Callable[..., object]) -> bool:
-    """Whether it is a method of what Qt has deleted."""
+    """Return whether it is a method of an object that Qt has deleted."""
     owner = getattr(function, "__self__", None)
     return isinstance(owner, QObject) and not isValid(owner)
 
 
 class _Delivery(QObject):
-    """Brings what threads have done into the GUI thread."""
+    """Transfers results from the threads to the GUI thread."""
 
     done = Signal(object, object, object)
 
@@ -168,9 +167,9 @@ def _work(number: int, delivery: _Delivery) -> None:
     except RuntimeError:
         if isValid(delivery):
             raise
-        # The program ended meanwhile and Qt deleted its objects: nobody waits any more.
+        # The program has ended and Qt deleted its objects: nothing to deliver to.
 
 
 def finish_background(timeout_s: float = 2.0) -> bool:
-    """Wait for all work that was started, at the end of the program; return whether all of it ended."""
+    """Wait for all started work, at the end of the program; return whether all of it ended."""
     return _workers.drain(timeout_s)

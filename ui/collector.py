@@ -1,8 +1,8 @@
-"""Python's cyclic garbage is collected in the GUI thread alone.
+"""Collect Python's cyclic garbage in the GUI thread only.
 
-By itself Python collects in whichever thread allocates. Garbage of the window holds widgets and graphics
+By default Python collects in whichever thread allocates. Garbage of the window includes widgets and graphics
 items, which may only be destroyed in the GUI thread (Qt, "Threads and QObjects"): collected in a thread of
-background work, of the disks' watch or of a probe, they go while they are drawn.
+background work, of the disks' watch or of a probe, they would be destroyed while they are drawn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PERIOD_MS: Final = 1000
 
 
 def collect_in_gui_thread() -> None:
-    """From now on collect here, once a second where garbage is due, and now; called in the GUI thread."""
+    """Collect now, and then every second if garbage is due, in this thread, the GUI's."""
     gc.disable()
     _collect_what_is_due()
     _timer().start()
@@ -31,7 +31,7 @@ def _timer() -> QTimer:
 
 
 def _collect_what_is_due() -> None:
-    """Do what Python would have done: the oldest generation of which more was made than its threshold."""
+    """Collect what Python would: the oldest generation above its threshold."""
     due = [count > limit > 0 for count, limit in zip(gc.get_count(), gc.get_threshold(), strict=True)]
     if any(due):
         gc.collect(max(generation for generation, is_due in enumerate(due) if is_due))

@@ -1,9 +1,8 @@
-"""How the parts of widgets are painted: flat surfaces, one radius, one accent, a ring where the keys go.
+"""Paint the parts of widgets: flat surfaces, one radius, one accent, a ring for the keyboard focus.
 
-Everything is made from the palette of the option, so that light, dark and projector need no second rule.
-States: hovered surfaces move a little towards the text, pressed ones twice as much; what is disabled has the
-colour of the window and a paler edge. An edge that tells where a control is stands 3:1 against the ground
-around it (WCAG 2.2, 1.4.11).
+All colours come from the palette of the option, so light, dark and projector need no separate rules. Hovered
+surfaces move a little towards the text colour, pressed ones twice as much; disabled ones have the colour of
+the window and a paler edge. The edge of a control has a contrast of 3:1 to its background (WCAG 2.2, 1.4.11).
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from PySide6.QtWidgets import QStyle, QStyleOption, QStyleOptionButton
 from ui.theme import mix
 
 RADIUS: Final = 5.0
-"""Of buttons and fields, in device-independent pixels."""
+"""Radius of buttons and fields, in device-independent pixels."""
 BOX_RADIUS: Final = 3.0
-"""Of boxes for ticks."""
+"""Radius of check boxes."""
 CARD_RADIUS: Final = 8.0
-"""Of cards."""
+"""Radius of cards."""
 RING: Final = 2.0
-"""Width of the ring around what has the focus."""
+"""Width of the ring around the focus."""
 
 _HOVER: Final = 0.06
 _PRESSED: Final = 0.13
@@ -33,12 +32,12 @@ Role = QPalette.ColorRole
 
 
 def is_dark(option: QStyleOption) -> bool:
-    """Tell whether the window is dark."""
+    """Return whether the window is dark."""
     return option.palette.color(Role.Window).lightness() < 128
 
 
 def is_default(option: QStyleOption) -> bool:
-    """Tell whether it is the button that Enter presses, and can be pressed; a card of labels is none."""
+    """Return whether it is an enabled default button, pressed by Enter; never a card of labels."""
     default = QStyleOptionButton.ButtonFeature.DefaultButton
     return (
         isinstance(option, QStyleOptionButton)
@@ -49,18 +48,18 @@ def is_default(option: QStyleOption) -> bool:
 
 
 def is_card(option: QStyleOption) -> bool:
-    """Tell whether it is a button whose words are labels of their own."""
+    """Return whether it is a button whose texts are separate labels."""
     return isinstance(option, QStyleOptionButton) and not option.text and option.icon.isNull()
 
 
 def keys_are_here(option: QStyleOption) -> bool:
-    """Tell whether it has the focus and the keyboard was used last."""
+    """Return whether it has the focus and the keyboard was used last."""
     state = option.state
     return bool(state & State.State_HasFocus and state & State.State_KeyboardFocusChange)
 
 
 def edge_colour(option: QStyleOption) -> QColor:
-    """Return the colour of an edge that stands 3:1 against the window."""
+    """Return the colour of an edge with a contrast of 3:1 to the window."""
     palette, state = option.palette, option.state
     if state & State.State_HasFocus and state & State.State_Enabled:
         return palette.color(Role.Highlight)
@@ -69,12 +68,12 @@ def edge_colour(option: QStyleOption) -> QColor:
 
 
 def quiet_line(option: QStyleOption) -> QColor:
-    """Return the colour of a line that only divides."""
+    """Return the colour of a separator line."""
     return mix(option.palette.color(Role.PlaceholderText), option.palette.color(Role.Window), 0.35)
 
 
 def moved(option: QStyleOption, ground: QColor) -> QColor:
-    """Return a ground as the state of a control asks for."""
+    """Return a background colour adjusted to the state of a control."""
     state = option.state
     if not state & State.State_Enabled:
         return ground
@@ -116,7 +115,7 @@ def round_box(
 
 
 def paint_button(painter: QPainter, option: QStyleOption) -> None:
-    """Paint the surface of a button; the one that Enter presses is filled with the accent."""
+    """Paint the surface of a button; the default button is filled with the accent."""
     ground = button_ground(option)
     if is_default(option):
         round_box(painter, option.rect, ground, ground)
@@ -133,7 +132,7 @@ def paint_button(painter: QPainter, option: QStyleOption) -> None:
 
 
 def paint_tool_button(painter: QPainter, option: QStyleOption) -> None:
-    """Paint a tool button: a surface only where something happens to it, unless it stands by itself."""
+    """Paint a tool button: a surface only if hovered or pressed, unless it is raised."""
     if not option.state & State.State_AutoRaise:
         paint_button(painter, option)
         return
@@ -145,7 +144,7 @@ def paint_tool_button(painter: QPainter, option: QStyleOption) -> None:
 
 
 def paint_line_below(painter: QPainter, option: QStyleOption) -> None:
-    """Paint the line on which tabs stand."""
+    """Paint the line below tabs."""
     painter.fillRect(option.rect.adjusted(0, option.rect.height() - 1, 0, 0), quiet_line(option))
 
 
@@ -155,7 +154,7 @@ def paint_group(painter: QPainter, option: QStyleOption) -> None:
 
 
 def paint_field(painter: QPainter, option: QStyleOption) -> None:
-    """Paint the ground of a field for text."""
+    """Paint the background of a text field."""
     enabled = bool(option.state & State.State_Enabled)
     ground = option.palette.color(Role.Base if enabled else Role.Window)
     focused = enabled and bool(option.state & State.State_HasFocus)
@@ -163,7 +162,7 @@ def paint_field(painter: QPainter, option: QStyleOption) -> None:
 
 
 def _indicator(option: QStyleOption) -> tuple[QColor, QColor, QColor]:
-    """Return fill, edge and mark of a box for a tick."""
+    """Return fill, edge and mark colours of a check box."""
     palette = option.palette
     enabled = bool(option.state & State.State_Enabled)
     chosen = bool(option.state & (State.State_On | State.State_NoChange))
@@ -185,7 +184,7 @@ def _indicator(option: QStyleOption) -> tuple[QColor, QColor, QColor]:
 
 
 def moved_by_pointer(option: QStyleOption, ground: QColor) -> QColor:
-    """Return a ground as the mouse asks for: a tick is no pressed state."""
+    """Return a background colour for the mouse state: a tick is no pressed state."""
     if option.state & State.State_Sunken:
         return mix(option.palette.color(Role.Text), ground, _PRESSED)
     if option.state & State.State_MouseOver:
@@ -194,7 +193,7 @@ def moved_by_pointer(option: QStyleOption, ground: QColor) -> QColor:
 
 
 def paint_tick_box(painter: QPainter, option: QStyleOption) -> None:
-    """Paint a box for a tick: ticked, in part, or empty."""
+    """Paint a check box: ticked, partly ticked, or empty."""
     fill, edge, mark = _indicator(option)
     area = option.rect
     round_box(painter, area, fill, edge, BOX_RADIUS)
@@ -214,7 +213,7 @@ def paint_tick_box(painter: QPainter, option: QStyleOption) -> None:
 
 
 def paint_radio(painter: QPainter, option: QStyleOption) -> None:
-    """Paint the circle of a choice."""
+    """Paint the circle of a radio button."""
     fill, edge, mark = _indicator(option)
     side = min(option.rect.width(), option.rect.height())
     circle = QRect(option.rect.topLeft(), option.rect.size()).adjusted(0, 0, 0, 0)
@@ -259,7 +258,7 @@ def paint_chevron(painter: QPainter, area: QRect, arrow: Qt.ArrowType, option: Q
 
 
 def paint_thumb(painter: QPainter, slider: QRect, option: QStyleOption, *, pressed: bool, near: bool) -> None:
-    """Paint the part of a scroll bar that is dragged."""
+    """Paint the handle of a scroll bar."""
     palette = option.palette
     share = 0.85 if pressed else 0.7 if near else 0.5
     colour = mix(palette.color(Role.PlaceholderText), palette.color(Role.Window), share)

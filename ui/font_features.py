@@ -1,9 +1,9 @@
 """OpenType features of fonts, with every PySide6 from 6.8.0 on.
 
-``QFont.Tag`` cannot be made from a text before PySide6 6.8.3: the constructor raises TypeError, and there is
-no other that makes one. Debian 13 ships 6.8.2.1. There a font gets its feature by way of its stream, whose
-format Qt keeps for each ``QDataStream.Version``: since 6.7 it ends with the features (a number of pairs, the
-pairs) and the axes of a variable font (a number of pairs), see operator<< in Qt's qfont.cpp.
+``QFont.Tag`` cannot be created from a text before PySide6 6.8.3: the constructor raises TypeError, and there
+is no other. Debian 13 ships 6.8.2.1. There a font gets its feature through its stream, whose format Qt keeps
+for each ``QDataStream.Version``: since 6.7 it ends with the features (a number of pairs, the pairs) and the
+axes of a variable font (a number of pairs), see operator<< in Qt's qfont.cpp.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from PySide6.QtCore import QByteArray, QDataStream, QIODevice
 from PySide6.QtGui import QFont
 
 HAS_TAGS: Final = hasattr(QFont.Tag, "fromString")
-"""Whether a tag can be made from a text here."""
+"""Whether this version can create a tag from a text."""
 
 _NOTHING: Final = struct.pack(">II", 0, 0)
 
 
 def set_features(font: QFont, features: Mapping[str, int]) -> None:
-    """Switch OpenType features of a font that has none set yet: by four letters of the registry, 0 is off.
+    """Set OpenType features of a font without any: by four letters of the registry, 0 is off.
 
     Raises:
-        ValueError: a tag is not four letters, or another feature is set and tags cannot be made here.
+        ValueError: a tag is not four letters, or another feature is set and tags cannot be created here.
     """
     for tag in features:
         if len(tag.encode("ascii")) != 4:

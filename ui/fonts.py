@@ -1,4 +1,4 @@
-"""The typeface that ships with the program: Inter, in files beside it."""
+"""The typeface that ships with the program: Inter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAMILY: Final = "Inter"
 
 
 def load_fonts(folder: Path = FONTS) -> Path | None:
-    """Make the typeface known to Qt; return the first of its files that cannot be used."""
+    """Load the typeface into Qt; return the first of its files that cannot be used."""
     for name in FILES:
         if QFontDatabase.addApplicationFont(str(folder / name)) < 0:
             return folder / name

@@ -17,9 +17,9 @@ from ui.theme import Theme, mix
 
 ICONS: Final = TOP / "resources" / "icons" / "lucide"
 SMALL_ICON: Final = 16
-"""Side of an icon beside words, in device-independent pixels."""
+"""Side of an icon next to text, in device-independent pixels."""
 LARGE_ICON: Final = 24
-"""Side of one that stands by itself."""
+"""Side of an icon without text."""
 
 _DISABLED_SHARE: Final = 0.45
 
@@ -54,14 +54,14 @@ def icon_pixmap(name: str, colour: QColor, side: int, ratio: float) -> QPixmap:
 def make_icon(
     name: str, theme: Theme, side: int = SMALL_ICON, colour: str = "text", selected: str = ""
 ) -> QIcon:
-    """Return an icon in a colour of the theme, paler where it is disabled, for screens of every density.
+    """Return an icon in a colour of the theme, paler when disabled, for screens of every density.
 
     Args:
         name: of its file.
-        theme: whose colours it has.
+        theme: source of the colours.
         side: in device-independent pixels.
         colour: name of a colour of the palette.
-        selected: the same where it stands in a selected row; empty for no other.
+        selected: colour in a selected row; empty for no other.
     """
     icon = QIcon()
     ink = theme.colour(colour)
@@ -77,7 +77,7 @@ def make_icon(
 
 
 class _Follower(QObject):
-    """Gives its parent the icon anew whenever the colours change; ends with it."""
+    """Renews its parent's icon whenever the colours change; deleted with it."""
 
     def __init__(self, target: QAction | QAbstractButton, theme: Theme, side: int) -> None:
         super().__init__(target)
@@ -89,7 +89,7 @@ class _Follower(QObject):
         theme.changed.connect(self.show)
 
     def show(self) -> None:
-        """Show the icon in the colours of today."""
+        """Set the icon in the current colours."""
         icon = make_icon(self.name, self._theme, self._side, self.colour) if self.name else QIcon()
         self._target.setIcon(icon)
 
@@ -102,12 +102,12 @@ def set_icon(
     side: int = SMALL_ICON,
     colour: str = "text",
 ) -> None:
-    """Give an action or a button an icon that follows the theme; an empty name takes it away.
+    """Set an icon of an action or a button that follows the theme; an empty name removes it.
 
     Args:
-        target: what shows it.
+        target: shows it.
         name: of its file in resources/icons/lucide.
-        theme: whose colours it has.
+        theme: source of the colours.
         side: in device-independent pixels.
         colour: name of a colour of the palette.
     """

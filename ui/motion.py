@@ -1,4 +1,4 @@
-"""Whether something on the screen may glide: as the user prefers, else as the desktop says."""
+"""Reduced motion: by the user's preference, else the desktop's."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
 _PREFERRED: Final = "reducedMotion"
-"""Dynamic property of the application; None, as where it was never set, for what the desktop says."""
+"""Dynamic property of the application; None, also when never set, for the desktop's setting."""
 STEP_MS: Final = 500
-"""Between two pictures of what moves elsewhere, where motion is reduced: it goes on in steps."""
+"""Interval between two pictures of an animation with reduced motion, which moves in steps."""
 _EFFECTS: Final = (
     Qt.UIEffect.UI_AnimateMenu,
     Qt.UIEffect.UI_FadeMenu,
@@ -28,7 +28,7 @@ def _effects_of_the_desktop() -> tuple[Qt.UIEffect, ...]:
 
 
 def set_reduced_motion(reduced: bool | None) -> None:  # noqa: FBT001 - a setter
-    """Let nothing of the program glide, or all of it, or what the desktop wants with None."""
+    """Disable all animations of the program, enable them, or follow the desktop with None."""
     effects = _effects_of_the_desktop()
     for effect in _EFFECTS:
         QApplication.setEffectEnabled(effect, effect in effects and not reduced)
@@ -38,7 +38,7 @@ def set_reduced_motion(reduced: bool | None) -> None:  # noqa: FBT001 - a setter
 
 
 def is_motion_reduced(widget: QWidget) -> bool:
-    """Return whether what moves in a widget shall do so in steps."""
+    """Return whether animations of a widget are to move in steps."""
     app = QApplication.instance()
     preferred = None if app is None else app.property(_PREFERRED)
     if preferred is not None:

@@ -1,4 +1,4 @@
-"""Painters that end: one that lives on aborts the program at the next paint of the same widget."""
+"""Painters that end: one that stays alive aborts the program at the next paint of the same widget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtGui import QPaintDevice, QPainter
 
 @contextmanager
 def painting(device: QPaintDevice) -> Iterator[QPainter]:
-    """Paint on a device; the painter ends with the block, whoever still refers to it."""
+    """Paint on a device; the painter ends with the block, even with references to it."""
     painter = QPainter(device)
     try:
         yield painter

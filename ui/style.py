@@ -1,4 +1,4 @@
-"""How Qt's widgets look: the palette in Qt's words, and the flat style."""
+"""The look of Qt's widgets: a QPalette of the theme, and the flat style."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ui.theme import Palette, Theme
 
 
 def qt_palette(palette: Palette) -> QPalette:
-    """Return the palette as Qt's widgets want it."""
+    """Return the palette as a QPalette."""
     roles = {
         QPalette.ColorRole.Window: palette.window,
         QPalette.ColorRole.WindowText: palette.text,
@@ -36,7 +36,7 @@ def qt_palette(palette: Palette) -> QPalette:
 
 
 def apply_theme(app: QApplication, theme: Theme) -> None:
-    """Give all widgets of the program the theme's colours, now and whenever they change."""
+    """Apply the theme's colours to all widgets of the program, now and on every change."""
 
     def apply() -> None:
         app.setPalette(qt_palette(theme.palette))

@@ -1,9 +1,9 @@
 """Colours, fonts and distances of every page, chart and report: one palette for light, dark and paper.
 
-The colours of lines began as Okabe and Ito's ("Color Universal Design", 2008) and were moved until each
-stands 3:1 against its ground (WCAG 2.2, 1.4.11) and any two are 17 apart in CIELAB for protanopes and
+The colours of lines began as Okabe and Ito's ("Color Universal Design", 2008) and were moved until each has a
+contrast of 3:1 to its background (WCAG 2.2, 1.4.11) and any two are 17 apart in CIELAB for protanopes and
 deuteranopes, 28 for all others; the tests compute both. A colour is a configuration; from the ninth one on
-its lines carry a mark as well. Dashes tell curves of one run apart, nothing else.
+its lines have a mark as well. Dashes distinguish curves of one run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PALE_SHARE: Final = 0.3
 
 
 class Scheme(StrEnum):
-    """For which medium."""
+    """The medium."""
 
     LIGHT = "light"
     DARK = "dark"
@@ -46,17 +46,17 @@ class Palette:
     Attributes:
         background: of charts and lists.
         window: around them.
-        text: of everything that is read.
-        muted: of what may be overlooked: units, axes, hints.
+        text: of normal text.
+        muted: of secondary text: units, axes, hints.
         grid: lines of the grid.
         frame: edges of charts and boxes.
         accent: selection and focus.
-        warning: words and marks that must be seen: unsafe, stalled, incomplete.
-        good: what went well.
-        stall: ground of seconds without transactions.
+        warning: important words and marks: unsafe, stalled, incomplete.
+        good: success.
+        stall: background of seconds without transactions.
         checkpoint: mark of a checkpoint.
-        warm_up: ground of what does not count.
-        box: ground of the crosshair's box.
+        warm_up: background of seconds that do not count.
+        box: background of the crosshair's box.
         series: of lines.
     """
 
@@ -207,13 +207,13 @@ PALETTES: Final = {
 }
 
 STRONGER: Final = {Scheme.LIGHT: Scheme.CONTRAST_LIGHT, Scheme.DARK: Scheme.CONTRAST_DARK}
-"""What is shown where somebody wants high contrast: words stand 7:1 (WCAG 2.2, 1.4.6), lines 4.5:1."""
+"""Schemes for high contrast: text has 7:1 (WCAG 2.2, 1.4.6), lines 4.5:1."""
 
 STYLES: Final = (Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine)
 """Styles of the curves of one run, by their number."""
 
 _SHADES: Final = (("text", 0.55), ("background", 0.6))
-"""What a colour is mixed with for curves beyond the fourth, and how much of it stays."""
+"""Colours to mix with for curves beyond the fourth, and the share that stays."""
 
 
 def mix(colour: QColor, ground: QColor, share: float) -> QColor:
@@ -223,14 +223,14 @@ def mix(colour: QColor, ground: QColor, share: float) -> QColor:
 
 @lru_cache(maxsize=256)
 def _mixed(colour: int, ground: int, share: float) -> int:
-    """Return the mix of two colours, 0xRRGGBB: asked for every line whenever one run is shown or hidden."""
+    """Return the mix of two colours, 0xRRGGBB; cached, because every line needs it at each change."""
     parts = ((colour >> shift & 255, ground >> shift & 255) for shift in (16, 8, 0))
     red, green, blue = (round(share * one + (1 - share) * other) for one, other in parts)
     return red << 16 | green << 8 | blue
 
 
 def wants_high_contrast() -> bool:
-    """Return whether the desktop asks for high contrast, as far as Qt tells (6.10 and newer)."""
+    """Return whether the desktop wants high contrast, as far as Qt reports it (6.10 and newer)."""
     hints = QGuiApplication.styleHints()
     if not hasattr(hints, "accessibility"):
         return False
@@ -239,10 +239,10 @@ def wants_high_contrast() -> bool:
 
 
 class Theme(QObject):
-    """The colours of one program; follows the system unless a scheme or a contrast is asked for.
+    """The colours of one program; follows the system unless a scheme or a contrast is set.
 
     Signals:
-        changed: the colours are others now.
+        changed: the colours have changed.
     """
 
     changed = Signal()
@@ -254,12 +254,12 @@ class Theme(QObject):
         *,
         high_contrast: bool | None = None,
     ) -> None:
-        """Make one.
+        """Create the theme.
 
         Args:
             scheme: None for the system's.
             parent: Qt's.
-            high_contrast: None for what the system says.
+            high_contrast: None for the system's.
         """
         super().__init__(parent)
         self._asked = scheme
@@ -273,7 +273,7 @@ class Theme(QObject):
 
     @property
     def scheme(self) -> Scheme:
-        """What is shown now."""
+        """The current scheme."""
         return self._scheme
 
     @property
@@ -282,12 +282,12 @@ class Theme(QObject):
         return PALETTES[self._scheme]
 
     def set_scheme(self, scheme: Scheme | None) -> None:
-        """Ask for a scheme, or for the system's with None."""
+        """Set a scheme, or the system's with None."""
         self._asked = scheme
         self._update()
 
     def set_high_contrast(self, high_contrast: bool | None) -> None:  # noqa: FBT001 - a setter
-        """Ask for high contrast, for none, or for what the system says with None."""
+        """Set high contrast on or off, or the system's with None."""
         self._asked_contrast = high_contrast
         self._update()
 
@@ -297,17 +297,17 @@ class Theme(QObject):
 
     @property
     def text(self) -> QColor:
-        """Colour of everything that is read."""
+        """Colour of normal text."""
         return self.colour("text")
 
     @property
     def muted(self) -> QColor:
-        """Colour of what may be overlooked."""
+        """Colour of secondary text."""
         return self.colour("muted")
 
     @property
     def background(self) -> QColor:
-        """Ground of charts and lists."""
+        """Background of charts and lists."""
         return self.colour("background")
 
     @property
@@ -317,16 +317,16 @@ class Theme(QObject):
 
     @property
     def warning(self) -> QColor:
-        """Colour of words and marks that must be seen."""
+        """Colour of important words and marks."""
         return self.colour("warning")
 
     def series_colour(self, index: int) -> QColor:
-        """Return the colour of configuration number `index`; the ninth is like the first, with a mark."""
+        """Return the colour of configuration number `index`; the ninth has the first's, with a mark."""
         return QColor(self.palette.series[index % SERIES])
 
     @staticmethod
     def series_mark(index: int) -> int:
-        """Return the number of the mark that tells configuration `index` from those of its colour; or 0."""
+        """Return the number of the mark that distinguishes configurations of the same colour; 0 for none."""
         return index // SERIES
 
     def shade(self, colour: QColor, number: int) -> QColor:
@@ -337,7 +337,7 @@ class Theme(QObject):
         return mix(colour, self.colour(ground), share)
 
     def pale(self, colour: QColor, share: float = _PALE_SHARE) -> QColor:
-        """Return the colour as it looks through paper: opaque, which paints ten times as fast as alpha."""
+        """Return a pale colour: opaque, which paints ten times as fast as alpha."""
         return mix(colour, self.colour("background"), share)
 
     def font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
@@ -348,7 +348,7 @@ class Theme(QObject):
         return font
 
     def number_font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
-        """Return a font whose digits are all of one width, for numbers that change."""
+        """Return a font with digits of equal width, for numbers that change."""
         font = self.font(scale, bold=bold)
         set_features(font, {"tnum": 1})
         return font

@@ -1,4 +1,4 @@
-"""The program with a window: arguments, display, theme, window; the one place that wires them."""
+"""The program with a window: the one place that wires arguments, display, theme and window."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"
 
 @dataclass(frozen=True, slots=True)
 class WindowRequest:
-    """What the command line asks for.
+    """The request of the command line.
 
     Attributes:
         library: folder of the runs.
         runs: files or folders to show.
-        replay: run to play; several race.
-        speed: of the replay, recorded seconds in a second; None where nobody chose one.
-        talk: a single one is played on the full screen.
+        replay: run to replay; several race.
+        speed: of the replay, recorded seconds per second; None if not given.
+        talk: replay a single run on the full screen.
     """
 
     library: Path
@@ -43,10 +43,10 @@ class WindowRequest:
 
 
 def read_arguments(argv: Sequence[str]) -> WindowRequest:
-    """Return what the command line asks for.
+    """Parse the command line.
 
     Raises:
-        UsageError: it asks for what does not exist.
+        UsageError: it is invalid.
     """
     parser = Parser(prog=CALLED, description=tr("Opens the window."))
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
@@ -71,17 +71,16 @@ def read_arguments(argv: Sequence[str]) -> WindowRequest:
 
 
 def check_display(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what has to be set in the environment so that Qt finds the display.
+    """Return environment variables that Qt needs to find the display.
 
-    Qt ends the process (abort) where it cannot reach a display, or lacks a library for it, so that is
-    looked at before.
+    Qt aborts the process if it cannot reach a display, or lacks a library for it, so both are checked first.
 
     Raises:
         UsageError: there is no display, or a library is missing.
     """
     chosen = environment.get("QT_QPA_PLATFORM", "")
     if chosen and chosen != "xcb":
-        return {}  # somebody knows what they want
+        return {}  # the user's own choice
     wayland, x11 = environment.get("WAYLAND_DISPLAY", ""), environment.get("DISPLAY", "")
     if not chosen and wayland and _answers(Path(environment.get("XDG_RUNTIME_DIR", "/")) / wayland):
         check_plugin("wayland")
@@ -101,7 +100,7 @@ def check_display(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _answers(path: Path | str) -> bool:
-    """Return whether something listens on a Unix socket; a text begins with a null byte (abstract)."""
+    """Return whether a process listens on a Unix socket; a str starts with a null byte (abstract)."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
         peer.settimeout(2)
         try:
@@ -112,9 +111,9 @@ def _answers(path: Path | str) -> bool:
 
 
 def _x11_answers(display: str) -> bool:
-    """Return whether the X server of a DISPLAY lives; one on another machine is believed.
+    """Return whether the X server of a DISPLAY is alive; assumed for one on another machine.
 
-    Sockets as in X(7) and, for forwarding by ssh, TCP port 6000 + number of this machine.
+    Sockets as in X(7) and, for forwarding by ssh, TCP port 6000 + display number of this machine.
     """
     host, _, rest = display.rpartition(":")
     number = rest.partition(".")[0]
@@ -154,7 +153,7 @@ def run_window(argv: Sequence[str]) -> int:
 
 
 def _is_shown_already(request: WindowRequest) -> bool:
-    """Let the window of this library that is open show what is asked for; a replay has one of its own."""
+    """Pass the request to this library's open window; return False for a replay."""
     place = meeting_place(request.library, os.environ)
     if place is None or request.replay:
         return False
@@ -169,15 +168,15 @@ def _tell(error: FootingError) -> int:
     return int(error.exit_status)
 
 
-# --- Whether Qt's plugin for a display can be loaded: where a library of the system is missing, Qt aborts.
-# Asked before Qt is loaded, through the dynamic linker, which is what Qt does a moment later.
+# Qt aborts if a system library of its display plugin is missing: try to load the plugin before Qt, through
+# the dynamic linker, as Qt will do.
 
 
 PLUGINS: Final = {"xcb": "libqxcb.so", "wayland": "libqwayland.so"}
 
 
 def plugin_path(platform: str) -> Path | None:
-    """Return where PySide6 keeps the plugin of a platform; None where it cannot be known without Qt."""
+    """Return the path of a platform's plugin in PySide6; None if that is unknown without Qt."""
     spec = importlib.util.find_spec("PySide6")
     if platform not in PLUGINS or spec is None or not spec.submodule_search_locations:
         return None
@@ -185,7 +184,7 @@ def plugin_path(platform: str) -> Path | None:
 
 
 def check_plugin(platform: str) -> None:
-    """Make sure that Qt can show windows on this platform, `xcb` or `wayland`.
+    """Check that Qt can show windows on this platform, `xcb` or `wayland`.
 
     Raises:
         UsageError: a library of the system is missing.

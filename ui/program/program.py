@@ -1,8 +1,6 @@
-"""The program once Qt is loaded: application, theme, window, signals of the system.
+"""The program once Qt is loaded: application, theme, typeface, window, signals of the system.
 
-The typeface of the window: Inter, where the desktop names none of its own.
-
-The window that later starts come to: it listens, shows what they ask for, and comes to the front.
+The first window listens for later starts, shows what they request, and comes to the front.
 """
 
 from __future__ import annotations
@@ -43,11 +41,11 @@ if TYPE_CHECKING:
 
 
 _READ_S: Final = 1.0
-"""A second start has written its line when it is accepted; one that has not is waited for no longer."""
+"""A second start writes its line before it is accepted; there is no longer wait for one that has not."""
 
 
 class FirstWindow(QObject):
-    """Listens at a place until it is closed; nothing where another one listens there."""
+    """Listens on a socket until it is closed; does nothing if another process listens there."""
 
     def __init__(self, place: Path, take: Callable[[Handed], object], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -64,7 +62,7 @@ class FirstWindow(QObject):
 
     @property
     def is_listening(self) -> bool:
-        """Whether later starts come here."""
+        """Whether later starts are received here."""
         return self._socket is not None
 
     def _listen(self) -> None:
@@ -93,7 +91,7 @@ class FirstWindow(QObject):
             self._take(handed)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._notifier is not None:
             self._notifier.setEnabled(False)
             self._notifier = None
@@ -130,16 +128,15 @@ POINTS: Final = 9.75
 """13 pixels at 96 dots per inch: as wide as DejaVu Sans at Qt's own 9 points."""
 
 _UNCHOSEN: Final = frozenset({"", "sans", "sans serif", "sans-serif", "system-ui"})
-"""What Qt asks for where nobody chose a font: QGenericUnixTheme and its like, in qgenericunixthemes.cpp."""
+"""Qt's requests without a chosen font: QGenericUnixTheme and similar, in qgenericunixthemes.cpp."""
 
 
 def set_typeface(app: QApplication, folder: Path = FONTS) -> None:
-    """Let the program be set in Inter.
+    """Set the program in Inter unless the desktop has chosen a font.
 
-    What the desktop says is respected: where its platform theme names a font (KDE's settings, GNOME's by
-    way of Qt's GTK theme), family and size stay as they are; where it names none, only a larger size than
-    Qt's own is kept. Glyphs that Inter has not come from the font that was there before. Files that cannot
-    be read are logged and change nothing.
+    If the desktop's platform theme names a font (KDE's settings, GNOME's through Qt's GTK theme), family and
+    size are kept; else only a size larger than Qt's own is. Glyphs missing in Inter come from the previous
+    font. Unreadable files are logged and change nothing.
     """
     before = app.font()
     if before.family().lower() not in _UNCHOSEN:
@@ -157,9 +154,9 @@ _log = logging.getLogger(__name__)
 
 
 class SystemSignals(QObject):
-    """SIGINT, SIGTERM and SIGHUP close the window as its close button does, but without a question.
+    """Closes the window on SIGINT, SIGTERM and SIGHUP like its close button, but without a question.
 
-    Python runs signal handlers only between byte codes; the file descriptor wakes Qt's loop up for them.
+    Python runs signal handlers only between byte codes; the file descriptor wakes up Qt's loop for them.
     """
 
     def __init__(self, close: Callable[[], object]) -> None:
@@ -177,14 +174,14 @@ class SystemSignals(QObject):
         signal.set_wakeup_fd(self._writer.fileno())
 
     def _received(self, _number: int, _frame: FrameType | None) -> None:
-        """The wake-up follows through the descriptor."""
+        """Do nothing: the wake-up follows through the descriptor."""
 
     def _woken(self) -> None:
         self._reader.recv(64)
         self._close()
 
     def restore(self) -> None:
-        """Handle signals as before."""
+        """Restore the previous signal handlers."""
         signal.set_wakeup_fd(-1)
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -194,7 +191,7 @@ class SystemSignals(QObject):
 
 
 def _tell_mistakes(tell: Callable[[str], None]) -> None:
-    """Show what nobody expected in the window; its traceback goes to the log."""
+    """Show unexpected exceptions in the window; log their tracebacks."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
@@ -208,7 +205,7 @@ def _tell_mistakes(tell: Callable[[str], None]) -> None:
 
 
 def make_application() -> QApplication:
-    """Return the application, its names set so that desktops know it."""
+    """Return the application with the names by which desktops know it."""
     app = QApplication([COMMAND])
     collect_in_gui_thread()
     app.setApplicationName(COMMAND)
@@ -222,7 +219,7 @@ def make_application() -> QApplication:
 
 
 def _play(window: MainWindow, theme: Theme, settings: WindowSettings, request: WindowRequest) -> None:
-    """Play the run that was asked for; several race."""
+    """Replay the requested run; several race."""
     if len(request.replay) == 1:
         window.campaigns.replay(str(request.replay[0]), request.speed or 1.0, talk=request.talk)
     elif request.replay:
@@ -233,7 +230,7 @@ def _play(window: MainWindow, theme: Theme, settings: WindowSettings, request: W
 
 
 def _translate_qt(app: QApplication) -> None:
-    """Let Qt's own texts (of dialogs, menus of text fields) and numbers be in the language of the program."""
+    """Set the program's language for Qt's own texts (dialogs, menus of text fields) and numbers."""
     QLocale.setDefault(QLocale(LANGUAGE))
     translator = QTranslator(app)
     folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)

@@ -1,9 +1,9 @@
-"""One window for each user and library: a second start hands over what it was asked to open, and ends.
+"""One window per user and library: a second start passes its request to the first, and ends.
 
 The first one listens on a Unix socket in the user's runtime folder (XDG_RUNTIME_DIR, XDG Base Directory
-specification 0.8), where nobody else comes. A lock tells whether it lives; a socket that a killed one left is
-replaced. Where there is no such folder, every start has a window of its own. Nothing here needs Qt, so that
-a second start answers at once.
+specification 0.8), which other users cannot access. A lock shows whether it is alive; the socket of a killed
+one is replaced. Without such a folder, every start has its own window. Nothing here needs Qt, so that a
+second start answers at once.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from pathlib import Path
 from typing import Final
 
 ACTIVATION: Final = "XDG_ACTIVATION_TOKEN"
-"""With it the desktop lets a window come to the front (xdg-activation, Startup Notification)."""
+"""Token that lets a window come to the front (xdg-activation, Startup Notification)."""
 TAKEN: Final = b"taken\n"
 MOST_BYTES: Final = 1024**2
 ANSWER_S: Final = 5.0
 _STARTING_S: Final = 3.0
-"""How long one that is just starting is waited for."""
+"""How long to wait for a window that is just starting."""
 _LOOK_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """What a second start was asked for.
+    """The request of a second start.
 
     Attributes:
         runs: absolute paths of run files and folders to show.
@@ -48,10 +48,10 @@ class Handed:
 
     @classmethod
     def of(cls, line: bytes) -> Handed:
-        """Read such a line.
+        """Parse such a line.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is invalid.
         """
         values = json.loads(line)
         found = values if isinstance(values, dict) else {}
@@ -66,7 +66,7 @@ class Handed:
 
 
 def meeting_place(library: Path, environment: Mapping[str, str]) -> Path | None:
-    """Return the socket of the window of a library; None where the user has no runtime folder of his own."""
+    """Return the socket of a library's window; None if the user has no private runtime folder."""
     folder = environment.get("XDG_RUNTIME_DIR", "")
     if not folder.startswith("/"):
         return None
@@ -74,7 +74,7 @@ def meeting_place(library: Path, environment: Mapping[str, str]) -> Path | None:
         found = Path(folder).stat()
     except OSError:
         return None
-    # SECURITY: whoever may write there could show files in this user's window, or take them from it.
+    # SECURITY: another user with write access could show files in this user's window, or intercept requests.
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         return None
     name = hashlib.sha256(os.fsencode(os.path.realpath(library))).hexdigest()[:16]
@@ -82,7 +82,7 @@ def meeting_place(library: Path, environment: Mapping[str, str]) -> Path | None:
 
 
 def lock_place(place: Path) -> int | None:
-    """Become the first one at a place; return what holds the lock, None where another one is it."""
+    """Take the lock of a socket; return its descriptor, None if another process has it."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(f"{place}.lock", flags, 0o600)
     try:
@@ -94,9 +94,9 @@ def lock_place(place: Path) -> int | None:
 
 
 def hand_over(place: Path, handed: Handed) -> bool:
-    """Ask the window that is open to show it; return whether it does.
+    """Ask the open window to show the request; return whether it does.
 
-    One that holds the lock and does not listen yet is waited for; one that does not answer is not.
+    Waits for a window that holds the lock and does not listen yet, but not for one that does not answer.
     """
     until_s = time.monotonic() + _STARTING_S
     while not _asked(place, handed):

@@ -1,1 +1,1 @@
-"""Widgets and texts that pages of the window and of the wizard share."""
+"""Widgets and texts shared by the pages of the window and of the wizard."""

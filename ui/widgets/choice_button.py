@@ -1,4 +1,4 @@
-"""A large button with a title and a sentence; where it cannot be pressed, the reason instead."""
+"""A large button with a title and a sentence; if it is disabled, the reason instead."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ChoiceButton(QPushButton):
     def __init__(
         self, title: str, sentence: str, theme: Theme, parent: QWidget | None = None, *, icon: str = ""
     ) -> None:
-        """Make the button.
+        """Create the button.
 
         Args:
             title: in a few words, with its mnemonic.
-            sentence: what it does.
+            sentence: description.
             theme: colours.
             parent: Qt's.
             icon: name of an icon above the title, in resources/icons/lucide; empty for none.
@@ -62,12 +62,12 @@ class ChoiceButton(QPushButton):
         theme.changed.connect(self._paint_icon)
 
     def allow(self) -> None:
-        """Let it be pressed."""
+        """Enable it."""
         self.setEnabled(True)
         self._tell(self._sentence)
 
     def refuse(self, reason: str) -> None:
-        """Grey it out and say why."""
+        """Disable it and show the reason."""
         self.setEnabled(False)
         self._tell(reason)
 

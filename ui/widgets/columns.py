@@ -1,7 +1,4 @@
-"""Widgets in columns, as many as there is room for.
-
-Widgets in lines like words, each as wide as it wants to be.
-"""
+"""Arrange widgets in columns, or in lines like words."""
 
 from __future__ import annotations
 
@@ -20,9 +17,9 @@ _MOST_COLUMNS: Final = 3
 
 
 class Columns(QWidget):
-    """Widgets in as many columns as there is room for, each row as high as its texts need.
+    """Widgets in as many columns as fit, each row as high as its texts need.
 
-    Places them itself: Qt's grid keeps the heights of the widths before.
+    Arranges them itself: Qt's grid keeps the heights of earlier widths.
     """
 
     def __init__(self, widgets: Sequence[QWidget], column_ems: int = _COLUMN_EMS) -> None:
@@ -69,7 +66,7 @@ class Columns(QWidget):
         return [widget for widget in self._widgets if not widget.isHidden()]
 
     def _arrange(self, width: int, *, place: bool) -> int:
-        """Return the height that the widgets take in this width; put them there where asked to."""
+        """Return the height of the widgets at this width; move them there if `place`."""
         shown = self._shown()
         least = self._column_ems * self.fontMetrics().averageCharWidth()
         columns = max(1, min(_MOST_COLUMNS, (width + LARGE) // (least + LARGE), len(shown)))
@@ -92,7 +89,7 @@ def _height_of(widget: QWidget, width: int) -> int:
 
 
 class Flow(QWidget):
-    """Widgets in lines like words, each as wide as it wants to be."""
+    """Widgets in lines like words, each in its preferred width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +99,7 @@ class Flow(QWidget):
         self.setSizePolicy(policy)
 
     def show_widgets(self, widgets: Sequence[QWidget]) -> None:
-        """Show these in this order; what was here before and is none of them goes."""
+        """Show these in this order; remove all others."""
         for old in self._widgets:
             if old not in widgets:
                 old.setParent(None)
@@ -144,7 +141,7 @@ class Flow(QWidget):
         return super().event(event)
 
     def _arrange(self, width: int, *, place: bool) -> int:
-        """Return the height that the widgets take in this width; put them there where asked to."""
+        """Return the height of the widgets at this width; move them there if `place`."""
         left = top = 0
         line: list[tuple[QWidget, QRect]] = []
         for widget in self._widgets:
@@ -159,7 +156,7 @@ class Flow(QWidget):
 
 
 def _end_line(line: Sequence[tuple[QWidget, QRect]], *, place: bool) -> int:
-    """Return the height of a line; put its widgets into the middle of that where asked to."""
+    """Return the height of a line; centre its widgets vertically if `place`."""
     height = max((rect.height() for _, rect in line), default=0)
     for widget, rect in line if place else ():
         widget.setGeometry(rect.translated(0, (height - rect.height()) // 2))

@@ -1,4 +1,4 @@
-"""Texts that give way: cut with an ellipsis where there is no room, whole in a tool tip.
+"""Texts that are cut with an ellipsis if there is no room, and shown in full in a tool tip.
 
 Other languages are longer than English, and Qt cuts the texts of lists and check boxes without a sign.
 """
@@ -27,7 +27,7 @@ from ui.widgets.texts import show_tip
 
 
 class ElidedLabel(QLabel):
-    """A label of one line that never asks for more room than a few letters."""
+    """A label of one line that never needs more room than a few letters."""
 
     def __init__(
         self, parent: QWidget | None = None, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight
@@ -38,7 +38,7 @@ class ElidedLabel(QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_line(self, text: str) -> None:
-        """Show a text as one line, whatever is in it."""
+        """Show a text as one line, with unprintable characters as blanks."""
         line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         if line != self.text():
             self.setText(line)
@@ -59,14 +59,14 @@ class ElidedLabel(QLabel):
 
 
 class ShortenedLabel(ElidedLabel):
-    """A label of one line that has shorter words for less room; the longest are in its tool tip."""
+    """A label of one line with shorter texts for less room; the longest is its tool tip."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._words: tuple[str, ...] = ("",)
 
     def show_words(self, *words: str) -> None:
-        """Show the first of these that has room, else the last."""
+        """Show the first text that fits, else the last."""
         self._words = words
         self._choose()
 
@@ -83,7 +83,7 @@ class ShortenedLabel(ElidedLabel):
 
 
 class ElidedComboBox(QComboBox):
-    """A list to choose from whose chosen entry is cut with an ellipsis."""
+    """A combo box that cuts its entry with an ellipsis."""
 
     def _room(self, option: QStyleOptionComboBox) -> int:
         field = QStyle.SubControl.SC_ComboBoxEditField
@@ -99,7 +99,7 @@ class ElidedComboBox(QComboBox):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the entry has less room than it needs."""
+        """Whether the entry needs more room than there is."""
         option = self._option()
         return self.fontMetrics().horizontalAdvance(option.currentText) > self._room(option)
 
@@ -126,7 +126,7 @@ class ElidedComboBox(QComboBox):
 
 
 class ElidedCheckBox(QCheckBox):
-    """A box to tick whose words are cut with an ellipsis."""
+    """A check box that cuts its text with an ellipsis."""
 
     def _room(self, option: QStyleOptionButton) -> int:
         contents = QStyle.SubElement.SE_CheckBoxContents
@@ -139,7 +139,7 @@ class ElidedCheckBox(QCheckBox):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the words have less room than they need."""
+        """Whether the text needs more room than there is."""
         option = self._option()
         shown = Qt.TextFlag.TextShowMnemonic
         return self.fontMetrics().size(shown, option.text).width() > self._room(option)

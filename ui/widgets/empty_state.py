@@ -1,4 +1,4 @@
-"""What a page says while it has nothing to show: what will be here, and one button that brings it."""
+"""Placeholder of an empty page: what it will show, and a button for getting there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EmptyState(QWidget):
     Attributes:
         title: in a few words.
         sentence: what this page will show, and how.
-        button: does it; hidden where nothing is offered.
+        button: the action; hidden if there is none.
 
     Signals:
         asked: the button was pressed.
@@ -52,7 +52,7 @@ class EmptyState(QWidget):
         self._dress()
 
     def tell(self, title: str, sentence: str, button: str = "") -> None:
-        """Say what is missing; `button` is the word on the button, empty for none."""
+        """Set the texts; `button` is the button's label, empty for none."""
         self.title.setText(title)
         self.sentence.setText(sentence)
         self.button.setText(button)

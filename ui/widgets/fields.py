@@ -1,6 +1,6 @@
 """Building blocks of the pages: a field with its label above and its error below, texts, columns.
 
-Labels stand above their fields and long texts wrap, so that pages fit narrow windows and large type.
+Labels are above their fields and long texts wrap, so that pages fit narrow windows and large type.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ui.widgets.elided import ElidedComboBox
 from ui.widgets.texts import ErrorText, Heading, ReservedLines, Text, WrappedLabel
 
 HELP: Final = "help_key"
-"""Dynamic property of widgets that the quiet panel explains."""
+"""Dynamic property of widgets with an explanation in the help panel."""
 
 _ROLE_OF_FLAGS: Final = Qt.ItemDataRole.UserRole.value - 1
-"""Where QStandardItem keeps its flags (QStandardItem::setFlags in Qt's qstandarditemmodel.cpp)."""
+"""Where QStandardItem stores its flags (QStandardItem::setFlags in Qt's qstandarditemmodel.cpp)."""
 
 
 def plain(text: str) -> str:
@@ -39,12 +39,12 @@ def plain(text: str) -> str:
 
 
 class Field(QWidget):
-    """A control with its label above, what it comes to beneath, and its error last.
+    """A control with its label above, its effect below, and its error last.
 
     Attributes:
-        control: what is typed or chosen in.
-        note: what the value comes to on this machine.
-        error: why it is not right.
+        control: the input widget.
+        note: effect of the value on this machine.
+        error: why it is invalid.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class Field(QWidget):
         beside: Sequence[QWidget] = (),
         lines: int = 0,
     ) -> None:
-        """Make a field.
+        """Create a field.
 
         Args:
             theme: colours.
             label: above it.
-            control: what is typed or chosen in.
+            control: the input widget.
             key: of its explanation.
-            beside: buttons that belong to it.
-            lines: room that note and error always have; 0 where they take it when they say something.
+            beside: buttons next to it.
+            lines: room reserved for note and error; 0 to take it only when needed.
         """
         super().__init__()
         self.control = control
@@ -93,7 +93,7 @@ class Field(QWidget):
         layout.addStretch(0)
 
     def set_note(self, text: str) -> None:
-        """Show what the value comes to."""
+        """Show the effect of the value."""
         self.note.setText(text)
         self.note.setVisible(bool(text))
         self._arrange()
@@ -103,14 +103,14 @@ class Field(QWidget):
             self._slot.arrange()
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """Show what is wrong with this field, and tell screen readers."""
+        """Show the problems of this field, also to screen readers."""
         self.error.show_problems(problems)
         self._arrange()
         self.control.setAccessibleDescription(self.error.text())
 
 
 def line_edit(placeholder: str = "") -> QLineEdit:
-    """Return a line to type in that never makes a page wider."""
+    """Return a text field that never makes a page wider."""
     edit = QLineEdit()
     edit.setPlaceholderText(placeholder)
     edit.setMinimumWidth(4 * edit.fontMetrics().averageCharWidth())
@@ -118,7 +118,7 @@ def line_edit(placeholder: str = "") -> QLineEdit:
 
 
 def combo_box() -> QComboBox:
-    """Return a list to choose from; its longest entry does not decide the page's width."""
+    """Return a combo box whose longest entry does not affect the page's width."""
     box = ElidedComboBox()
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     box.setMinimumContentsLength(8)
@@ -128,12 +128,13 @@ def combo_box() -> QComboBox:
 
 
 def set_row_enabled(box: QComboBox, row: int, *, enabled: bool) -> None:
-    """Let a row of a list be chosen, or show it greyed.
+    """Enable a row of a list, or show it greyed.
 
-    The flags are written as data, where QStandardItem keeps them, and never through an item of the model:
-    items that ``addItem`` makes are C++'s own, and PySide6 is not told when they go. Its wrapper stays, with
-    the address of memory that is free, and PySide6 6.8 takes whatever lies there next for that item: an event
-    came to HelpPanel.eventFilter as a QStandardItem, and ``event.type()`` was a segmentation fault.
+    The flags are written as data, where QStandardItem stores them, and never through an item of the model:
+    items created by ``addItem`` belong to C++, and PySide6 is not notified when they are deleted. Their
+    wrapper stays, with the address of freed memory, and PySide6 6.8 takes the next object there for that
+    item: an event arrived in HelpPanel.eventFilter as a QStandardItem, and ``event.type()`` was a
+    segmentation fault.
     """
     box.setItemData(row, None if enabled else Qt.ItemFlag.NoItemFlags.value, _ROLE_OF_FLAGS)
 
@@ -158,13 +159,13 @@ def push_button(text: str, key: str = "") -> QPushButton:
 
 
 def describe_button(button: QAbstractButton, key: str) -> None:
-    """Give a button the name that screen readers say, and its explanation."""
+    """Set a button's name for screen readers, and its explanation."""
     button.setAccessibleName(plain(button.text()))
     button.setProperty(HELP, key)
 
 
 class _Unscrolled(QObject):
-    """Lets the wheel scroll the page and not change a value that happens to lie under it."""
+    """Makes the wheel scroll the page instead of changing a value below the pointer."""
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -175,7 +176,7 @@ class _Unscrolled(QObject):
 
 
 class Section(QWidget):
-    """A part of a page: heading and widgets below each other."""
+    """A part of a page: a heading and widgets below it."""
 
     def __init__(self, theme: Theme, title: str, widgets: Sequence[QWidget]) -> None:
         super().__init__()
@@ -189,12 +190,12 @@ class Section(QWidget):
 
 
 class Choice(QWidget):
-    """A tick or a radio button with what it means below it, and fields that belong to it.
+    """A check box or radio button with its meaning below it, and fields that belong to it.
 
     Attributes:
-        button: the tick.
-        state: how it looks on this machine.
-        error: why it cannot be.
+        button: the check box or radio button.
+        state: its state on this machine.
+        error: why it is impossible.
     """
 
     toggled = Signal(bool)
@@ -224,6 +225,6 @@ class Choice(QWidget):
         button.toggled.connect(self.toggled)
 
     def set_state(self, text: str) -> None:
-        """Show how it looks on this machine."""
+        """Show its state on this machine."""
         self.state.setText(text)
         self.state.setVisible(bool(text))

@@ -1,4 +1,4 @@
-"""Words of the window for states, marks, moments and figures; no widgets."""
+"""Texts of the window for states, marks, times and figures; no widgets."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ SEPARATOR: Final = " · "
 
 
 def tooltip(*lines: str) -> str:
-    """Return a tool tip that Qt shows as these lines, whatever is in them; it wraps long ones."""
+    """Return a tool tip that shows these lines as plain text and wraps long ones."""
     told = [html.escape(line) for line in lines if line]
     return f"<qt>{'<br>'.join(told)}</qt>" if told else ""
 
 
 def moment(epoch_s: float | None) -> str:
-    """Return a moment in local time, as short as it stays clear: the year only where it is another one."""
+    """Format a time in local time, with the year only if it is another one."""
     if epoch_s is None:
         return ""
     try:
@@ -66,7 +66,7 @@ def moment(epoch_s: float | None) -> str:
 def breakable(text: str) -> str:
     """Let a label break words of more than 40 characters, such as a serial number of 128.
 
-    Not for commands: a copy holds the places of the breaks, which no shell takes.
+    Not for commands: a copy would include the break characters, which break them in a shell.
     """
     return re.sub(r"\S{41,}", lambda word: "\u200b".join(re.findall(".{1,16}", word[0])), text)
 
@@ -78,7 +78,7 @@ def run_name(run: ListedRun) -> str:
 
 
 def second_line(run: ListedRun) -> str:
-    """Return what stands below the name in the list: why it cannot be read, or place and latency."""
+    """Return the line below the name in the list: the read error, or storage and latency."""
     entry = run.entry
     if entry.problem is not None:
         return one_line(entry.problem.replace(entry.path, "").strip())
@@ -92,7 +92,7 @@ def second_line(run: ListedRun) -> str:
 
 
 def spoken(run: ListedRun) -> str:
-    """Return a listed run as a screen reader says it."""
+    """Return the text of a listed run for a screen reader."""
     entry = run.entry
     tps = (
         tr("{tps} transactions per second, whole run").format(tps=format_tps(entry.tps))

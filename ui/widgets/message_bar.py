@@ -1,4 +1,4 @@
-"""A line at the top for what went wrong or changed by itself; stays until it is closed or replaced."""
+"""A line at the top for errors and unattended changes; stays until it is closed or replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ui.widgets.texts import plain_label
 
 
 class Notice(QFrame):
-    """Hidden until something is told."""
+    """Hidden until there is a message."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +39,7 @@ class Notice(QFrame):
         self.hide()
 
     def tell(self, sentence: str, action: str = "", do: Callable[[], None] | None = None) -> None:
-        """Show a sentence in place of the last one, with a button for what can be done about it."""
+        """Show a sentence in place of the last one, optionally with a button for an action."""
         self.words.setText(sentence)
         self.words.setAccessibleDescription(sentence)
         self._do = do

@@ -1,4 +1,4 @@
-"""Writing a document block by block, every text as plain text: nothing of a run file is read as markup."""
+"""Write a document block by block as plain text: contents of run files are never parsed as markup."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DocumentColours:
 
     @classmethod
     def of(cls, theme: Theme) -> DocumentColours:
-        """Return those of a theme."""
+        """Return the colours of a theme."""
         colour = theme.colour
         tint = mix(colour("warning"), colour("background"), 0.1)
         return cls(colour("text"), colour("muted"), colour("accent"), colour("warning"), tint, colour("grid"))
@@ -55,7 +55,7 @@ def written_at_once(document: QTextDocument) -> Iterator[None]:
 
 
 class PlainWriter:
-    """Appends to a document: headings, sentences, tables of labels and values, warnings that stand out."""
+    """Appends to a document: headings, sentences, tables of labels and values, highlighted warnings."""
 
     def __init__(self, document: QTextDocument, ink: DocumentColours) -> None:
         document.setDocumentMargin(MEDIUM)
@@ -68,7 +68,7 @@ class PlainWriter:
         self._put(text, bold=True)
 
     def _warn(self, text: str) -> None:
-        """Write a sentence that must be seen: on a tint of the warning's colour, behind an edge of it."""
+        """Write a highlighted sentence: on a tint of the warning colour, with an edge of it."""
         table = self._table(1, 1)
         layout = table.format()
         layout.setCellPadding(SMALL)
@@ -86,7 +86,7 @@ class PlainWriter:
         self._leave()
 
     def _pairs(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Write labels and values in two columns, a fine line between the rows."""
+        """Write labels and values in two columns, with a fine line between the rows."""
         if not rows:
             return
         table = self._table(len(rows), 2)
@@ -115,7 +115,7 @@ class PlainWriter:
                 cell.setFormat(look)
 
     def _leave(self) -> None:
-        """Go on below a table; the block there has no height of its own until something is put into it."""
+        """Continue below a table; the block there has no height until text is put into it."""
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
 
     def _line(self, text: str, *, colour: QColor | None = None, small: bool = False) -> None:
@@ -123,7 +123,7 @@ class PlainWriter:
         self._put(text, colour=colour, small=small)
 
     def _begin(self, *, indent: bool = False, space: bool = False, apart: bool = False) -> None:
-        """Begin a paragraph: `space` parts sections, `apart` sentences that do not belong together."""
+        """Begin a paragraph: `space` separates sections, `apart` unrelated sentences."""
         block = QTextBlockFormat()
         block.setLeftMargin(self._size if indent else 0)
         block.setTopMargin(self._size * (1.2 if space else 0.5 if apart else 0.2))
@@ -176,7 +176,7 @@ class PlainWriter:
         table.cellAt(row, column).firstCursorPosition().insertText(text, self._format(colour=colour))
 
     def _put_figure(self, table: QTextTable, row: int, column: int, told: str) -> None:
-        """Put a number into a cell, its unit small and quiet behind it."""
+        """Put a number into a cell, with its unit small and muted after it."""
         number, _, unit = told.rpartition(" ")
         has_unit = bool(number) and not any(map(str.isdigit, unit))
         self._put_cell(table, row, column, number if has_unit else told, self._ink.text)
@@ -191,7 +191,7 @@ class PlainWriter:
 
 
 def _right(size: float) -> QTextBlockFormat:
-    """Return the format of a cell of numbers, apart from the one before."""
+    """Return the format of a cell of numbers, with a distance from the previous one."""
     block = QTextBlockFormat()
     block.setAlignment(Qt.AlignmentFlag.AlignRight)
     block.setLeftMargin(size / 2)

@@ -1,4 +1,4 @@
-"""How large a window may be on its screen."""
+"""The available size for a window on its screen."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QWidget
 
 
 def screen_room(window: QWidget) -> QSize:
-    """Return the size of what may be used of the screen on which a window stands.
+    """Return the available size of a window's screen.
 
-    Not asked of `QWidget.screen`: PySide6 (6.8 to 6.11) makes the window the parent of what that returns, and
-    deletes the screen with the garbage of such a window; the next widget then crashes.
+    Not through `QWidget.screen`: PySide6 (6.8 to 6.11) makes the window the parent of the result, and deletes
+    the screen when such a window is garbage-collected; the next widget then crashes.
     """
     screen = QGuiApplication.screenAt(window.frameGeometry().center()) or QGuiApplication.primaryScreen()
     return screen.availableSize()

@@ -1,14 +1,14 @@
-"""Tab goes through a window as it is read, whenever and in whatever order its parts were made.
+"""Tab moves through a window in reading order, independent of the order in which its parts were created.
 
-Qt goes through widgets in the order of their making. Pages make parts late (a view when it is looked at, the
-options of a filesystem when it is chosen), and these would come last. It also takes what hands its focus on
-for a stop of its own, and so jumps over what stands before the part that gets it.
+Qt uses the order of creation. Pages create parts late (a view when it is first shown, the options of a
+filesystem when it is chosen), and these would come last. Qt also treats a widget with a focus proxy as a stop
+of its own, and so skips the widgets before the proxy.
 
-Here Python looks at the widgets only while a person presses Tab, through a shortcut, and leaves the step to
-Qt. With an override of `focusNextPrevChild` tests of the wizard died of segmentation faults. Why is not
-proved; what was seen: Qt calls it also when what has the focus is hidden or disabled, thus while a page is
-replaced and its parts go, and what Python holds of a layout's item (`itemAt`; no QObject) says that it is
-valid when Qt has freed it. So there is no override here, and no layout is asked.
+Here Python inspects the widgets only while the user presses Tab, through a shortcut, and leaves the step to
+Qt. With an override of `focusNextPrevChild` tests of the wizard died of segmentation faults. The cause is not
+proved; observed: Qt also calls it when the focused widget is hidden or disabled, so while a page is being
+replaced and its parts deleted, and Python's wrapper of a layout's item (`itemAt`; no QObject) claims to be
+valid when Qt has freed it. So there is no override here, and no layout is used.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _BACK: Final = (
 
 
 def go_as_read(window: QWidget) -> None:
-    """Let Tab and Shift+Tab go through a window as it is read, from now on."""
+    """Make Tab and Shift+Tab move through a window in reading order, from now on."""
     _TabKeys(window)
 
 
 class _TabKeys(QObject):
-    """Looks at a window each time Tab is pressed in it, and only then."""
+    """Inspects a window each time Tab is pressed in it, and only then."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)  # lives as long
@@ -63,7 +63,7 @@ class _TabKeys(QObject):
             before.setFocus(Qt.FocusReason.BacktabFocusReason)  # Qt never goes back from the first link
 
     def _press(self, widget: QWidget, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:
-        """Give the key to a widget, which may have its own use for it: links of a text, cells of a table."""
+        """Pass the key to a widget, which may have its own use for it: links of a text, cells of a table."""
         for shortcut in self._shortcuts:  # Qt looks for shortcuts of this key, too
             shortcut.setEnabled(False)
         try:
@@ -74,20 +74,20 @@ class _TabKeys(QObject):
 
 
 def _focus_in(window: QWidget) -> QWidget:
-    """Return what has the focus, the window itself where nothing has."""
+    """Return the focused widget, or the window itself if there is none."""
     here: QWidget | None = window.focusWidget()
     return window if here is None else here
 
 
 def _after(here: QWidget, stops: Sequence[QWidget]) -> QWidget | None:
-    """Return the stop after a widget, the first after the last; None where there is no other."""
+    """Return the stop after a widget, the first after the last; None if there is no other."""
     place = stops.index(here) if here in stops else -1
     found = stops[(place + 1) % len(stops)] if stops else None
     return found if found is not here else None
 
 
 def _link_of(widget: QWidget) -> tuple[int, int] | None:
-    """Return from where to where a text is chosen by Tab; None for what is no text with links."""
+    """Return the range of the link selected by Tab in a text; None for other widgets."""
     if not isinstance(widget, QTextBrowser):
         return None
     cursor = widget.textCursor()
@@ -95,16 +95,16 @@ def _link_of(widget: QWidget) -> tuple[int, int] | None:
 
 
 def _join(first: QWidget, second: QWidget) -> None:
-    """Put a widget directly behind another in Qt's own order.
+    """Put a widget directly after another in Qt's own order.
 
-    Qt leaves what has no focus of its own between them, also where that hands the focus on: so twice.
+    Qt leaves widgets without their own focus between them, including focus proxies: so do it twice.
     """
     QWidget.setTabOrder(second, first)
     QWidget.setTabOrder(first, second)
 
 
 def stops_of(window: QWidget) -> list[QWidget]:
-    """Return what Tab stops at in a window that is shown, as one reads: from top to bottom, row by row."""
+    """Return the tab stops of a visible window in reading order: from top to bottom, row by row."""
     inner: dict[QWidget, list[QWidget]] = {}
     stops = [each for each in _ring(window) if _stops_at(each)]
     for stop in stops:
@@ -119,7 +119,7 @@ def stops_of(window: QWidget) -> list[QWidget]:
 
 
 def _ring(window: QWidget) -> Iterator[QWidget]:
-    """Yield all widgets of a window in Qt's own order, without itself."""
+    """Yield all widgets of a window in Qt's own order, without the window."""
     at = window.nextInFocusChain()
     while at is not None and at is not window:
         yield at
@@ -138,7 +138,7 @@ def _with_parts(widget: QWidget, inner: dict[QWidget, list[QWidget]]) -> Iterato
 
 
 def _as_read(parts: Sequence[QWidget]) -> list[QWidget]:
-    """Return parts row by row, where no row can be told apart column by column."""
+    """Return parts row by row; if rows cannot be separated, column by column."""
     if len(parts) < 2:
         return list(parts)
     rows = _cut(parts, lambda place: (place.top(), place.bottom()))
@@ -152,7 +152,7 @@ def _as_read(parts: Sequence[QWidget]) -> list[QWidget]:
 
 
 def _cut(parts: Sequence[QWidget], extent: Callable[[QRect], tuple[int, int]]) -> list[list[QWidget]]:
-    """Return parts in groups between which a straight line goes through none of them."""
+    """Return parts in groups that a straight line can separate."""
     groups: list[list[QWidget]] = []
     end = 0
     for part in sorted(parts, key=lambda part: extent(part.geometry())):

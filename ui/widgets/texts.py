@@ -1,10 +1,6 @@
-"""Wrapped texts of the pages: explanations, errors, headings; and the line between parts of the window.
+"""Labels and texts: wrapped, plain, for errors and headings, with tool tips; and texts for screen readers.
 
-Labels that show a text as it is: Qt reads markup where there seems to be some, and names are anybody's.
-
-Tool tips for those who see them and those who hear them.
-
-What painted widgets say to those who do not see them: worked out when a screen reader asks.
+Foreign text is always plain: Qt would interpret anything that looks like markup.
 """
 
 from __future__ import annotations
@@ -40,14 +36,14 @@ from ui.widgets.formatting import tooltip
 
 
 def plain_label(text: str = "", parent: QWidget | None = None) -> QLabel:
-    """Return a label in which nothing is ever markup, whatever it is made to show later."""
+    """Return a label that never interprets markup, also in later texts."""
     label = QLabel(text, parent)
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label
 
 
 def mnemonic_label(text: str, parent: QWidget | None = None) -> QLabel:
-    """Return a label that names a control and carries its mnemonic, which plain text does not know.
+    """Return a label that names a control and has its mnemonic, which plain text does not support.
 
     Its text is a constant of the program.
     """
@@ -57,16 +53,16 @@ def mnemonic_label(text: str, parent: QWidget | None = None) -> QLabel:
 
 
 def show_tip(widget: QWidget, *lines: str) -> None:
-    """Show these lines as the tool tip of a widget, whatever is in them, and let screen readers say them.
+    """Set these lines as the plain-text tool tip of a widget, and as its description for screen readers.
 
-    Qt describes a widget that has no description by its tool tip, and would have the tags said as well.
+    Qt would use the tool tip as the description of a widget without one, including its tags.
     """
     widget.setToolTip(tooltip(*lines))
     widget.setAccessibleDescription(" ".join(dict.fromkeys(filter(None, lines))))
 
 
 class WrappedLabel(QLabel):
-    """A label whose lines wrap, and which gets the room for it."""
+    """A label whose lines wrap, and which gets the room for that."""
 
     def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(text, parent)
@@ -89,7 +85,7 @@ class WrappedLabel(QLabel):
 
 
 class Text(WrappedLabel):
-    """A wrapped text; foreign words are never read as markup."""
+    """A wrapped text; foreign text is never parsed as markup."""
 
     def __init__(
         self, theme: Theme, text: str = "", *, role: str = "text", parent: QWidget | None = None
@@ -114,9 +110,9 @@ class Text(WrappedLabel):
 
 
 class ReservedLines(QWidget):
-    """Room for so many lines that is there whether or not anything is said: nothing moves when it is.
+    """Room for a number of lines that is always there, so that nothing moves when a text appears.
 
-    Of its texts the first that says something is shown; what is longer is cut, and whole in its tool tip.
+    Shows the first non-empty one of its texts; longer texts are cut, with a tool tip.
     """
 
     def __init__(self, lines: int, *texts: Text) -> None:
@@ -130,7 +126,7 @@ class ReservedLines(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def arrange(self) -> None:
-        """Show the first text that says something."""
+        """Show the first non-empty text."""
         chosen = next((text for text in self._texts if text.text()), None)
         for text in self._texts:
             text.setGeometry(self.rect())
@@ -160,7 +156,7 @@ class ReservedLines(QWidget):
 
 
 class ErrorText(Text):
-    """Why a field is not right; takes no room while it is."""
+    """Why a field is invalid; takes no room without an error."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, role="warning", parent=parent)
@@ -169,7 +165,7 @@ class ErrorText(Text):
         self.hide()
 
     def show_problems(self, problems: Sequence[Problem]) -> None:
-        """Show what is wrong; what is only not known yet is told beside the button."""
+        """Show problems, except those that are only not known yet, which are shown next to the button."""
         lines = [f"{problem.message}\n{problem.hint}".strip() for problem in problems if not problem.pending]
         self.setText("\n".join(dict.fromkeys(lines)))
         self.setVisible(bool(lines))
@@ -186,7 +182,7 @@ class Heading(Text):
 
 
 class ScrollingTexts(QScrollArea):
-    """Texts below each other in a room of so many lines, which scrolls: nothing around them moves."""
+    """Texts below each other in a scrolling area of fixed height, so that nothing around them moves."""
 
     def __init__(self, lines: int, *texts: Text) -> None:
         super().__init__()
@@ -223,7 +219,7 @@ class Rule(QFrame):
 
 
 def below_rule(theme: Theme, widget: QWidget) -> QWidget:
-    """Return a widget below a thin line: one sees where the page above, which scrolls, ends."""
+    """Return a widget below a thin line, which marks the end of the scrolling page above."""
     whole = QWidget()
     layout = QVBoxLayout(whole)
     layout.setContentsMargins(0, 0, 0, 0)
@@ -235,10 +231,10 @@ def below_rule(theme: Theme, widget: QWidget) -> QWidget:
 
 @runtime_checkable
 class TellsData(Protocol):
-    """A widget whose data are painted."""
+    """A painted widget that describes its data as text."""
 
     def told_data(self) -> str:
-        """Return all that is shown now, in sentences."""
+        """Return all currently shown data in sentences."""
 
 
 class _Told(QAccessibleWidget):
@@ -257,28 +253,28 @@ class _Told(QAccessibleWidget):
 
 
 def _interface_of(_class_name: str, asked: QObject) -> QAccessibleInterface | None:
-    """Return the interface of a widget that tells its data; None for what Qt knows how to describe."""
+    """Return the interface of a widget that describes its data; None for all others."""
     return _Told(asked) if isinstance(asked, QWidget) and hasattr(type(asked), "told_data") else None
 
 
 @lru_cache(maxsize=1)
 def tell_data_to_screen_readers() -> None:
-    """Let every `TellsData` of this process be described by its data; once is enough."""
+    """Describe every `TellsData` of this process by its data; once is enough."""
     QAccessible.installFactory(_interface_of)
 
 
 def is_listened_to() -> bool:
-    """Return whether a screen reader, or something like it, asks this program."""
+    """Return whether a screen reader or a similar program is active."""
     return QAccessible.isActive()
 
 
 def announce(widget: QWidget, sentence: str) -> None:
-    """Let a screen reader say a sentence after what it says now; nothing where none listens."""
+    """Let a screen reader say a sentence after its current one; no effect without a screen reader."""
     if sentence and is_listened_to():
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, sentence))
 
 
 def tell_changed(widget: QWidget) -> None:
-    """Let a screen reader know that the data of a widget are others; nothing where none listens."""
+    """Notify screen readers that the data of a widget have changed."""
     if is_listened_to():
         QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.DescriptionChanged))

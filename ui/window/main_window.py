@@ -1,4 +1,4 @@
-"""The main window: its pages and commands, and what leads from one to the other."""
+"""The main window: its pages and commands, and the connections between them."""
 
 from __future__ import annotations
 
@@ -60,22 +60,22 @@ if TYPE_CHECKING:
 
 _DEFAULT_SIZE = QSize(1280, 800)
 _FRAME = QSize(16, 40)
-"""What a window manager may put around a window."""
+"""Possible size of a window manager's frame."""
 
 
 class MainWindow(QMainWindow):
     """Start page, saved runs, live campaign, replay.
 
     Attributes:
-        start_page: shown where the library is empty.
+        start_page: shown while the library is empty.
         runs_page: library, charts, facts.
         opener: opens run files from elsewhere.
         campaigns: the pages of live campaign and replay, and the wizard.
-        notice: what went wrong or changed by itself.
+        notice: shows errors and unattended changes.
         campaign_line: the running campaign.
         commands: actions by the id of their `Command`.
-        care: renames, tags, throws away, takes in.
-        tools: uses what other packages add.
+        care: renames, tags, deletes and copies run files.
+        tools: runs the tools of other packages.
         reader: follows the library.
         live: follows running campaigns.
     """
@@ -117,7 +117,7 @@ class MainWindow(QMainWindow):
     # Making
 
     def _deeds(self) -> dict[str, Callable[[], None]]:
-        """Return what each command does."""
+        """Return the function of each command."""
         page = self.runs_page
         return {
             "new": self.campaigns.open_wizard,
@@ -239,7 +239,7 @@ class MainWindow(QMainWindow):
         self._do(BackgroundOp(look_at_machine, self._take_environment, lambda error: show(error.message)))
 
     def _take_swept(self, swept: tuple[SweepEvent, ...]) -> None:
-        """Look for campaigns that wait once the files of dead runners are whole."""
+        """Look for interrupted campaigns after the files of dead runners were finished."""
         if swept:
             self.reader.refresh()
         self._look_for_waiting()
@@ -249,14 +249,14 @@ class MainWindow(QMainWindow):
         self._do(BackgroundOp(lambda: find_interrupted(library), self._take_waiting, _ignore))
 
     def _take_waiting(self, found: tuple[UnfinishedCampaign, ...]) -> None:
-        """Offer to go on with campaigns that were interrupted; nothing goes on by itself."""
+        """Offer to resume interrupted campaigns."""
         self.start_page.waiting.show_waiting(found)
         if found and self.pages.currentWidget() is not self.start_page and not self.notice.isVisible():
             folder = found[0].folder
             self.notice.tell(one_line(found[0].sentence), tr("&Go on"), lambda: self._go_on(folder))
 
     def _take_kept(self, parts: DraftParts | None) -> None:
-        """Offer what was being put together when the window was closed."""
+        """Offer the draft from before the window was closed."""
         self._kept = parts
         if parts is None:
             return
@@ -288,7 +288,7 @@ class MainWindow(QMainWindow):
         self._do(BackgroundOp(lambda: put_away(folder), lambda _none: self._look_for_waiting(), _ignore))
 
     def _do(self, op: BackgroundOp[Any]) -> None:
-        """Start background work whose result the window does not want any more once it is closed."""
+        """Start background work that is cancelled when the window closes."""
         self._ops = [*self._ops[-3:], op.start()]
 
     def _take_environment(self, environment: DraftEnvironment) -> None:
@@ -338,7 +338,7 @@ class MainWindow(QMainWindow):
             page.setFocus()
 
     def _choose_charts(self) -> None:
-        """Let the user choose the charts of the page that is shown."""
+        """Let the user choose the charts of the current page."""
         live = [page for page in (self.campaigns.live_page, self.campaigns.replay_page) if page is not None]
         shown = [page for page in live if page is self.pages.currentWidget()]
         if shown:
@@ -391,7 +391,7 @@ class MainWindow(QMainWindow):
         self.show_runs()
 
     def _update_line(self) -> None:
-        """The live page has a Stop of its own."""
+        """Show the line, except on the live page, which has its own Stop."""
         shown = self.pages.currentWidget() is self.campaigns.live_page
         waits = bool(self.campaigns.starter.waiting)
         self.campaign_line.setVisible(waits or (bool(self.live.statuses) and not shown))
@@ -416,7 +416,7 @@ class MainWindow(QMainWindow):
             self.commands[name].setEnabled(enabled)
 
     def _shown_runs(self) -> ShownRuns:
-        """Return what commands act on: the runs of the page that is shown, and no others."""
+        """Return the runs for commands: those of the current page only."""
         page, model = self.pages.currentWidget(), self.runs_page.model
         if page is self.runs_page:
             runs = (run for path in model.chosen if (run := model.run(path)) is not None)
@@ -464,7 +464,7 @@ class MainWindow(QMainWindow):
     # Opening
 
     def open_files(self, paths: Iterable[Path]) -> None:
-        """List and show these run files, wherever they are; a folder means the run files in it."""
+        """List and show run files from anywhere; a folder means the run files in it."""
         self.opener.open_files(paths)
 
     @override
@@ -474,7 +474,7 @@ class MainWindow(QMainWindow):
 
     @override
     def dropEvent(self, event: QDropEvent) -> None:
-        """Show run files; anything else is looked at for results that can be imported."""
+        """Show dropped run files; pass other files to the import."""
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         runs = [path for path in paths if holds_runs(path)]
         if runs:
@@ -517,7 +517,7 @@ class MainWindow(QMainWindow):
         self.close()
 
     def close_without_question(self) -> None:
-        """Close the window; a campaign goes on."""
+        """Close the window; a campaign continues."""
         self._may_close = True
         self.close()
 
@@ -527,4 +527,4 @@ class MainWindow(QMainWindow):
 
 
 def _ignore(_error: FootingError) -> None:
-    """What cannot be swept is told by the doctor, what cannot be imported by whoever needs it."""
+    """Ignore: the doctor reports failed cleanup, and failed imports show up on use."""

@@ -1,1 +1,1 @@
-"""Campaigns in the window: started, followed, stopped when it closes."""
+"""Campaigns in the window: start, follow, stop at closing."""

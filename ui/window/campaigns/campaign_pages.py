@@ -1,8 +1,7 @@
-"""From the wizard to the running campaign, and replay: pages that are made when they are first needed.
+"""The pages of a campaign, from the wizard to the result, and of a replay; created when first needed.
 
-What becomes of a running campaign when the window closes, and asking its runner. Never blocks.
-
-Asking whether a campaign that was begun once loads servers of others: their names are typed each time.
+Also the dialogs on closing the window during a campaign, and on resuming a campaign that loads foreign
+servers, whose names are typed each time. Never blocks.
 """
 
 from __future__ import annotations
@@ -54,13 +53,13 @@ if TYPE_CHECKING:
 Role = QMessageBox.ButtonRole
 
 _MOST_OF_BUTTONS: Final = 760
-"""Pixels beside each other; a message of Qt's is no wider than 800 on a screen of 1280."""
+"""Total width in pixels; a message box of Qt is at most 800 wide on a screen of 1280."""
 
 
 def ask_runner(
     folder: Path, request: Request, told: Callable[[str], None], done: Callable[[], None] = lambda: None
 ) -> None:
-    """Ask a campaign's runner in the background; a refusal is told."""
+    """Send a request to a campaign's runner in the background; show a refusal."""
 
     def refused(error: FootingError) -> None:
         told(error.message)
@@ -77,7 +76,7 @@ def _box(parent: QWidget, title: str, text: str, more: str) -> QMessageBox:
 
 
 def _stack_where_large(box: QMessageBox) -> None:
-    """Put the buttons below each other where type is so large that Qt would cut their words."""
+    """Stack the buttons vertically if Qt would cut their text because of large type."""
     buttons = box.findChild(QDialogButtonBox)
     if buttons is not None and buttons.sizeHint().width() > _MOST_OF_BUTTONS:
         buttons.setOrientation(Qt.Orientation.Vertical)
@@ -86,7 +85,7 @@ def _stack_where_large(box: QMessageBox) -> None:
 def ask_whether_it_goes_on(
     parent: QWidget, name: str, go_on: Callable[[], None], stop: Callable[[], None]
 ) -> QMessageBox:
-    """Ask what becomes of a running campaign when the window closes.
+    """Ask what to do with a running campaign when the window closes.
 
     Args:
         parent: the window.
@@ -106,11 +105,11 @@ def ask_whether_it_goes_on(
 def ask_whether_it_waits(
     parent: QWidget, words: str, close: Callable[[], None], stop: Callable[[], None]
 ) -> QMessageBox:
-    """Ask what becomes of a campaign that waits for one of another user when the window closes.
+    """Ask what to do with a campaign that waits for another user's when the window closes.
 
     Args:
         parent: the window.
-        words: which one waits, and for what.
+        words: the waiting campaign, and what it waits for.
         close: closes the window.
         stop: ends the waiting.
     """
@@ -150,7 +149,7 @@ def _ask_whether_to_leave(
 
 
 _KEEP_MS: Final = 1_000
-"""So long nothing is typed before a draft is written."""
+"""Delay after the last change before a draft is written."""
 
 
 class CampaignPages(QObject):
@@ -159,21 +158,21 @@ class CampaignPages(QObject):
     Attributes:
         starter: starts runners.
         wizard: while it is open.
-        live_page: of the running or last campaign; None before there was one.
-        replay_page: of the last replay; None before there was one.
-        replayed: path of the run that it plays; empty before there was one.
-        load_consent: asks whether servers of others are loaded; None before that was needed.
+        live_page: of the running or last campaign; None before the first.
+        replay_page: of the last replay; None before the first.
+        replayed: path of the replayed run; empty before the first.
+        load_consent: asks for consent to load foreign servers; None before the first question.
 
     Signals:
-        page_made: a page for the window's stack.
-        page_wanted: a page that shall be shown.
+        page_made: a new page for the window's stack.
+        page_wanted: a page to show.
         begun: folder of a campaign that this window started.
         ended: folder of a campaign that was watched to its end.
-        runs_wanted: folder of a campaign whose runs shall be shown.
-        runs_used: the command that somebody wants for the runs of the result.
-        result_settled: the result is shown, or why there is none.
-        told: a sentence that somebody should see.
-        refused: why nothing can be measured, the text of a button that helps, and what it does.
+        runs_wanted: folder of a campaign whose runs are to be shown.
+        runs_used: id of a command for the runs of the result.
+        result_settled: the result is shown, or the reason why there is none.
+        told: a sentence for the user.
+        refused: why nothing can be measured, text and action of a button that helps.
     """
 
     page_made = Signal(QWidget)
@@ -218,15 +217,15 @@ class CampaignPages(QObject):
     # The wizard
 
     def follow_doors(self, here: SignalInstance, disks: SignalInstance) -> None:
-        """Open the wizard when somebody wants to try it here, or to measure spare disks."""
+        """Open the wizard when the start page asks for it."""
         here.connect(self.open_wizard)
         disks.connect(lambda: self.open_wizard(on_disks=True))
 
     def open_wizard(self, *, on_disks: bool = False) -> None:
-        """Ask what shall be measured; one wizard at a time.
+        """Open the wizard; one at a time.
 
         Args:
-            on_disks: spare disks are ticked, and nothing else where nothing was filled in.
+            on_disks: tick spare disks, and untick other targets in an unchanged draft.
         """
         from ui.wizard.wizard import Wizard  # noqa: PLC0415 - not needed to show the window
 
@@ -248,7 +247,7 @@ class CampaignPages(QObject):
         self.wizard.open()
 
     def _fill_in(self, *, on_disks: bool) -> None:
-        """Begin a draft where there is none that somebody changed; tick spare disks where they are wanted."""
+        """Create a draft unless a changed one exists; tick spare disks if requested."""
         from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
         from app.draft.from_campaign import first_parts, tick_disks  # noqa: PLC0415 - likewise
 
@@ -268,7 +267,7 @@ class CampaignPages(QObject):
         dialog.open()
 
     def open_wizard_with(self, campaign: Campaign) -> None:
-        """Open the wizard with the fields of a campaign; what was filled in before is replaced."""
+        """Open the wizard with the fields of a campaign, replacing the draft."""
         from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
 
         if self.wizard is None:
@@ -281,7 +280,7 @@ class CampaignPages(QObject):
         self.open_wizard()
 
     def open_wizard_with_kept(self, parts: DraftParts) -> None:
-        """Open the wizard with what was put together before the window was closed."""
+        """Open the wizard with the draft from before the window was closed."""
         from app.draft.draft import CampaignDraft  # noqa: PLC0415 - not needed to show the window
 
         if self.wizard is None and self._draft is None:
@@ -298,7 +297,7 @@ class CampaignPages(QObject):
             keep_draft(draft_text(draft.parts))
 
     def _forget_kept(self) -> None:
-        """What was put together runs: it is no draft any more."""
+        """Delete the stored draft: its campaign was started."""
         from app.draft.kept import forget_draft  # noqa: PLC0415 - not needed to show the window
 
         self._keeping.stop()
@@ -314,13 +313,13 @@ class CampaignPages(QObject):
 
     @property
     def running(self) -> str:
-        """Name of the campaign that is measured now, or begins; empty for none."""
+        """Name of the current campaign, running or starting; empty for none."""
         if self._live is not None:
             return self._live.name
         return self.starter.name if self.starter.is_busy else ""
 
     def take_live(self, statuses: tuple[CampaignStatus, ...]) -> None:
-        """Show which campaigns of this user run now, whoever started them."""
+        """Show the running campaigns of this user, including those started elsewhere."""
         self._live = statuses[0] if statuses else None
         self._show_running()
 
@@ -329,25 +328,25 @@ class CampaignPages(QObject):
             self.wizard.show_running(self.running)
 
     def _refuses(self) -> bool:
-        """Say which campaign is still measured; return whether there is one."""
+        """Show which campaign is still running; return whether there is one."""
         if self.running:
             self.told.emit(tr("“{name}” is still being measured.").format(name=one_line(self.running)))
         return bool(self.running)
 
     def start(self, campaign: Campaign, load: tuple[str, ...] = (), *, wait: bool = False) -> None:
-        """Start the runner of a campaign, unless another one is measured.
+        """Start the runner of a campaign, unless another one is running.
 
         Args:
-            campaign: what is measured.
-            load: names of the servers of others that a person agreed to load.
-            wait: root's waits for the campaign of another user; those of other users always do.
+            campaign: to measure.
+            load: names of the foreign servers that the user agreed to load.
+            wait: root's runner waits for the campaign of another user; those of other users always do.
         """
         if not self._refuses():
             self.told.emit(tr("Starting “{name}” …").format(name=campaign.name))
             self.starter.start(campaign, load, wait=wait)
 
     def go_on(self, folder: Path) -> None:
-        """Measure what is missing of a campaign that was begun; servers of others where that is agreed to."""
+        """Resume a campaign, after consent if it loads foreign servers."""
 
         def begin(load: tuple[str, ...]) -> None:
             if not self._refuses():
@@ -357,7 +356,7 @@ class CampaignPages(QObject):
         self._agree(folder, begin)
 
     def again(self, folder: Path) -> None:
-        """Measure a campaign that was begun once again, in a new folder; servers of others as above."""
+        """Repeat a campaign in a new folder, after consent if it loads foreign servers."""
 
         def begin(load: tuple[str, ...]) -> None:
             if not self._refuses():
@@ -367,7 +366,7 @@ class CampaignPages(QObject):
         self._agree(folder, begin)
 
     def _agree(self, folder: Path, begin: Agreed) -> None:
-        """Begin what was begun once where nobody has to be asked, or once somebody has agreed."""
+        """Call `begin` at once if no consent is needed, or after consent."""
         if self._refuses():
             return
         if self.load_consent is None:
@@ -381,7 +380,7 @@ class CampaignPages(QObject):
         self.start(campaign, load, wait=wait)
 
     def again_with_changes(self, folder: Path) -> None:
-        """Open the wizard with the fields of a campaign that was begun."""
+        """Open the wizard with the fields of an earlier campaign."""
         self._read(folder, self.open_wizard_with)
 
     def _read(self, folder: Path, use: Callable[[Campaign], None]) -> None:
@@ -398,7 +397,7 @@ class CampaignPages(QObject):
         self.show_live(folder)
 
     def _forget_confirmations(self) -> None:
-        """Want what was typed to agree anew for the next campaign; after one that was refused it may stay."""
+        """Require the typed confirmations again for the next campaign; keep them after a refusal."""
         if self.wizard is not None:
             self.wizard.forget_confirmations()
         elif self._draft is not None:
@@ -433,7 +432,7 @@ class CampaignPages(QObject):
         self.ended.emit(folder)
 
     def _show_result(self, folder: Path) -> None:
-        """Show on the live page what a campaign came to; nothing where no run began."""
+        """Show the result of a campaign on the live page; nothing if no run started."""
         from ui.compare.result import CampaignResult  # noqa: PLC0415 - not needed to show the window
         from ui.live.chart_feed import colours_of  # noqa: PLC0415 - as above
 
@@ -447,7 +446,7 @@ class CampaignPages(QObject):
         page.show_result(self.result)
 
     def shown_by(self, page: QWidget | None) -> ShownRuns | None:
-        """Return the runs that the live page shows, those of the result; None of another page."""
+        """Return the runs of the result on the live page; None for another page."""
         if page is None or page is not self.live_page:
             return None
         if self.result is None or self.live_page.result is not self.result:
@@ -460,7 +459,7 @@ class CampaignPages(QObject):
         return tr("“{name}”: {sentence}").format(name=name, sentence=sentence) if sentence else ""
 
     def ask_to_stop(self, statuses: tuple[CampaignStatus, ...]) -> None:
-        """End the waiting, else ask how the running campaign shall stop, and tell its runner."""
+        """End the waiting, or ask how to stop the running campaign, and send that to its runner."""
         if self.starter.waiting:
             self.starter.stop_waiting()
             return
@@ -478,7 +477,7 @@ class CampaignPages(QObject):
     # Replay
 
     def replay(self, path: str, speed: float = 1.0, *, talk: bool = False) -> None:
-        """Play a run as if it were live; in talk mode where that is asked for."""
+        """Replay a run as if it were live, optionally in talk mode."""
         if path:
 
             def show(source: ReplaySource) -> None:
@@ -508,7 +507,7 @@ class CampaignPages(QObject):
         return page
 
     def stop(self) -> None:
-        """Follow nothing any more."""
+        """Stop all background work."""
         for work in (self._loading, self._reading):
             if work is not None:
                 work.cancel()
@@ -527,23 +526,23 @@ class CampaignPages(QObject):
 _SIZE: Final = (720, 520)
 
 Agreed = Callable[[tuple[str, ...]], None]
-"""Takes the names that were typed; none where a campaign loads no servers of others."""
+"""Called with the typed names; empty if a campaign loads no foreign servers."""
 
 
 class LoadDialog(QDialog):
-    """Tells where the campaign connects to, looks at the servers there and asks; gone when it is closed.
+    """Dialog that shows the servers of a campaign, inspects them and asks for consent; deleted on close.
 
-    The folder of a campaign may be somebody else's, and libpq offers a server the password that it finds:
-    nothing is connected to before a person was told which.
+    The folder of a campaign may come from someone else, and libpq sends the password it finds to the server:
+    nothing is connected before the user has seen the name.
 
     Attributes:
-        servers: what was found there, and the fields for their names.
-        connect_: looks there.
-        load: begins; enabled once every name was typed.
-        told: what is being done, or why it cannot be asked.
+        servers: the findings, and the fields for the names.
+        connect_: starts the inspection.
+        load: starts the campaign; enabled once every name was typed.
+        told: current activity or error.
 
     Signals:
-        agreed: the names that were typed.
+        agreed: the typed names.
     """
 
     agreed = Signal(object)
@@ -620,10 +619,10 @@ class LoadDialog(QDialog):
 
 
 class LoadConsent(QObject):
-    """Asks for campaigns that were begun once: whether they load servers is in their folders.
+    """Asks for consent to load foreign servers when an earlier campaign is started again.
 
     Attributes:
-        dialog: while it is asked.
+        dialog: while it is open.
 
     Signals:
         failed: why a campaign cannot be read.
@@ -639,9 +638,9 @@ class LoadConsent(QObject):
         self.dialog: LoadDialog | None = None
 
     def ask(self, folder: Path, agreed: Agreed) -> None:
-        """Call `agreed` at once where the campaign of a folder loads no servers, else once they were typed.
+        """Call `agreed` at once if the campaign loads no servers, else after the names were typed.
 
-        While one campaign is asked about, others are not begun.
+        Only one question is open at a time.
         """
         if self._reading is not None:
             return
@@ -672,7 +671,7 @@ class LoadConsent(QObject):
         self.dialog = None
 
     def stop(self) -> None:
-        """Ask nothing any more."""
+        """Close the question."""
         if self._reading is not None:
             self._reading.cancel()
         if self.dialog is not None:

@@ -1,4 +1,4 @@
-"""Which campaigns of this user run now, and how far: looked up in the background every second."""
+"""Look up the running campaigns of this user and their progress in the background every second."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _EVERY_MS: Final = 1_000
 
 
 class LiveCampaigns(QObject):
-    """Follows the running campaigns, whoever started them.
+    """Follows all running campaigns of this user.
 
     Attributes:
-        statuses: what was seen last, the oldest campaign first.
-        has_looked: whether it has told of what it saw first.
+        statuses: latest ones, the oldest campaign first.
+        has_looked: whether the first lookup was reported.
 
     Signals:
-        changed: other statuses; a tuple of `CampaignStatus`.
-        ended: folder of a campaign that ran and does not any more.
+        changed: new statuses; a tuple of `CampaignStatus`.
+        ended: folder of a campaign that is no longer running.
     """
 
     changed = Signal(tuple)
@@ -60,7 +60,7 @@ class LiveCampaigns(QObject):
         self._op = BackgroundOp(self._read, self._take, self._fail).start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._stopped = True
         self._timer.stop()
         if self._op is not None:
@@ -100,11 +100,11 @@ class LiveCampaigns(QObject):
         self._take(())
 
 
-# --- The line at the bottom that tells of a running campaign, wherever one is in the window.
+# --- The line about a running campaign at the bottom of every page.
 
 
 def describe_status(status: CampaignStatus) -> str:
-    """Return how far a campaign is, as a line."""
+    """Return the progress of a campaign in one line."""
     name = one_line(status.name)
     current = status.current
     if current is None:
@@ -124,8 +124,8 @@ class CampaignLine(QFrame):
     """Shown while a campaign runs, or waits for one of another user.
 
     Signals:
-        show_asked: folder of the campaign that shall be shown.
-        stop_asked: the campaign shall be stopped.
+        show_asked: folder of the campaign to show.
+        stop_asked: the campaign is to be stopped.
     """
 
     show_asked = Signal(Path)
@@ -152,11 +152,11 @@ class CampaignLine(QFrame):
 
     @property
     def folder(self) -> Path | None:
-        """The campaign that is told of; None where none runs."""
+        """Folder of the shown campaign; None if none runs."""
         return self._folder
 
     def tell(self, statuses: tuple[CampaignStatus, ...], waiting: str = "") -> None:
-        """Tell of one that waits, else of the oldest of these; there is one at a time on a machine."""
+        """Show the waiting campaign, else the oldest of these; a machine runs one at a time."""
         self._folder = statuses[0].folder if statuses else None
         self.words.setText(waiting or (describe_status(statuses[0]) if statuses else ""))
         self.show_button.setVisible(bool(statuses))

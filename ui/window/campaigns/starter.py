@@ -1,4 +1,4 @@
-"""Starting the runner of a campaign, and following it as long as the window is open."""
+"""Start the runner of a campaign, and follow it while the window is open."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _REAP_MS: Final = 500
 
 
 class CampaignStarter(QObject):
-    """One campaign at a time; the runner does not need this object once it runs.
+    """Starts one campaign at a time; the runner does not need this object once it runs.
 
     Attributes:
-        name: of the campaign that was started last.
-        waiting: for which other campaign the runner waits, a sentence; empty where it waits for none.
+        name: of the last started campaign.
+        waiting: the other campaign that the runner waits for, a sentence; empty for none.
 
     Signals:
-        started: folder of the campaign, in which its first run has begun.
-        asking: what somebody is asked before it begins, a sentence.
-        waits: for which other campaign the runner waits, a sentence; empty once it does not any more.
-        failed: a sentence, what to do, and the exit status of the runner.
-        run_failed: folder of the campaign, and why a run in it failed, as the runner says it.
-        ended: exit status of a runner whose campaign had begun.
+        started: folder of the campaign; its first run has started.
+        asking: a question to the user before the start, a sentence.
+        waits: the other campaign that the runner waits for, a sentence; empty when the wait is over.
+        failed: a sentence, a hint, and the exit status of the runner.
+        run_failed: folder of the campaign, and the runner's reason why a run failed.
+        ended: exit status of a runner whose campaign had started.
     """
 
     started = Signal(Path)
@@ -60,21 +60,21 @@ class CampaignStarter(QObject):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a runner that this object started lives, or is being started."""
+        """Whether a runner of this object is alive or starting."""
         return self._is_launching or self._launched is not None
 
     def start(self, campaign: Campaign, load: Sequence[str], *, wait: bool = False) -> None:
-        """Start a runner; it may load the servers of others that are named, and wait for another campaign."""
+        """Start a runner, which may load the named servers and wait for another campaign."""
         library = self._library
         self._launch(campaign.name, lambda: launch(campaign, library, load, wait=wait))
 
     def again(self, folder: Path, load: Sequence[str]) -> None:
-        """Start a runner that measures the campaign of a folder anew."""
+        """Start a runner that repeats the campaign of a folder."""
         library = self._library
         self._launch(folder.name, lambda: launch_again(folder, library, load))
 
     def go_on(self, folder: Path, load: Sequence[str]) -> None:
-        """Start a runner that measures what is missing of the campaign of a folder."""
+        """Start a runner that resumes the campaign of a folder."""
         self._launch(folder.name, lambda: launch_going_on(folder, load))
 
     def _launch(self, name: str, start: Callable[[], LaunchedCampaign]) -> None:
@@ -88,7 +88,7 @@ class CampaignStarter(QObject):
             self._launched.stop()
 
     def stop(self) -> None:
-        """Tell nothing any more; a runner that was started goes on."""
+        """Stop following; a started runner continues."""
         self._timer.stop()
         if self._op is not None:
             self._op.cancel()

@@ -1,1 +1,1 @@
-"""The commands of the window, and what shows them."""
+"""The commands of the window, and their menus and buttons."""

@@ -1,6 +1,6 @@
-"""Everything that the window can be told, with its keys: menus, tool bar and the help read this registry.
+"""All commands of the window with their keys; menus, tool bar and help read this registry.
 
-Commands of `ui.window.commands.tools` are shown where their tool is there.
+Commands of `ui.window.commands.tools` are only shown if their tool exists.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ui.widgets.tab_order import go_as_read
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something that the window does.
+    """A command of the window.
 
     Attributes:
         id: stable name.
         text: of menu and button, with its mnemonic.
         keys: shortcut, as `QKeySequence` reads it; empty for none.
-        help: what it does, a sentence.
-        checkable: whether it switches something on and off.
-        in_tool_bar: whether it stands in the tool bar.
-        is_tool: whether `ui.window.commands.tools` does it.
-        icon: name of its icon in resources/icons/lucide; what is switched on and off has a tick instead.
+        help: description, a sentence.
+        checkable: whether it toggles something.
+        in_tool_bar: whether it is in the tool bar.
+        is_tool: whether it belongs to `ui.window.commands.tools`.
+        icon: name of its icon in resources/icons/lucide; commands that toggle have a tick instead.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that a page understands; told in the help, handled by the page."""
+    """A key that a page handles itself; listed in the help."""
 
     keys: str
     help: str
@@ -204,7 +204,7 @@ def find_command(name: str) -> Command:
 
 
 def make_actions(window: QWidget, deeds: Mapping[str, Callable[[], None]]) -> dict[str, QAction]:
-    """Return an action for each id of a command that does what belongs to it; keys work in the window."""
+    """Return an action for each command id with its function; keys work in the whole window."""
     go_as_read(window)
     return {name: _make_action(window, find_command(name), do) for name, do in deeds.items()}
 

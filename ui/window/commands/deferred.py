@@ -1,4 +1,4 @@
-"""Work for the background whose imports come with it: the window is on the screen before."""
+"""Background work that imports its modules on first use, so that the window appears sooner."""
 
 # ruff: noqa: PLC0415
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 def look_at_machine() -> DraftEnvironment:
-    """Return which PostgreSQL and targets can be used here."""
+    """Return the PostgreSQL installations and targets of this machine."""
     from app.draft.fields.environment import read_environment
 
     return read_environment()
 
 
 def sweep() -> tuple[SweepEvent, ...]:
-    """Finish and remove what dead campaigns of this user left."""
+    """Finish and clean up this user's dead campaigns."""
     from app.execution.recovery import sweep_abandoned
 
     return sweep_abandoned()
 
 
 def import_pages() -> None:
-    """Import charts and wizard, so that the first click on a run or on New benchmark need not wait."""
+    """Import charts and wizard, so that the first click on a run or on New benchmark does not wait."""
     import ui.charts.stack.stack
     import ui.wizard.wizard  # noqa: F401
 
@@ -51,12 +51,12 @@ def find_live_folders() -> tuple[Path, ...]:
 
 
 def launch(campaign: Campaign, library: Path, load: Sequence[str], *, wait: bool = False) -> LaunchedCampaign:
-    """Start the runner of a campaign that a person put together, whose disks were confirmed there.
+    """Start the runner of a campaign from the wizard, where its disks were confirmed.
 
     Args:
-        campaign: what is measured.
-        library: folder that gets the campaign's folder.
-        load: names of the servers of others, as a person typed them to agree.
+        campaign: to measure.
+        library: parent of the campaign's folder.
+        load: names of foreign servers, typed by the user as consent.
         wait: root's runner waits for the campaign of another user.
     """
     from app.execution.launch import start_campaign
@@ -66,15 +66,15 @@ def launch(campaign: Campaign, library: Path, load: Sequence[str], *, wait: bool
 
 
 def launch_again(folder: Path, library: Path, load: Sequence[str]) -> LaunchedCampaign:
-    """Start the runner of a campaign that was begun once, from its first run on and in a new order."""
+    """Start the runner of an earlier campaign, from its first run on and in a new order."""
     return launch(read_begun(folder), library, load)
 
 
 def launch_going_on(folder: Path, load: Sequence[str]) -> LaunchedCampaign:
-    """Start a runner that goes on with a campaign; its disks were confirmed when it was begun.
+    """Start a runner that resumes a campaign; its disks were confirmed at its first start.
 
-    Root decides anew whether each of them is spare, and an administrator is asked by their names. That
-    servers are loaded is agreed to each time.
+    Root checks again whether each of them is spare, and polkit names them. Consent to load servers is needed
+    each time.
     """
     from app.execution.launch import resume_campaign
     from app.execution.resume.begun import begun_campaign, disks_of
@@ -83,21 +83,21 @@ def launch_going_on(folder: Path, load: Sequence[str]) -> LaunchedCampaign:
 
 
 def servers_of_begun(folder: Path) -> Mapping[str, str]:
-    """Return the servers of others that the campaign of a folder loads: connection, and how ssh names it."""
+    """Return the foreign servers of a campaign's folder: connection, and name for ssh."""
     from app.execution.servers import servers_of
 
     return servers_of(read_begun(folder))
 
 
 def look_at_servers(servers: Mapping[str, str]) -> tuple[tuple[str, OpenServer], ...]:
-    """Return what servers of others are, and what others do there: ten seconds for each."""
+    """Inspect foreign servers and the activity there: ten seconds for each."""
     from app.execution.servers import look_there
 
     return tuple((connection, look_there(connection, ssh)) for connection, ssh in servers.items())
 
 
 def read_begun(folder: Path) -> Campaign:
-    """Return the campaign of a folder as it was before its order was drawn."""
+    """Return the campaign of a folder without its drawn order."""
     from dataclasses import replace
 
     from app.execution.resume.begun import begun_campaign
@@ -106,28 +106,28 @@ def read_begun(folder: Path) -> Campaign:
 
 
 def find_interrupted(library: Path) -> tuple[UnfinishedCampaign, ...]:
-    """Return the campaigns of a library that wait to go on, the newest first."""
+    """Return the interrupted campaigns of a library, the newest first."""
     from app.execution.resume.begun import interrupted_campaigns
 
     return interrupted_campaigns(library)
 
 
 def read_kept() -> DraftParts | None:
-    """Return what was put together in the wizard when the window was closed; None where nothing was."""
+    """Return the wizard's draft from before the window was closed; None if there is none."""
     from app.draft.kept import read_kept_draft
 
     return read_kept_draft()
 
 
 def forget_kept() -> None:
-    """Do not offer any more what was put together."""
+    """Delete the stored draft."""
     from app.draft.kept import forget_draft
 
     forget_draft()
 
 
 def put_away(folder: Path) -> None:
-    """Do not offer any more that a campaign goes on."""
+    """Do not offer to resume a campaign any more."""
     from app.library.campaign_end import CampaignEnd, write_end
 
     write_end(folder, CampaignEnd.PUT_AWAY)

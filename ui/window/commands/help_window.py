@@ -1,4 +1,4 @@
-"""Help (F1): keys, what works on this machine and why the rest does not, and which program this is."""
+"""Help (F1): keys, what works on this machine and why the rest does not, and about this program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ui.window.commands.tools import shown_commands
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a page: what stands first, what it means, and in which colour."""
+    """A line of a page: head, text, hint and colour."""
 
     head: str
     text: str
@@ -37,7 +37,7 @@ class _Line:
 
 
 def key_lines() -> tuple[tuple[str, str], ...]:
-    """Return (keys, what they do) of every command and page."""
+    """Return (keys, description) of every command and page."""
     native = QKeySequence.SequenceFormat.NativeText
     commands = [
         (QKeySequence(item.keys).toString(native), item.help) for item in shown_commands() if item.keys
@@ -46,7 +46,7 @@ def key_lines() -> tuple[tuple[str, str], ...]:
 
 
 class HelpWindow(QDialog):
-    """Not modal: it may stand beside the window.
+    """The help window; not modal.
 
     Attributes:
         keys: the page of the keys.

@@ -1,4 +1,4 @@
-"""The manual (Shift+F1): chapters, links between them, searching in all of them; its text can be enlarged."""
+"""The manual (Shift+F1): chapters, links, full-text search; its text can be enlarged."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ _CODE: Final = QTextFormat.Property.BlockCodeFence
 
 
 class ManualWindow(QDialog):
-    """Not modal: it may stand beside the window.
+    """The manual's window; not modal.
 
     Attributes:
-        chapters: the list; what is chosen there is shown.
+        chapters: the list; the selected one is shown.
         text: the chapter.
-        sought: what is searched for; Return finds the next place, in this chapter or a later one.
-        next: finds the next place.
+        sought: searched text; Return finds the next match, in this chapter or a later one.
+        next: finds the next match.
     """
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -138,7 +138,7 @@ class ManualWindow(QDialog):
         self.text.setMarkdown(filled_text(CHAPTERS[self.chapters.currentRow()]))
         document.setDocumentMargin(MEDIUM)
         changes = QTextCursor(document)
-        changes.beginEditBlock()  # one layout for all: a table of 90 rows takes seconds with one for each cell
+        changes.beginEditBlock()  # one layout for all: one for each cell of 90 rows takes seconds
         for frame in document.rootFrame().childFrames():
             if isinstance(frame, QTextTable):
                 self._rule(frame)

@@ -1,4 +1,4 @@
-"""“Preferences …” (Ctrl+,): what this user prefers, written for window and commands alike."""
+"""“Preferences …” (Ctrl+,): the user's preferences, for window and commands."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ from ui.widgets.texts import ErrorText, Text
 
 
 def preferred_scheme(preferences: Preferences) -> Scheme | None:
-    """Return the colours that are preferred; None for those of the desktop."""
+    """Return the preferred colours; None for the desktop's."""
     return {"light": Scheme.LIGHT, "dark": Scheme.DARK}.get(preferences.theme)
 
 
 def prefers_contrast(preferences: Preferences) -> bool | None:
-    """Return whether high contrast is preferred; None for what the desktop says."""
+    """Return whether high contrast is preferred; None for the desktop's setting."""
     return {"normal": False, "high": True}.get(preferences.contrast)
 
 
 def prefers_reduced_motion(preferences: Preferences) -> bool | None:
-    """Return whether little motion is preferred; None for what the desktop says."""
+    """Return whether reduced motion is preferred; None for the desktop's setting."""
     return {"full": False, "reduced": True}.get(preferences.motion)
 
 
@@ -63,22 +63,22 @@ class PreferencesDialog(QDialog):
     """All preferences on one page; nothing is written before OK.
 
     Attributes:
-        theme, contrast, motion, language, paper, repeats, library, notify, when_done: a field of each
+        theme, contrast, motion, language, paper, repeats, library, notify, when_done: a field for each
             preference.
         problem: why nothing was written.
 
     Signals:
-        told: a sentence about what counts from the next start.
+        told: a sentence about changes that take effect after a restart.
     """
 
     told = Signal(str)
 
     def __init__(self, theme: Theme, library: Path, parent: QWidget | None = None) -> None:
-        """Make one.
+        """Create the dialog.
 
         Args:
             theme: changed at OK.
-            library: that the window shows.
+            library: of the window.
             parent: the window.
         """
         super().__init__(parent)
@@ -170,7 +170,7 @@ class PreferencesDialog(QDialog):
         self.resize(needed.boundedTo(screen_room(self)))
 
     def _name(self, form: QFormLayout, folder: QHBoxLayout) -> None:
-        """The label of the library's row belongs to its field, not to the row."""
+        """Set the buddy of the library's label to its field instead of the row."""
         label = form.labelForField(folder)
         if label is not None:
             label.setBuddy(self.library)  # type: ignore[attr-defined] # QFormLayout makes a QLabel
@@ -178,7 +178,7 @@ class PreferencesDialog(QDialog):
 
     @property
     def chosen(self) -> Preferences:
-        """What stands in the fields."""
+        """The values of the fields."""
         return replace(
             self._before,
             theme=str(self.theme.currentData()),
@@ -201,7 +201,7 @@ class PreferencesDialog(QDialog):
         dialog.open()
 
     def accept_all(self) -> None:
-        """Write what was chosen and close; a mistake is told and nothing is written."""
+        """Write the preferences and close; on an error show it and write nothing."""
         chosen = self.chosen
         try:
             _check_library(chosen.library)
@@ -251,10 +251,10 @@ def _usual_repeats() -> str:
 
 
 def _check_library(folder: str) -> None:
-    """Make sure that a library can be used.
+    """Check that a library can be used.
 
     Raises:
-        UsageError: it is no whole path, or cannot be written.
+        UsageError: it is no absolute path, or not writable.
     """
     if not folder:
         return

@@ -1,4 +1,4 @@
-"""The tool bar: the few commands that are used all the time, and a menu with all of them."""
+"""The tool bar: the most used commands, and a menu with all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BREAKS_AFTER = frozenset({"import", "race", "start", "edit", "panel", "clear", 
 
 
 class ToolBar(QToolBar):
-    """An icon and a word each, at most six things.
+    """Buttons with icon and word, at most six.
 
     Attributes:
         menu_button: opens the menu of all commands.
@@ -65,13 +65,13 @@ class ToolBar(QToolBar):
         return shown
 
     def show_commands(self, wanted: Container[str]) -> None:
-        """Show the buttons of these commands beside the menu."""
+        """Show the buttons of these commands next to the menu."""
         for name, action in self._buttons.items():
             action.setVisible(name in wanted)
 
 
 def _show_icons(actions: Mapping[str, QAction], theme: Theme, *, only_in_sight: bool = False) -> None:
-    """Give commands their icons; those of the menu when it is opened first: the window is shown sooner."""
+    """Set the commands' icons; the menu's only when it is first opened, so that the window appears sooner."""
     for command in shown_commands():
         in_sight = command.in_tool_bar or command.id in _ABOVE_THE_FACTS
         if command.icon and command.id in actions and (in_sight or not only_in_sight):

@@ -1,6 +1,6 @@
-"""What other packages add to the window: each tool is one entry here, imported when it is first used.
+"""Tools that other packages add to the window: one entry each, imported on first use.
 
-A tool gets the window as it is at that moment (`ToolContext`), and shows a page in it or a dialog of its own.
+A tool gets the current state of the window (`ToolContext`), and shows a page in it or its own dialog.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from ui.window.commands.commands import COMMANDS, Command
 
 @dataclass(frozen=True, slots=True)
 class ShownRuns:
-    """The runs that a page shows: those that commands act on.
+    """The runs shown on a page, on which commands act.
 
     Attributes:
-        runs: in order, those that can be read. In the library the ticked ones.
+        runs: readable ones, in order. In the library the ticked ones.
         colours: number of each one's colour, by the path of its file.
     """
 
@@ -37,22 +37,23 @@ class ShownRuns:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The window when a tool's command is given.
+    """The window at the time of a tool's command.
 
     Attributes:
         window: parent of dialogs.
         theme: colours and fonts.
-        settings: where a tool may remember things, below a group of its own name.
+        settings: storage for the tool, below a group with its name.
         library: folder of the runs.
-        runs: those that the window shows, see `ShownRuns`.
+        runs: shown in the window, see `ShownRuns`.
         colours: number of each run's colour, by the path of its file.
         focus: path of the run in focus, empty for none.
-        page: what this tool showed last in this window; None before.
-        show_page: shows a page in the window, for ever this tool's; with the command “Runs” one comes back.
-        tell: shows a sentence at the top, with an action where there is one: (sentence, action, do).
-        open_files: lists and shows run files, wherever they are; a folder means the run files in it.
+        page: the tool's last page in this window; None before.
+        show_page: shows a page in the window, which from then on belongs to this tool; the command “Runs”
+            leaves it.
+        tell: shows a sentence at the top, optionally with an action: (sentence, action, do).
+        open_files: lists and shows run files from anywhere; a folder means the run files in it.
         refresh: reads the library again.
-        files: that were dropped on the window for this tool.
+        files: dropped on the window for this tool.
         ask_campaign: opens the wizard with the fields of a campaign.
     """
 
@@ -78,8 +79,8 @@ class Tool:
 
     Attributes:
         command: id of its command, see `ui.window.commands.commands`.
-        use: does it.
-        least_runs: its command is greyed while fewer runs are shown.
+        use: runs it.
+        least_runs: its command is disabled while fewer runs are shown.
     """
 
     command: str
@@ -88,7 +89,7 @@ class Tool:
 
 
 def _compare(context: ToolContext) -> None:
-    """Show the runs on the compare page, which is made once."""
+    """Show the runs on the compare page, which is created once."""
     from ui.compare.page import ComparePage  # noqa: PLC0415 - imported when first used
 
     page = context.page
@@ -103,7 +104,7 @@ def _compare(context: ToolContext) -> None:
 
 
 def _report(context: ToolContext) -> None:
-    """Ask for a report of the runs; tell where it is when it is written."""
+    """Ask for a report of the runs; show its path when it is written."""
     from ui.report.dialog import ReportDialog, ReportRequest, title_of  # noqa: PLC0415 - imported when first used
 
     paths = tuple(Path(run.entry.path) for run in context.runs)
@@ -144,7 +145,7 @@ def _import(context: ToolContext) -> None:
 
 
 def _preferences(context: ToolContext) -> None:
-    """Ask what this user prefers; the theme follows at once."""
+    """Open the preferences; the theme follows at once."""
     from ui.window.commands.preferences_dialog import PreferencesDialog  # noqa: PLC0415 - imported when first used
 
     dialog = PreferencesDialog(context.theme, context.library, context.window)
@@ -153,7 +154,7 @@ def _preferences(context: ToolContext) -> None:
 
 
 def _manual(context: ToolContext) -> None:
-    """Show the manual beside the window, once."""
+    """Show the manual's window; at most one."""
     from ui.window.commands.manual_window import ManualWindow  # noqa: PLC0415 - imported when first used
 
     window = context.window.findChild(ManualWindow)
@@ -175,7 +176,7 @@ TOOLS: Final[tuple[Tool, ...]] = (
 
 
 def shown_commands() -> tuple[Command, ...]:
-    """Return the commands of this window: those of tools only where the tool is there."""
+    """Return the commands of this window: those of tools only if the tool exists."""
     there = {tool.command for tool in TOOLS}
     return tuple(command for command in COMMANDS if not command.is_tool or command.id in there)
 
@@ -184,15 +185,15 @@ class ToolUser(QObject):
     """Uses the tools in one window, and keeps the page of each.
 
     Signals:
-        page_made: a page for the window's stack.
-        page_wanted: a page that shall be shown.
+        page_made: a new page for the window's stack.
+        page_wanted: a page to show.
     """
 
     page_made = Signal(QWidget)
     page_wanted = Signal(QWidget)
 
     def __init__(self, window: QWidget, make_context: Callable[..., ToolContext]) -> None:
-        """Make one.
+        """Create the object.
 
         Args:
             window: the parent.
@@ -204,11 +205,11 @@ class ToolUser(QObject):
         self._shown: dict[QWidget, ShownRuns] = {}
 
     def deeds(self) -> dict[str, Callable[[], None]]:
-        """Return what the command of each tool does."""
+        """Return the function of each tool's command."""
         return {tool.command: partial(self.use, tool) for tool in TOOLS}
 
     def use(self, tool: Tool, files: Sequence[Path] = ()) -> None:
-        """Use a tool now for what the window shows, and for files where some were dropped."""
+        """Use a tool for the shown runs, or for dropped files."""
         context = self._make_context(page=self._pages.get(tool.command), show_page=_show_nothing)
         show = partial(self._show_page, tool, ShownRuns(context.runs, context.colours))
         tool.use(replace(context, show_page=show, files=tuple(files)))
@@ -220,11 +221,11 @@ class ToolUser(QObject):
                 self.use(tool)
 
     def shown_by(self, page: QWidget | None) -> ShownRuns:
-        """Return the runs that a page of a tool shows; none of any other page."""
+        """Return the runs that a page of a tool shows; none for any other page."""
         return self._shown.get(page, ShownRuns()) if page is not None else ShownRuns()
 
     def import_files(self, files: Sequence[Path]) -> None:
-        """Hand files that are no run files to the tool that imports; nothing where there is none."""
+        """Pass files other than run files to the import tool, if there is one."""
         for tool in TOOLS:
             if tool.command == "import":
                 self.use(tool, files)
@@ -242,4 +243,4 @@ class ToolUser(QObject):
 
 
 def _show_nothing(_page: QWidget) -> None:
-    """Stand in a context that no tool has yet."""
+    """Placeholder in a context before a tool is chosen."""

@@ -1,1 +1,1 @@
-"""The facts panel at the right of the charts."""
+"""The facts panel to the right of the charts."""

@@ -1,9 +1,7 @@
-"""The panel at the right: what differs between the runs in the charts, and all about the one in focus.
+"""The panel on the right: differences between the charted runs, and details of the one in focus.
 
-The document of the facts panel: what differs between runs, and all about the one in focus.
-
-It is inserted as plain text through a cursor: nothing that a run file holds is read as markup. Its imports
-are those of comparisons: the panel asks for it when there are runs to tell about.
+Text is inserted as plain text through a cursor: contents of run files are never parsed as markup. The module
+imports comparisons, so it is only loaded when there are runs to show.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ _TABLE_EMS = 44
 
 
 class _Nothing(PlainWriter):
-    """Says why there are no facts."""
+    """Explains why there are no facts."""
 
     def write(self, problem: str) -> None:
         if problem:
@@ -52,7 +50,7 @@ class _Nothing(PlainWriter):
 
 
 class FactsPanel(QWidget):
-    """Shows facts of runs; folding is remembered while the window lives."""
+    """Shows facts of runs; folding is remembered while the window exists."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,7 +80,7 @@ class FactsPanel(QWidget):
         self._write()
 
     def add_button(self, action: QAction, *, of_several: bool = False) -> None:
-        """Offer a command above the facts, for a single run or for several: there is room for one."""
+        """Add a command above the facts, for a single run or for several: there is room for one."""
         button = QToolButton(self)
         button.setDefaultAction(action)
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -103,13 +101,13 @@ class FactsPanel(QWidget):
         self._write()
 
     def show_problem(self, message: str) -> None:
-        """Say why there is nothing to show."""
+        """Show why there are no facts."""
         self._runs, self._problem = (), message
         self._offer()
         self._write()
 
     def set_focus_run(self, path: str) -> None:
-        """Tell everything about this run; another one where it is not shown."""
+        """Show all facts of this run; of another one if it is not shown."""
         if path != self._focus:
             self._focus = path
             self._write()
@@ -162,7 +160,7 @@ SWATCH: Final = "■"
 
 
 class Section(StrEnum):
-    """What can be unfolded."""
+    """Sections that can be folded."""
 
     PROPERTIES = "properties"
     COMMANDS = "commands"
@@ -171,7 +169,7 @@ class Section(StrEnum):
 
 
 def folded_by(link: str) -> set[Section]:
-    """Return what a link folds or unfolds; nothing for a link of another kind."""
+    """Return the section that a link folds or unfolds; empty for any other link."""
     return {Section(link.removeprefix(SCHEME))} if link.startswith(SCHEME) else set()
 
 
@@ -194,7 +192,7 @@ class FactsWriter(PlainWriter):
         self._unfolded = frozenset(unfolded)
 
     def write(self, runs: Sequence[ShownRun], focus: int) -> None:
-        """Write everything about at least one run; `focus` is the index of the one told in detail."""
+        """Write the facts of at least one run; `focus` is the index of the one with details."""
         self._write_differences(runs)
         self._write_verdict(runs)
         if len(runs) > 1:
@@ -367,11 +365,11 @@ RUN_COLUMNS: Final[tuple[Column[RunFacts], ...]] = (
     Column("p99", tr("p99 ms"), _p99),
     Column("jitter", tr("jitter"), _jitter),
 )
-"""What stands beside the name of each of several runs."""
+"""Columns next to the name of each of several runs."""
 
 
 def _whose(runs: Sequence[ShownRun], variant: Variant) -> str:
-    """Return whose value this is: configurations where they own it as a whole, else runs."""
+    """Return the owners of a value: configurations if all their runs have it, else runs."""
     having = {runs[index].facts.configuration for index in variant.runs}
     others = {run.facts.configuration for number, run in enumerate(runs) if number not in variant.runs}
     if having & others or not all(having):
@@ -382,6 +380,6 @@ def _whose(runs: Sequence[ShownRun], variant: Variant) -> str:
 
 
 def _short(names: Sequence[str]) -> dict[str, str]:
-    """Return names without the words that all of them share."""
+    """Return names without their common words."""
     unique = list(dict.fromkeys(names))
     return dict(zip(unique, map(one_line, short_names(unique)), strict=True))

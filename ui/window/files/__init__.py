@@ -1,1 +1,1 @@
-"""Run files from elsewhere, and what people do with those of the library."""
+"""Run files from elsewhere, and actions on those of the library."""

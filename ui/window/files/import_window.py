@@ -1,4 +1,4 @@
-"""Importing results of others: files or a folder are chosen or dropped, and what came of them is said."""
+"""Import foreign results: choose or drop files or a folder, and show the outcome."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _MOST_LINES = 40
 
 
 class ImportWindow(QDialog):
-    """Not modal; one import at a time.
+    """The import window; not modal, one import at a time.
 
     Attributes:
         files: chooses files.
         folder: chooses a folder.
-        state: what is being done, or came of it.
-        told: every run, what is not known of it, and every file that could not be read.
+        state: current activity or outcome.
+        told: every run with its unknown values, and every unreadable file.
         show_runs: shows the runs of the last import.
     """
 
@@ -49,12 +49,12 @@ class ImportWindow(QDialog):
         done: Callable[[Sequence[Path]], None],
         parent: QWidget | None = None,
     ) -> None:
-        """Make an empty window.
+        """Create an empty window.
 
         Args:
-            library: gets the runs.
+            library: receives the runs.
             theme: colours and fonts.
-            done: gets the run files of an import that made some.
+            done: called with the new run files.
             parent: Qt's.
         """
         super().__init__(parent)
@@ -113,7 +113,7 @@ class ImportWindow(QDialog):
         dialog.open()
 
     def take(self, paths: Iterable[Path]) -> None:
-        """Import these; nothing while another import lasts."""
+        """Import these; ignored during another import."""
         wanted = tuple(paths)
         if self._op is not None or not wanted:
             return
@@ -156,7 +156,7 @@ class ImportWindow(QDialog):
 
 
 def summary_of(report: ImportReport) -> str:
-    """Return what came of an import, in a line."""
+    """Return the outcome of an import in one line."""
     parts = []
     if count := len(report.imported):
         sentence = trn("{count} run was imported.", "{count} runs were imported.", count)
@@ -171,7 +171,7 @@ def summary_of(report: ImportReport) -> str:
 
 
 def report_lines(report: ImportReport) -> list[str]:
-    """Return every run with what is not known of it, and every file that was not used with the reason."""
+    """Return every run with its unknown values, and every unused file with the reason."""
     lines = [line for run in report.imported for line in _run_lines(run)]
     lines += [tr("in the library already: {name}").format(name=name) for name, _ in report.present]
     ordered = sorted(report.left, key=lambda each: not each.is_problem)

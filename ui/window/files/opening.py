@@ -1,4 +1,4 @@
-"""Run files from elsewhere: choosing them, finding them in folders, and the examples."""
+"""Open run files from elsewhere: file dialog, folders, examples."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class RunOpener(QObject):
     """Opens run files for one window.
 
     Signals:
-        opened: absolute paths of run files that shall be shown.
-        elsewhere: the same paths, where they are not those of the examples.
+        opened: absolute paths of run files to show.
+        elsewhere: the same paths, except for the examples.
         told: why nothing is opened.
     """
 
@@ -56,7 +56,7 @@ class RunOpener(QObject):
             self.told.emit(error.message)
 
     def why_no_example(self) -> str:
-        """Return why there is no example; empty where there is one."""
+        """Return why there is no example; empty if there is one."""
         try:
             find_examples()
         except FootingError as error:
@@ -84,7 +84,7 @@ def _run_files(path: Path) -> list[Path]:
 
 
 def holds_runs(path: Path) -> bool:
-    """Whether something dropped is a run file, or a folder with some."""
+    """Return whether a dropped path is a run file, or a folder with some."""
     return path.suffix == SUFFIX or (path.is_dir() and next(path.rglob(f"*{SUFFIX}"), None) is not None)
 
 

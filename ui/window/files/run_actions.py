@@ -1,4 +1,4 @@
-"""What one does with the files of the library: name and tag them, throw them away, take in others."""
+"""Actions on the files of the library: rename, tag, move to the trash, import."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _NOTE_LINES = 5
 
 
 class RunDetails(QDialog):
-    """Not modal. Several runs are a campaign: its name, and tags that all of them get besides their own.
+    """Dialog for the annotations of a run, or for name and additional tags of a campaign; not modal.
 
     Attributes:
         name: of the run or campaign.
-        tags: parted by commas.
+        tags: separated by commas.
         note: of a single run.
         problem: why it cannot be stored.
     """
@@ -102,10 +102,10 @@ class RunDetails(QDialog):
         self._op = BackgroundOp(lambda: _annotate_all(wanted), self._saved, self._tell).start()
 
     def _wanted(self) -> list[tuple[Path, Annotations]]:
-        """Return what each file shall hold.
+        """Return the annotations for each file.
 
         Raises:
-            UsageError: a name or tag that cannot be.
+            UsageError: a name or tag is invalid.
         """
         name, tags = clean_name(self.name.text()), read_tags(self.tags.text())
         if self._single:
@@ -130,7 +130,7 @@ class RunDetails(QDialog):
         self._grow()
 
     def _grow(self) -> None:
-        """Be as high as what is shown needs: Qt reckons with one line of a text that is broken."""
+        """Grow to the height of the contents: Qt reserves only one line for wrapped text."""
         layout = self.layout()
         if layout is not None:
             self.resize(self.width(), max(self.height(), layout.totalHeightForWidth(self.width())))
@@ -145,10 +145,10 @@ Tell = Callable[..., None]
 
 
 class RunCare(QObject):
-    """Works for one window, in the background; nothing is asked that can be undone.
+    """Runs file actions for one window, in the background; actions with an undo need no confirmation.
 
     Attributes:
-        details: the window for name, tags and note that was opened last; None once it is closed.
+        details: the open dialog for name, tags and note; None once it is closed.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class RunCare(QObject):
     # Names, tags, notes
 
     def edit(self, paths: Sequence[str]) -> None:
-        """Let the user write about a run, or about all runs of a campaign."""
+        """Let the user annotate a run, or all runs of a campaign."""
         runs = [run for path in paths if (run := self._model.run(path)) is not None]
         if not runs:
             return
@@ -225,7 +225,7 @@ class RunCare(QObject):
     # Runs from elsewhere
 
     def offer_copy(self, files: Sequence[Path]) -> None:
-        """Say that files lie elsewhere, and offer to copy them into the library."""
+        """Offer to copy files from elsewhere into the library."""
         library, known = self._reader.library, self._model.run
         outside = [path for path in files if not path.is_relative_to(library) and known(str(path)) is None]
         if not outside:

@@ -1,1 +1,1 @@
-"""The library panel at the left: rows, search, reading in the background."""
+"""The library panel on the left: rows, search, reading in the background."""

@@ -1,6 +1,6 @@
-"""How a row of the library is painted: tick, line sample, name, TPS, spark line, marks.
+"""Paint the rows of the library: tick, line sample, name, TPS, spark line, marks.
 
-All measures come from the font, so that nothing is clipped at 200 % type.
+All sizes follow the font, so that nothing is clipped at 200 % type.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Index = QModelIndex | QPersistentModelIndex
 _SMALL: Final = 0.88
 """Size of the second line, relative to the first."""
 SMALL_SHARE: Final = 0.78
-"""Of the colour of text in that of small words: they are read on chosen rows as well."""
+"""Share of the text colour in small words, which must be readable on chosen rows as well."""
 CHOSEN_SHARE: Final = 0.18
-"""Of the accent in the ground of a chosen row."""
+"""Share of the accent in the background of a chosen row."""
 _SPARK_EMS: Final = 7
 _WARNING_MARKS: Final = frozenset({UNSAFE, NOT_DURABLE, *DISK_MARKS})
 _BAD_STATES: Final = frozenset({RunState.FAILED, RunState.INCOMPLETE, RunState.STOPPED})
@@ -61,12 +61,12 @@ class _Look:
 
 
 def check_width(metrics: QFontMetrics) -> int:
-    """Return the width of the part of a row in which a click ticks it."""
+    """Return the width of the area in which a click ticks a row."""
     return round(metrics.height() * 1.6)
 
 
 def _fit(text: str, metrics: QFontMetrics, width: int) -> str:
-    """Return a line without its last parts where there is no room: half a number is worse than none."""
+    """Shorten a line by whole parts to fit: half a number is worse than none."""
     while metrics.horizontalAdvance(text) > width and SEPARATOR in text:
         text = text.rpartition(SEPARATOR)[0]
     return metrics.elidedText(text, _ELIDE, width)
@@ -100,7 +100,7 @@ class LibraryDelegate(QStyledItemDelegate):
         painter.restore()
 
     def _paint_background(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
-        """Mark the current row so that colours of lines stay readable on it."""
+        """Mark the current row, keeping line colours readable on it."""
         if not option.state & QStyle.StateFlag.State_Selected:
             return
         accent = self._theme.colour("accent")
@@ -139,7 +139,7 @@ class LibraryDelegate(QStyledItemDelegate):
         self._paint_details(painter, bottom, look, row, colour_number)
 
     def _paint_tick(self, painter: QPainter, option: QStyleOptionViewItem, *, chosen: bool) -> None:
-        """Paint a box that can be seen in light and dark, as large as the type asks for."""
+        """Paint a check box that is visible in light and dark, and scales with the type."""
         metrics = QFontMetrics(option.font)
         side = round(metrics.height() * 0.8)
         left = option.rect.left() + (check_width(metrics) - side) / 2 + 1.5
@@ -198,14 +198,14 @@ class LibraryDelegate(QStyledItemDelegate):
         painter.drawText(area, _LEFT, _fit(second_line(row.run), metrics, area.width()))
 
     def _warning_width(self, metrics: QFontMetrics, row: RunRow) -> int:
-        """Return the width of what must be read before a spark line is looked at."""
+        """Return the width of the warnings, which take precedence over the spark line."""
         entry = row.run.entry
         words = [state_words(entry.state)] if entry.state in _BAD_STATES else []
         words += [mark_words(kind) for kind in entry.marks if kind in _WARNING_MARKS]
         return sum(metrics.horizontalAdvance(word) + metrics.height() for word in words)
 
     def _paint_mark(self, painter: QPainter, area: QRect, look: _Look, kind: str) -> QRect:
-        """Paint a mark as word, an unsafe one with a triangle before it; return what is left of the line."""
+        """Paint a mark as a word, with a triangle if it warns; return the rest of the line."""
         warns = kind in _WARNING_MARKS
         if warns:
             side = QFontMetrics(look.small).ascent()
@@ -223,7 +223,7 @@ class LibraryDelegate(QStyledItemDelegate):
         return self._paint_word(painter, area, look, mark_words(kind), warns=warns)
 
     def _paint_word(self, painter: QPainter, area: QRect, look: _Look, word: str, *, warns: bool) -> QRect:
-        """Paint a word where there is room for all of it, a warning also a part; return what is left."""
+        """Paint a word if all of it fits, a warning also partly; return the rest of the line."""
         metrics = QFontMetrics(look.small)
         if warns:
             word = metrics.elidedText(word, _ELIDE, area.width())
@@ -237,7 +237,7 @@ class LibraryDelegate(QStyledItemDelegate):
     def _paint_spark(
         self, painter: QPainter, area: QRect, look: _Look, row: RunRow, colour_number: int
     ) -> None:
-        """Draw TPS over time from zero up, so that noise does not look like collapse."""
+        """Draw TPS over time from zero up, so that noise does not look like a collapse."""
         spark = row.run.spark
         top = max(spark)
         if top <= 0 or area.height() < 4:

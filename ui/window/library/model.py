@@ -1,6 +1,6 @@
-"""The list model of the library, and which of its runs are chosen, each with the colour of its line.
+"""The list model of the library: rows, chosen runs, and the colours of their lines.
 
-The rows of the library panel: a heading for each campaign, its runs below, bad files last; no widgets.
+The rows are a heading for each campaign with its runs below, unreadable files last; no widgets.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Heading:
     """A campaign.
 
     Attributes:
-        key: tells this row from every other.
+        key: unique among all rows.
         title: name of the campaign.
-        when: its begin in words.
-        paths: its runs that can be shown.
+        when: its start as text.
+        paths: its readable runs.
     """
 
     key: str
@@ -89,22 +89,22 @@ Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole + 1
 """The `Row` itself."""
 COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 2
-"""Number of the colour of a chosen run's configuration; -1 where it is not chosen."""
+"""Number of the colour of a chosen run's configuration; -1 if it is not chosen."""
 MIME_TYPE: Final = "application/x-pgfooting-runs"
 
 _NOTE_LINES: Final = 6
-"""Of a note in a tool tip."""
+"""Lines of a note in a tool tip."""
 _MOST_CHANGES: Final = 60
-"""From so many rows that come and go on, one reset of the list costs less."""
+"""From this number of changed rows on a reset of the list is cheaper."""
 _NO_PARENT: Final = QModelIndex()
 
 
 Group = tuple[str, str]
-"""What tells configurations apart: campaign and name."""
+"""Identifies a configuration: campaign and name."""
 
 
 def group_of(run: ListedRun) -> Group:
-    """Return what tells the configuration of a run from every other one."""
+    """Return the identity of a run's configuration."""
     return folder_of(run), run.entry.configuration or run_name(run)
 
 
@@ -113,15 +113,15 @@ class Numbering:
     """Numbers of colours.
 
     Attributes:
-        runs: of those that are chosen, by the path of their files.
-        groups: of configurations, also of those that were chosen once.
+        runs: of chosen ones, by the path of their files.
+        groups: of configurations, including those that were chosen earlier.
     """
 
     runs: dict[str, int]
     groups: dict[Group, int]
 
     def free_colour(self, group: Group, taken: set[int]) -> int:
-        """Return the colour that a configuration had, else the first that is free."""
+        """Return the configuration's earlier colour, else the first free one."""
         remembered = self.groups.get(group)
         if remembered is not None and remembered not in taken:
             return remembered
@@ -132,7 +132,7 @@ class LibraryModel(QAbstractListModel):
     """Headings and runs.
 
     Signals:
-        chosen_changed: other runs are chosen, or one has another colour.
+        chosen_changed: the chosen runs or their colours have changed.
     """
 
     chosen_changed = Signal()
@@ -152,17 +152,17 @@ class LibraryModel(QAbstractListModel):
         return self._rows[index.row()] if index.isValid() and index.row() < len(self._rows) else None
 
     def run(self, key: str) -> ListedRun | None:
-        """Return a run by the path of its file, also one that the search hides."""
+        """Return a run by the path of its file, even if the search hides it."""
         return self._runs.get(key)
 
     def index_of(self, key: str) -> QModelIndex:
-        """Return the index of a row by its key, an invalid one where it is not shown."""
+        """Return the index of a row by its key, an invalid one if it is not shown."""
         number = self._numbers.get(key, -1)
         return self.index(number) if number >= 0 else QModelIndex()
 
     @property
     def runs(self) -> int:
-        """How many runs there are, hidden and unreadable ones included."""
+        """Number of runs, including hidden and unreadable ones."""
         return len(self._runs)
 
     @property
@@ -175,18 +175,18 @@ class LibraryModel(QAbstractListModel):
         return next((row.paths for row in self._rows if isinstance(row, Heading) and row.paths), ())
 
     def paths_in(self, folder: str) -> tuple[str, ...]:
-        """Return the runs of one campaign folder that can be shown, hidden ones included."""
+        """Return the readable runs of one campaign folder, including hidden ones."""
         inside = (run for run in self._runs.values() if folder_of(run) == folder)
         return tuple(run.entry.path for run in newest_first(inside) if run.entry.problem is None)
 
     # What others change
 
     def set_runs(self, runs: Sequence[ListedRun], shown: Sequence[ListedRun] | None = None) -> None:
-        """Show runs; rows that stay keep their place in the view.
+        """Set the runs; rows that stay keep their position in the view.
 
         Args:
-            runs: all there are: those that are chosen stay chosen whether they are shown or not.
-            shown: those that have a row; None for all.
+            runs: all of them: chosen ones stay chosen even if they are hidden.
+            shown: those with a row; None for all.
         """
         self._runs = {run.entry.path: run for run in runs}
         rows = make_rows(runs if shown is None else shown)
@@ -200,19 +200,19 @@ class LibraryModel(QAbstractListModel):
 
     @property
     def numbering(self) -> Numbering:
-        """Which colours runs and configurations have, and had."""
+        """The colours of runs and configurations, current and earlier."""
         return Numbering(dict(self._colours), dict(self._remembered))
 
     def choose(self, keys: Iterable[str], numbering: Numbering | None = None) -> None:
         """Choose exactly these runs; repeats of a configuration share a colour.
 
-        A configuration keeps the colour that it had, if that is free; new ones are numbered in the order in
-        which they were first measured, as on the live page.
+        A configuration keeps its earlier colour if that is free; new ones are numbered by their first run's
+        time, as on the live page.
 
         Args:
             keys: of the runs.
-            numbering: what they had; that of now where it is left out. Of runs that come one by one, as
-                their files are read, it is that of before the first: the order of reading is chance.
+            numbering: earlier colours; default: the current ones. For runs that arrive one by one, as their
+                files are read, it is the state before the first, because the order of reading is random.
         """
         wanted = [key for key in dict.fromkeys(keys) if self.is_readable(key)]
         shown, had = self._colours, numbering or self.numbering
@@ -228,7 +228,7 @@ class LibraryModel(QAbstractListModel):
             self.chosen_changed.emit()
 
     def toggle(self, key: str) -> None:
-        """Add a run to the chosen ones or take it out; for a campaign all its runs."""
+        """Add a run to the chosen ones or remove it; for a campaign all its runs."""
         row = self.row(self.index_of(key))
         keys = row.paths if isinstance(row, Heading) else (key,)
         if all(one in self._colours for one in keys):
@@ -256,7 +256,7 @@ class LibraryModel(QAbstractListModel):
             self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1), roles)
 
     def _merge(self, rows: list[Row]) -> bool:
-        """Insert, remove and change rows one by one; False where it is many, or rows changed their order."""
+        """Insert, remove and change rows one by one; return False for too many changes or a new order."""
         wanted = {row.key for row in rows}
         known = [row.key for row in self._rows if row.key in wanted]
         changes = len(self._rows) + len(rows) - 2 * len(known)
@@ -335,7 +335,7 @@ class LibraryModel(QAbstractListModel):
 
     @override
     def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
-        """Return runs for our charts and, as files, for other programs; a campaign means all its runs."""
+        """Return runs for our charts and as files for other programs; a campaign means all its runs."""
         rows = [row for index in indexes if (row := self.row(index)) is not None]
         keys = [key for row in rows for key in (row.paths if isinstance(row, Heading) else (row.key,))]
         data = QMimeData()

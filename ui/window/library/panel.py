@@ -1,9 +1,9 @@
-"""The list of runs at the left: what is ticked is in the charts, what is current is in focus there.
+"""The list of runs on the left: ticked runs are in the charts, the current one is in focus there.
 
-Mouse: a click shows a run alone, a click on its tick or with Ctrl adds it. Keyboard: Space ticks,
-Return shows it alone, arrows move the focus, Delete throws it away, Escape goes to the search.
+Mouse: a click shows a run alone, a click on its tick or with Ctrl adds it. Keyboard: Space ticks, Return
+shows it alone, arrows move the focus, Delete moves it to the trash, Escape goes to the search.
 
-The line in which one searches the library, and the menu that writes into it what can be searched for.
+Above it are the search line, and a menu that adds search terms to it.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ _DAYS: Final = (("today", tr("today")), ("7d", tr("the last 7 days")), ("30d", t
 
 @dataclass(frozen=True, slots=True)
 class _Searchable:
-    """A run with its words, worked out once."""
+    """A run with its searchable words, computed once."""
 
     run: ListedRun
     words: str
 
 
 class Search:
-    """Which runs are meant; keeps the words of each run while it does not change."""
+    """Selects matching runs; caches the words of each run while it does not change."""
 
     def __init__(self) -> None:
         self.terms: tuple[Term, ...] = ()
         self._known: dict[str, _Searchable] = {}
 
     def pick(self, runs: Sequence[ListedRun]) -> Sequence[ListedRun]:
-        """Return the runs that are meant; all of them where nothing is searched for."""
+        """Return the matching runs; all of them without a search."""
         if not self.terms:
             return runs
         known = {run.entry.path: self._searchable(run) for run in runs}
@@ -86,15 +86,15 @@ class Search:
 
 
 class SearchLine(QWidget):
-    """What is searched for.
+    """The search line.
 
     Attributes:
-        line: where it is typed.
-        button: opens the menu of what runs have.
+        line: text field.
+        button: opens the menu of the existing values.
 
     Signals:
         changed: the terms; a tuple of `Term`.
-        left: the keyboard goes to the list below.
+        left: the keyboard focus goes to the list below.
     """
 
     changed = Signal(tuple)
@@ -125,12 +125,12 @@ class SearchLine(QWidget):
         self.line.textChanged.connect(lambda text: self.changed.emit(parse_query(text)))
 
     def set_runs(self, runs: Iterable[ListedRun]) -> None:
-        """Offer what these runs have."""
+        """Set the runs whose values the menu offers."""
         self._entries = tuple(run.entry for run in runs)
 
     @property
     def text(self) -> str:
-        """What is typed."""
+        """The typed text."""
         return self.line.text()
 
     @override
@@ -169,7 +169,7 @@ class SearchLine(QWidget):
         menu.setEnabled(bool(found))
 
     def toggle(self, field: str, value: str) -> None:
-        """Add a term to what is typed, or take it out."""
+        """Add a term to the typed text, or remove it."""
         terms = parse_query(self.text)
         (wanted,) = parse_query(write_term(field, value)) or (None,)
         if wanted is None:
@@ -187,7 +187,7 @@ def _choices(field: QueryField, entries: Sequence[LibraryEntry]) -> list[tuple[s
 
 
 def _date_choices(entries: Sequence[LibraryEntry]) -> list[tuple[str, str]]:
-    """Return spans that end today, then the months in which there are runs, the newest first."""
+    """Return spans that end today, then the months with runs, the newest first."""
     months: dict[str, int] = {}
     for day, count in count_values(FIELDS["date"], entries):
         months[day[:7]] = months.get(day[:7], 0) + count
@@ -205,10 +205,10 @@ class RunList(QListView):
     """The list view with the panel's keys and clicks.
 
     Signals:
-        ticked: this row shall be added to the charts or taken out.
-        shown: this row alone shall be in the charts.
+        ticked: this row is to be added to the charts or removed.
+        shown: only this row is to be in the charts.
         moved: another row is current.
-        removed: this row shall be thrown away.
+        removed: this row is to be moved to the trash.
     """
 
     ticked = Signal(QModelIndex)
@@ -284,21 +284,21 @@ class RunList(QListView):
 
 
 class LibraryPanel(QWidget):
-    """Title, search, list, and a line about how many runs there are.
+    """Title, search, list, and a line with the number of runs.
 
     Attributes:
-        remarks: what is to be told of what is searched for: fields that there are none of, values of no run.
-        folder: of the library: runs below it are thrown away, others only leave the list.
+        remarks: about the search: unknown fields, values that no run has.
+        folder: of the library: runs below it are moved to the trash, others only leave the list.
 
     Signals:
         focus_changed: the path of the run in focus, empty for none.
-        replay_asked: the path of a run that shall be played.
-        folder_asked: the path of a run whose folder shall be opened.
-        edit_asked: paths of runs whose names, tags and notes shall be edited.
-        remove_asked: paths of runs that shall be thrown away, or leave the list.
-        go_on_asked: folder of a campaign of which what is missing shall be measured.
-        again_asked: folder of a campaign that shall be measured once more.
-        changes_asked: folder of a campaign that shall be measured once more, with changes.
+        replay_asked: the path of a run to replay.
+        folder_asked: the path of a run whose folder is to be opened.
+        edit_asked: paths of runs whose names, tags and notes are to be edited.
+        remove_asked: paths of runs to move to the trash, or to remove from the list.
+        go_on_asked: folder of a campaign to resume.
+        again_asked: folder of a campaign to repeat.
+        changes_asked: folder of a campaign to repeat with changes.
     """
 
     focus_changed = Signal(str)
@@ -345,9 +345,9 @@ class LibraryPanel(QWidget):
         theme.changed.connect(self.list.viewport().update)
 
     def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
-        """Show those of these runs that are searched for; `complete` is False while more are being read."""
+        """Show the matching ones of these runs; `complete` is False while more are being read."""
         if (runs, complete) == (self._runs, self._complete):
-            return  # looked at every few seconds while a campaign runs: that must cost the machine nothing
+            return  # called every few seconds during a campaign: it must cost the machine nothing
         self._runs, self._complete = runs, complete
         self.search.set_runs(runs)
         self._show()
@@ -368,7 +368,7 @@ class LibraryPanel(QWidget):
         self._tell_remarks()
 
     def _tell_remarks(self) -> None:
-        """Say below the search what of it no run can have, else what none has, once all runs are known."""
+        """Show below the search what no run can match, or, once all runs are known, what none matches."""
         terms = self._picking.terms if self._complete else ()
         entries = [run.entry for run in self._runs] if terms else []
         told = list(query_mistakes(terms, entries)) or list(query_remarks(terms, entries))
@@ -378,7 +378,7 @@ class LibraryPanel(QWidget):
         self.search.line.setAccessibleDescription(words)
 
     def _count(self, shown: int) -> str:
-        """Return how many runs are shown, as a line."""
+        """Return the number of shown runs, as a line."""
         total = len(self._runs)
         count = trn("{count} run", "{count} runs", total).format(count=number_text(total, ","))
         if self._picking.terms:
@@ -391,28 +391,28 @@ class LibraryPanel(QWidget):
         return count
 
     def _enter_list(self) -> None:
-        """Go on in the list, at the first run that is found."""
+        """Move the focus to the list, to the first run found."""
         self.list.setFocus(Qt.FocusReason.TabFocusReason)
         if not self.list.currentIndex().isValid() and self._model.rowCount():
             self.list.setCurrentIndex(self._model.index(min(1, self._model.rowCount() - 1)))
 
     def enter_search(self) -> None:
-        """Go to the search."""
+        """Move the focus to the search."""
         self.search.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.line.selectAll()
 
     def _paths(self, index: QModelIndex) -> tuple[str, ...]:
-        """Return the files that a row stands for."""
+        """Return the files of a row."""
         row = self._model.row(index)
         return () if row is None else (row.key,) if isinstance(row, RunRow) else row.paths
 
     @property
     def current_paths(self) -> tuple[str, ...]:
-        """The files that the row in focus stands for."""
+        """The files of the row in focus."""
         return self._paths(self.list.currentIndex())
 
     def focus_run(self, key: str) -> None:
-        """Make a run current; the search gives way where it hides it."""
+        """Make a run current; clear the search if it hides the run."""
         index = self._model.index_of(key)
         if not index.isValid() and self._model.run(key) is not None:
             self.search.line.clear()
@@ -496,7 +496,7 @@ def _emit(signal: SignalInstance, folder: Path | None, _checked: object = None) 
 
 
 def campaign_folder(paths: Sequence[str]) -> Path | None:
-    """Return the folder of the campaign that runs are of; None where they are of several, or of none."""
+    """Return the campaign folder of runs; None for several or none."""
     folders = {Path(path).parent for path in paths}
     folder = folders.pop() if len(folders) == 1 else None
     return folder if folder is not None and (folder / CAMPAIGN_NAME).is_file() else None

@@ -1,4 +1,4 @@
-"""Follows the library: reads it in the background, a slice at a time, again whenever files come or go."""
+"""Follow the library: read it in the background, in slices, again whenever files change."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from app.library.scan import LibraryScan, ListedRun
 from ui.background import BackgroundOp
 
 SLICE_S: Final = 0.15
-"""So long is read before the list shows what there is."""
+"""Duration of a slice, after which the list is updated."""
 _SETTLE_MS: Final = 300
 _LIVE_MS: Final = 3_000
 _QUIET_MS: Final = 30_000
-"""Where no watcher tells of changes, on network filesystems, this long passes at most."""
+"""Maximum delay without a file watcher, as on network filesystems."""
 
 
 class LibraryReader(QObject):
@@ -58,13 +58,13 @@ class LibraryReader(QObject):
         return self._scan.extra
 
     def add_files(self, paths: Iterable[Path]) -> None:
-        """List these files as well, wherever they are."""
+        """List these files as well, from anywhere."""
         known = dict.fromkeys((*self._scan.extra, *(path.absolute() for path in paths)))
         self._scan.extra = tuple(known)
         self.refresh()
 
     def forget(self, paths: Iterable[Path]) -> None:
-        """List these files from elsewhere no more."""
+        """Remove these files from elsewhere from the list."""
         gone = {path.absolute() for path in paths}
         self._scan.extra = tuple(path for path in self._scan.extra if path not in gone)
         self.refresh()
@@ -84,7 +84,7 @@ class LibraryReader(QObject):
         self._read_slice()
 
     def stop(self) -> None:
-        """Read nothing any more."""
+        """Stop reading."""
         self._stopped = True
         self._settle.stop()
         self._next.stop()
@@ -122,7 +122,7 @@ class LibraryReader(QObject):
         self.failed.emit(error.message)
 
     def _watch(self) -> None:
-        """Watch the library and every folder with runs; a missing library is watched through its parent."""
+        """Watch the library and every folder with runs; a missing library through its nearest parent."""
         folders = {str(Path(run.entry.path).parent) for run in self._shown}
         there = next(path for path in (self.library, *self.library.parents) if path.is_dir())
         folders.add(str(there))
@@ -134,7 +134,7 @@ class LibraryReader(QObject):
 
 
 def _take_slice(iterator: Iterator[ListedRun], seconds: float) -> tuple[list[ListedRun], bool]:
-    """Return the next runs, as many as a time allows but at least one, and whether these were the last."""
+    """Return the next runs within a time limit, at least one, and whether these were the last."""
     found: list[ListedRun] = []
     deadline_s = time.monotonic() + seconds
     for run in iterator:

@@ -1,4 +1,4 @@
-"""Loads what charts and facts panel need of the chosen runs, in the background, and keeps it."""
+"""Load the data of the chosen runs for charts and facts panel, in the background, and cache it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run with everything that is shown of it, or why it cannot be shown."""
+    """A run with all displayed data, or the reason why it cannot be shown."""
 
     listed: ListedRun
     data: RunData | None
@@ -33,8 +33,8 @@ def load_run(listed: ListedRun, charts: Iterable[str], shown: int) -> LoadedRun:
 
     Args:
         listed: the run.
-        charts: ids of the charts in which it will be.
-        shown: how many configurations will be in them.
+        charts: ids of its charts.
+        shown: number of configurations in them.
     """
     from app.analysis.facts import kept_run_facts  # noqa: PLC0415 - the window is on the screen before
     from app.runfile.series import kept_run_data  # noqa: PLC0415
@@ -53,7 +53,7 @@ class RunLoader(QObject):
     """Delivers loaded runs; only the newest request is answered.
 
     Signals:
-        loaded: path and `LoadedRun` of every run that was asked for last.
+        loaded: path and `LoadedRun` of every requested run.
     """
 
     loaded = Signal(dict)
@@ -64,7 +64,7 @@ class RunLoader(QObject):
         self._op: BackgroundOp[list[LoadedRun]] | None = None
 
     def load(self, wanted: Mapping[str, ListedRun], charts: tuple[str, ...], shown: int) -> None:
-        """Load these runs of so many configurations; those that did not change are not read again."""
+        """Load these runs with this number of configurations; unchanged ones are not read again."""
         if self._op is not None:
             self._op.cancel()
         self._kept = {path: run for path, run in self._kept.items() if wanted.get(path) == run.listed}
@@ -80,7 +80,7 @@ class RunLoader(QObject):
         self._op.start()
 
     def stop(self) -> None:
-        """Deliver nothing any more."""
+        """Stop delivering."""
         if self._op is not None:
             self._op.cancel()
 

@@ -1,1 +1,1 @@
-"""The pages of the window that are neither wizard nor campaign."""
+"""The pages of the window other than wizard and campaign."""

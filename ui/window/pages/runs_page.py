@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class ChartArea(QWidget):
-    """The chart stack, made when it is first needed; before that a sentence.
+    """The chart stack, created when first needed; before that a sentence.
 
     Signals:
         run_clicked: path of the run whose line was clicked.
@@ -85,7 +85,7 @@ class ChartArea(QWidget):
         return self.stack
 
     def show_library_size(self, runs: int) -> None:
-        """Offer what brings charts: a benchmark where there are no runs, else the newest ones."""
+        """Offer a way to charts: a benchmark if there are no runs, else the newest ones."""
         if runs:
             sentence = tr("Tick runs in the library, or drag them here, to see their charts.")
             self.empty.tell(tr("Nothing is ticked"), sentence, tr("Show the ne&west campaign"))
@@ -96,7 +96,7 @@ class ChartArea(QWidget):
             self.empty.tell(tr("No runs yet"), sentence, tr("Start a &benchmark …"))
 
     def open_chooser(self, charts: tuple[str, ...]) -> None:
-        """Let the user choose and order the charts, and the lines in them; one such window at a time."""
+        """Let the user choose and order the charts and their lines; one such window at a time."""
         from ui.charts.stack.chart_window import open_chart_window  # noqa: PLC0415 - see the module's docstring
 
         open_chart_window(self._make_stack(charts))
@@ -120,7 +120,7 @@ class ChartArea(QWidget):
 
 @dataclass(frozen=True, slots=True)
 class RunsState:
-    """What is remembered of this page.
+    """State of this page that is remembered.
 
     Attributes:
         chosen: paths of the runs in the charts.
@@ -138,15 +138,15 @@ class RunsState:
 
 
 class RunsPage(QWidget):
-    """Keeps library, charts and facts of one mind.
+    """Keeps library, charts and facts consistent.
 
     Attributes:
         model: the runs and which are chosen.
 
     Signals:
         focus_changed: path of the run in focus, empty for none.
-        told: a sentence that somebody should see.
-        benchmark_asked: there is no run, and somebody wants one.
+        told: a sentence for the user.
+        benchmark_asked: the user wants a new benchmark because there is no run.
     """
 
     focus_changed = Signal(str)
@@ -213,7 +213,7 @@ class RunsPage(QWidget):
         return self._focus
 
     def show_runs(self, runs: Sequence[ListedRun], *, complete: bool) -> None:
-        """Show these runs in the list; the ones that were asked for are chosen as soon as they are there."""
+        """List these runs; choose requested ones as soon as they are there."""
         self._has_read_all = complete
         before = self.model.chosen
         self.library.show_runs(runs, complete=complete)
@@ -234,7 +234,7 @@ class RunsPage(QWidget):
 
     @property
     def is_ready(self) -> bool:
-        """Whether none is read any more that was asked for together with the chosen ones."""
+        """Whether all requested runs have been read."""
         return self._has_read_all or not self._asked
 
     def choose_charts(self) -> None:
@@ -242,30 +242,30 @@ class RunsPage(QWidget):
         self.charts.open_chooser(self._charts_wanted)
 
     def choose(self, paths: Iterable[str]) -> None:
-        """Show these runs and no others, as soon as the list has them."""
+        """Show exactly these runs, as soon as they are in the list."""
         self._asked, self._has_read_all = tuple(paths), False
         self._numbering = self.model.numbering
         self._choose_asked()
 
     def choose_campaign(self, path: str) -> None:
-        """Show every run of the campaign to which this run belongs; the newest where it is empty."""
+        """Show every run of this run's campaign; an empty path means the newest campaign."""
         folder = str(Path(path).parent)
         paths = self.model.newest_campaign() if not path else self.model.paths_in(folder)
         self.model.choose(paths)
 
     def _fill(self) -> None:
-        """Do what the empty charts offer."""
+        """Run the action that the empty charts offer."""
         if self.model.runs:
             self.choose_campaign("")
         else:
             self.benchmark_asked.emit()
 
     def choose_folder(self, folder: str) -> None:
-        """Show every run of a campaign folder once the library has been read to its end."""
+        """Show every run of a campaign folder once the library has been read completely."""
         self._folder_when_read = folder
 
     def _choose_asked(self) -> None:
-        """Choose what is there of what was asked for; the rest as soon as it comes."""
+        """Choose the requested runs that are there; the others when they appear."""
         asked = self._asked
         there = [path for path in asked if self.model.run(path) is not None]
         self._still_asked = asked if len(there) < len(asked) else ()
@@ -285,7 +285,7 @@ class RunsPage(QWidget):
         self.focus_changed.emit(path)
 
     def focus_next_panel(self) -> None:
-        """Give the focus to the panel after the one that has it; hidden ones are left out."""
+        """Move the focus to the next visible panel."""
         panels = [self.library.list, self.charts.stack, self.facts.text]
         there = [panel for panel in panels if panel is not None and panel.isVisible()]
         if there:
@@ -314,7 +314,7 @@ class RunsPage(QWidget):
         self.charts.set_focus(self._focus)
         self._shown = [(run.facts, colour) for run, colour in good if run.facts is not None]
         self._problems = problems
-        self._facts_timer.start()  # charts are painted first: they are what somebody waits for
+        self._facts_timer.start()  # charts are painted first: the user waits for them
 
     def _show_facts(self) -> None:
         if self._problems and not self._shown:
@@ -325,7 +325,7 @@ class RunsPage(QWidget):
     # Remembering
 
     def state(self) -> RunsState:
-        """Return what is to be remembered."""
+        """Return the state to remember."""
         return RunsState(
             self._asked or tuple(self.model.chosen),
             self.charts.chart_ids or self._charts_wanted,
@@ -335,7 +335,7 @@ class RunsPage(QWidget):
         )
 
     def restore(self, state: RunsState) -> None:
-        """Take up what was remembered."""
+        """Restore a remembered state."""
         self._charts_wanted = state.charts
         self._sized = self.splitter.restoreState(state.sizes)
         self.library.setVisible(state.library)
@@ -344,7 +344,7 @@ class RunsPage(QWidget):
             self.choose(state.chosen)
 
     def stop(self) -> None:
-        """Load nothing any more."""
+        """Stop loading."""
         self._loader.stop()
 
 

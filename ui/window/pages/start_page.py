@@ -1,6 +1,6 @@
-"""The first page: three doors, and what is missing on this machine before one of them can work.
+"""The first page: three choices, and obstacles on this machine.
 
-What waits: interrupted campaigns, and what was put together.
+Below them the interrupted campaigns and the stored draft.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ MOST_SHOWN: Final = 3
 
 
 class WaitingList(QFrame):
-    """Hidden where nothing waits; of the campaigns the newest few are shown.
+    """Hidden if nothing waits; shows the newest few campaigns.
 
     Attributes:
-        go_on: a button for each campaign that is shown, by its folder; that of the draft under None.
-        put_away: likewise.
+        go_on: a button for each shown campaign, by its folder; the draft's under None.
+        put_away: buttons with the same keys.
 
     Signals:
-        go_on_asked: folder of a campaign that shall go on.
-        put_away_asked: folder of a campaign that shall not be offered any more.
-        draft_asked: the draft shall be opened.
-        draft_put_away: the draft shall not be offered any more.
+        go_on_asked: folder of a campaign to resume.
+        put_away_asked: folder of a campaign that is not to be offered any more.
+        draft_asked: the draft is to be opened.
+        draft_put_away: the draft is not to be offered any more.
     """
 
     go_on_asked = Signal(Path)
@@ -76,7 +76,7 @@ class WaitingList(QFrame):
         self._show()
 
     def show_draft(self, sentence: str) -> None:
-        """Show that something was put together; nothing where the sentence is empty."""
+        """Show that there is a draft; nothing if the sentence is empty."""
         self._draft = sentence
         self._show()
 
@@ -127,10 +127,10 @@ _WIDEST_EMS = 150
 
 
 class StartPage(QScrollArea):
-    """Three doors: try it here, spare disks, a real comparison; below them what waits, and runs to open.
+    """Three choices: try it here, spare disks, a real comparison; below them open work, and runs to open.
 
     Attributes:
-        waiting: the campaigns that were interrupted.
+        waiting: the interrupted campaigns.
 
     Signals:
         new_asked: start the wizard.
@@ -232,7 +232,7 @@ class StartPage(QScrollArea):
     # What is found out in the background
 
     def show_environment(self, environment: DraftEnvironment) -> None:
-        """Say what of this machine stands in the way of a benchmark."""
+        """Show what prevents a benchmark on this machine."""
         problem, hint = "", ""
         if environment.account is None:
             problem = environment.account_sentence
@@ -252,20 +252,20 @@ class StartPage(QScrollArea):
             self.disks.refuse(why) if why else self.disks.allow()
 
     def show_problem(self, message: str) -> None:
-        """Say that the machine could not be looked at; the wizard tells more."""
+        """Show that the machine could not be inspected; the wizard shows more."""
         self.findings.tell(message, "")
         self.new.allow()
         self.disks.allow()
 
     def show_example(self, reason: str) -> None:
-        """Let the example be opened, or say why it cannot: an empty reason means that it can."""
+        """Enable the example, or show the reason why there is none."""
         if reason:
             self.example.refuse(reason)
         else:
             self.example.allow()
 
     def show_library_size(self, runs: int) -> None:
-        """Offer the library where it holds runs."""
+        """Offer the library if it has runs."""
         self.library.setVisible(runs > 0)
 
     # Sizes
@@ -277,7 +277,7 @@ class StartPage(QScrollArea):
         self._turn()
 
     def _turn(self) -> None:
-        """Put the choices side by side where there is room, else below each other."""
+        """Arrange the choices side by side if there is room, else vertically."""
         needed = 3 * self.new.minimumSizeHint().width() + 2 * MEDIUM + 2 * LARGE
         wide = self.viewport().width() >= needed
         direction = QBoxLayout.Direction.LeftToRight if wide else QBoxLayout.Direction.TopToBottom
@@ -301,7 +301,7 @@ class StartPage(QScrollArea):
 
 
 class _Findings(QFrame):
-    """What is missing, and what would help."""
+    """An obstacle and its remedy."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -326,7 +326,7 @@ class _Findings(QFrame):
         self.hide()
 
     def tell(self, message: str, hint: str) -> None:
-        """Show a finding; nothing where the message is empty."""
+        """Show a finding; nothing if the message is empty."""
         self.message.setText(message)
         self.hint.setText(hint)
         self.hint.setVisible(bool(hint))

@@ -1,4 +1,4 @@
-"""What the window remembers between two starts, in the settings of the user (organisation pgFooting)."""
+"""Window state between two starts, in the user's settings (organisation pgFooting)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def open_settings() -> QSettings:
 
 
 class WindowSettings:
-    """Typed access; a value that somebody broke counts as none.
+    """Typed access; invalid values count as missing.
 
     Attributes:
-        qt: the settings themselves, for pages that remember things of their own.
+        qt: the settings themselves, for pages with their own values.
     """
 
     def __init__(self, settings: QSettings) -> None:
@@ -36,7 +36,7 @@ class WindowSettings:
 
     @property
     def open_folder(self) -> str:
-        """Where run files were opened last."""
+        """Folder of the last opened run files."""
         return str(self.qt.value("open/folder", ""))
 
     @open_folder.setter
@@ -45,7 +45,7 @@ class WindowSettings:
 
     @property
     def had_runs(self) -> bool:
-        """Whether the library held runs when it was shown last."""
+        """Whether the library contained runs when it was last shown."""
         return self._flag("library/had_runs", default=False)
 
     @had_runs.setter
