@@ -115,8 +115,8 @@ def mixed(found: list[Combination]) -> list[Combination]:
 def covering(times: Mapping[Layout, Sequence[Moment]]) -> list[Combination]:
     """Return a part that minutes suffice for: each kind, and on the first layout each moment.
 
-    Of two disks, a helper dies before every second write of its journal on a stripe, and after the others on a
-    mirror; of the further layouts some deaths come. Disks that fail are slow: each way to fail comes once.
+    Of two disks, a helper dies before every second write of its journal on a stripe, and after the others on
+    a mirror; of the further layouts some deaths come. Disks that fail are slow: each way to fail comes once.
     """
     first, *others = times
     waiting = deque(each for each in kinds() if each.group != "failing")
