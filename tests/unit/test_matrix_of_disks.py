@@ -70,7 +70,7 @@ def test_covering_part() -> None:
     assert {each.kind for each in COVERING} >= {each for each in kinds() if Given.NEIGHBOUR not in each.needs}
     assert {each.moment for each in COVERING if each.layout is LAYOUTS[0]} == set(MOMENTS)
     assert {each.layout for each in COVERING} == set(LAYOUTS)
-    assert len(set(COVERING)) == len(COVERING) < 210
+    assert len(set(COVERING)) == len(COVERING) < 190
     assert covering(TIMES) == COVERING
 
 
@@ -105,7 +105,7 @@ def test_deaths_of_a_role(layout: Layout) -> None:
     times = {each.moment for each in COVERING if each.layout is layout}
     assert 2 < len(times & set(ALIVE)) < len(ALIVE)
     assert any("step" in each.title or "write" in each.title for each in times - set(ALIVE))
-    assert len(times) <= 10
+    assert len(times) <= 7
 
 
 def test_results_are_kept_and_read_again(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
         "{disk} is released. A copy of what was wiped is in /var/lib/pgfooting/signatures."
     ),
     ReleaseOutcome.DROPPED: tr(
-        "pgFooting has forgotten {disk}; nothing was written to it. “pgfooting disks” shows its state now."
+        "pgFooting has forgotten {disk}; nothing on it was wiped. “pgfooting disks” shows its state now."
     ),
 }
 

@@ -71,10 +71,14 @@ SPARE: Final[Mapping[str, str]] = {
     "udev-type": tr("{number}: udev: {type}"),
     "at-byte": tr("at byte {offset}"),
     "changed-since-release": tr("It was changed since pgFooting released it."),
+    "perhaps-changed-since-release": tr("It may have been changed since pgFooting released it."),
     "byte-not-zero": tr("byte {offset} is not zero"),
     "samples-not-zero": tr("{count} of {all} samples are not zero, the first at byte {offset}"),
     "byte-not-zero-when-read": tr("byte {offset} is not zero, as was seen when all were read"),
     "written-since-release": tr("the kernel has counted {size} written since then"),
+    "no-bytes-since-release": tr(
+        "the kernel has counted writes since then, but no bytes, as of writes that failed"
+    ),
     "places-changed": tr(
         "{count} of {all} secret places are not as they were left, the first at byte {offset}"
     ),

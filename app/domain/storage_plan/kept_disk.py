@@ -21,8 +21,8 @@ class ReleaseOutcome(StrEnum):
     """What a release did to a disk.
 
     WIPED: the signatures in the session's partition and the partition table are wiped, and a copy of them is
-    saved. DROPPED: the journal keeps the disk no longer; nothing was written to it. KEPT: the disk is not
-    released.
+    saved. DROPPED: the journal keeps the disk no longer; nothing on it was wiped, but what ran on it
+    (an array of the session) may have been stopped, which writes to it. KEPT: the disk is not released.
     """
 
     WIPED = "wiped"
@@ -123,7 +123,7 @@ class KeptDisk:
                 "the files on it are lost, and the disk is spare."
             )
         return tr(
-            "Releasing the disk writes nothing to it: pgFooting forgets it. After that it is judged like any "
+            "Releasing the disk wipes nothing on it: pgFooting forgets it. After that it is judged like any "
             "other disk, and is spare only if it is blank."
         )
 

@@ -100,7 +100,8 @@ def _check_data(view: View) -> Iterator[DiskFinding]:
     remedy = blanking(view.path)
     message = ""
     if since is not None and since.since is not ChangesSinceRelease.UNKNOWN:
-        message = say("changed-since-release")
+        is_certain = since.written_bytes or since.since is not ChangesSinceRelease.WRITTEN
+        message = say("changed-since-release" if is_certain else "perhaps-changed-since-release")
         remedy = joined(" ", (reading_whole(view), remedy))
         found = (_change(since), *found)
     elif since is not None:
@@ -131,6 +132,8 @@ def _data(content: Content) -> Iterator[str]:
 def _change(since: ReleaseComparison) -> str:
     """Return in words how a disk differs from what was left on it."""
     match since.since:
+        case ChangesSinceRelease.WRITTEN if not since.written_bytes:
+            return say("no-bytes-since-release")
         case ChangesSinceRelease.WRITTEN:
             return say("written-since-release", size=format_size(since.written_bytes))
         case ChangesSinceRelease.PLACES:

@@ -28,7 +28,7 @@ _LONGEST: Final = 400
 """Characters of a red one in the tally."""
 _OF_TWO: Final = {BTRFS: (3, 4), MIRROR: (2, 4)}
 """Where the deaths of the short form begin on a layout of two disks, and how far they are from each other."""
-_DEATHS: Final = 4
+_DEATHS: Final = 2
 """How many of a layout's deaths at least come in the short form, where not each moment does."""
 
 
@@ -188,7 +188,7 @@ def play_all(
         if each.name not in known:
             if time.monotonic() - started_s > limit_s:
                 continue
-            also_later = each.also_later or (always_later and each.layout is LAYOUTS[0])
+            also_later = always_later or each.also_later
             known[each.name] = trial.play(each.layout, each.kind, each.moment, images, also_later=also_later)
             results.add(each.name, known[each.name])
         yield each, known[each.name]
@@ -252,7 +252,8 @@ def main(arguments: list[str]) -> int:
             if part and part is beside:
                 start_daemons()
             limit_s = deadline_s - time.monotonic()
-            for each, outcome in play_all(part, images, results, limit_s, always_later=options.covering):
+            later = options.covering and part is beside
+            for each, outcome in play_all(part, images, results, limit_s, always_later=later):
                 played[each] = outcome
                 if not options.quiet and outcome.applies:
                     word = "RED" if outcome.faults else "clean" if outcome.cleaned else "kept"
