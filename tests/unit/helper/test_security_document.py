@@ -24,9 +24,18 @@ def test_a_test_that_is_named_is_there(name: str) -> None:
     assert any(f"def {name}(" in file.read_text(encoding="utf-8") for file in files)
 
 
-def test_the_helper_is_as_small_as_it_says() -> None:
-    files = list((PROJECT / "app" / "helper").rglob("*.py"))
-    code = sum(lines_of_code(file.read_text(encoding="utf-8")) for file in files)
-    said = re.search(r"`app/helper` ([\d,]+) \(([\d,]+)\)", TEXT)
+def installed(folder: str) -> list[Path]:
+    """Return what root executes of a folder of app: all of it, of dbus the side of the service."""
+    if folder != "dbus":
+        return sorted((PROJECT / "app" / folder).rglob("*.py"))
+    names = re.search(r"app/dbus/\{([\w,]+)\}", (PROJECT / "packaging" / "helper").read_text(encoding="utf-8"))
+    assert names is not None
+    return [PROJECT / "app" / "dbus" / f"{name}.py" for name in names[1].split(",")]
+
+
+@pytest.mark.parametrize("folder", ["helper", "dbus", "storage", "domain"])
+def test_amount_of_code(folder: str) -> None:
+    code = sum(lines_of_code(file.read_text(encoding="utf-8")) for file in installed(folder))
+    said = re.search(rf"`app/{folder}`,? ([\d,]+) \(([\d,]+)\)", TEXT)
     assert said is not None
-    assert abs(code - int(said[1].replace(",", ""))) <= 100, f"write {code} into packaging/SECURITY.md"
+    assert abs(code - int(said[1].replace(",", ""))) <= 200, f"write {code} into packaging/SECURITY.md"
