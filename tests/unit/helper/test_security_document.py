@@ -28,7 +28,8 @@ def installed(folder: str) -> list[Path]:
     """Return what root executes of a folder of app: all of it, of dbus the side of the service."""
     if folder != "dbus":
         return sorted((PROJECT / "app" / folder).rglob("*.py"))
-    names = re.search(r"app/dbus/\{([\w,]+)\}", (PROJECT / "packaging" / "helper").read_text(encoding="utf-8"))
+    script = (PROJECT / "packaging" / "helper").read_text(encoding="utf-8")
+    names = re.search(r"app/dbus/\{([\w,]+)\}", script)
     assert names is not None
     return [PROJECT / "app" / "dbus" / f"{name}.py" for name in names[1].split(",")]
 
