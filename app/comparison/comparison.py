@@ -11,7 +11,7 @@ Which runs are repeats of each other, and which take part in a comparison. Pure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Final
@@ -31,7 +31,6 @@ from app.comparison.disturbed_runs import (
     set_aside,
     what_others_took,
     why_aside,
-    without_verdict,
 )
 from app.comparison.label_shortening import telling_names, unique_names
 from app.comparison.offered_load import common_load
@@ -47,22 +46,18 @@ from app.comparison.overall.conditions import (
 from app.comparison.overall.hidden_by_means import describe_lengths, describe_stalls
 from app.comparison.overall.sequential import how_it_competed
 from app.comparison.overall.single_runs import (
+    ChanceOfFewRuns,
     campaign_of,
     chance_of_few,
-    describe_chance,
     is_of_few,
     kind_of,
     known_spread,
     spreads_among,
 )
-from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows, told_rate
+from app.comparison.table import ComparisonRow, MeasuredConfiguration, MeasuredRun, build_rows
+from app.comparison.verdict import PairVerdict, ReservationCode
 from app.comparison.warmup_truncation import CommonCut, CutReason, common_cut, of_part
-from app.comparison.wording import (
-    ORDER_NOT_KNOWN,
-    describe_briefly,
-    describe_unranked,
-    describe_without_verdict,
-)
+from app.comparison.wording import ORDER_NOT_KNOWN
 from app.domain.campaign.configuration import MemoryTarget
 from app.domain.errors import RunFileError
 from app.domain.run import RunState
@@ -364,34 +359,12 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     chosen = chosen_settings(runs)
     conditions = [condition_of(run, asked, chosen) for run in runs]
     groups = _groups(runs, conditions, shorten=shorten, as_given=as_given)
-    left_out = why_left_out(runs)
-    members = [group.members for group in groups]
-    repeated = measured_again(runs, members, left_out, disturbed)
-    for place, counts in repeated.items():
-        left_out[place] = _instead(runs[place], runs[counts])
-    aside = set_aside(runs, members, left_out, disturbed)
-    for place in aside:
-        left_out[place] = why_aside(runs[place])
-    aside |= {place for place in repeated if is_weak(runs[place])}
-    cuts = _cuts(runs, conditions, left_out, cut_s)
-    names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
-    compared = tuple(
-        replace(_compared(run, name, why, cuts.get(held, _NO_CUT)), set_aside=place in aside)
-        for place, (run, name, why, held) in enumerate(zip(runs, names, left_out, conditions, strict=True))
-    )
+    selected = cache(partial(_select, runs, groups, conditions, cut_s))
+    compared, cuts = selected(disturbed)
     groups = tuple(
         replace(group, disturbed=_disturbed(group, compared), in_memory=_in_memory(group, runs))
         for group in groups
     )
-
-    @cache
-    def other_way(use: DisturbedRuns) -> tuple[RunComparison, ...]:
-        again = partial(compare_runs, runs, effect=effect, cut_s=cut_s, baseline=baseline, across=across)
-        return again(shorten=shorten, as_given=as_given, disturbed=use).parts
-
-    def again(place: int, use: DisturbedRuns) -> tuple[ComparisonRow, ...]:
-        return other_way(use)[place].rows
-
     alike: dict[Condition, list[ComparedGroup]] = {}
     for group in groups:
         alike.setdefault(conditions[group.members[0]], []).append(group)
@@ -404,11 +377,19 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
         told = tuple(map(_with_part, told, (cuts.get(held, _NO_CUT).seconds for held in alike)))
     whole = RunComparison(compared, (), (), cut, effect, asked=asked)
     parts = []
-    for place, (name, (held, each)) in enumerate(zip(told, alike.items(), strict=True)):
+    for name, (held, each) in zip(told, alike.items(), strict=True):
         ordered = _in_order(each, baseline, [footings[at.members[0]] == footing for at in each])
-        part = replace(whole, groups=ordered, condition=name, cut=cuts.get(held, _NO_CUT))
-        both_ways = partial(again, place) if disturbed is DisturbedRuns.WHERE_NEEDED else None
-        parts.append(_judged(part, both_ways, spreads or {}))
+        part = _with_rows(replace(whole, groups=ordered, condition=name, cut=cuts.get(held, _NO_CUT)))
+        is_weighed = disturbed is DisturbedRuns.WHERE_NEEDED
+        if is_weighed and (
+            any(run.set_aside for run in part.own_runs) or any(at.disturbed for at in ordered)
+        ):
+            with_them, without = (
+                _with_rows(replace(part, runs=selected(use)[0])).rows
+                for use in (DisturbedRuns.ALL, DisturbedRuns.NONE)
+            )
+            part = replace(part, with_disturbed=with_them, without_disturbed=without)
+        parts.append(_judged(part, spreads or {}, is_weighed=is_weighed))
     if len(parts) < 2:
         return parts[0] if parts else whole
     return replace(
@@ -421,36 +402,62 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     )
 
 
-def _judged(
-    part: RunComparison,
-    again: Callable[[DisturbedRuns], tuple[ComparisonRow, ...]] | None,
-    spreads: Mapping[str, KnownSpread],
-) -> RunComparison:
-    """Return the comparison of one condition with its rows.
+def _select(
+    runs: Sequence[RunFacts],
+    groups: Sequence[ComparedGroup],
+    conditions: Sequence[Condition],
+    cut_s: float | None,
+    use: DisturbedRuns,
+) -> tuple[tuple[ComparedRun, ...], dict[Condition, CommonCut]]:
+    """Return which runs take part, with what is compared of each, and the cut of each condition."""
+    left_out = why_left_out(runs)
+    members = [group.members for group in groups]
+    repeated = measured_again(runs, members, left_out, use)
+    for place, counts in repeated.items():
+        left_out[place] = _instead(runs[place], runs[counts])
+    aside = set_aside(runs, members, left_out, use)
+    for place in aside:
+        left_out[place] = why_aside(runs[place])
+    aside |= {place for place in repeated if is_weak(runs[place])}
+    cuts = _cuts(runs, conditions, left_out, cut_s)
+    names = unique_names([one_line(run.name) for run in runs], [one_line(run.campaign) for run in runs])
+    compared = tuple(
+        replace(_compared(run, name, why, cuts.get(held, _NO_CUT)), set_aside=place in aside)
+        for place, (run, name, why, held) in enumerate(zip(runs, names, left_out, conditions, strict=True))
+    )
+    return compared, cuts
+
+
+def _with_rows(part: RunComparison) -> RunComparison:
+    """Return the comparison of one condition with its rows, whose verdicts nothing weakens yet."""
+    anchors = find_anchors([_anchored(group, part.runs) for group in part.groups])
+    measured = [measured_configuration(group, part.runs) for group in part.groups]
+    rows = build_rows(measured, effect=part.effect, anchors=anchors.by_group)
+    return replace(part, rows=rows, anchors=anchors)
+
+
+def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread], *, is_weighed: bool) -> RunComparison:
+    """Return the comparison of one condition with what weakens and qualifies each verdict.
 
     Args:
-        part: with its groups.
-        again: the rows of the same condition with other runs; None where nothing is told of them.
+        part: with rows.
         spreads: as for `compare_runs`.
+        is_weighed: whether disturbed runs weaken a verdict.
     """
-    groups = part.groups
-    anchors = find_anchors([_anchored(group, part.runs) for group in groups])
-    measured = [measured_configuration(group, part.runs) for group in groups]
-    rows = build_rows(measured, effect=part.effect, anchors=anchors.by_group)
-    part = replace(part, rows=rows, anchors=anchors)
-    if again is not None:
-        part = _both_ways(part, again)
-    told = zip(groups, _with_chance(part, spreads), part.ranked, strict=True)
-    rows = tuple(
-        replace(
-            row,
-            verdict=_safe_verdict(part, row, group, is_ranked=is_ranked),
-            condition=part.condition,
-            cut_s=part.cut.seconds,
-        )
-        for group, row, is_ranked in told
-    )
-    return replace(part, rows=rows)
+    few = [
+        place
+        for place, row in enumerate(part.rows)
+        if is_of_few(row.comparison) and not any(map(is_disturbed, part.weak_runs(part.groups[place])))
+    ]
+    rows = []
+    for place, row in enumerate(part.rows):
+        told = _weakened(part, place) if is_weighed else row.judged
+        if place in few and row.comparison is not None:
+            chance = _chance(part, place, row.comparison, len(few), spreads)
+            told = told.with_reservation(ReservationCode.CHANCE, chance)
+        told = with_safety(part, place, told)
+        rows.append(replace(row, judged=told, condition=part.condition, cut_s=part.cut.seconds))
+    return replace(part, rows=tuple(rows))
 
 
 _NO_CUT: Final = common_cut([])
@@ -494,155 +501,74 @@ def _disturbed(group: ComparedGroup, runs: Sequence[ComparedRun]) -> tuple[int, 
     )
 
 
-def _both_ways(
-    comparison: RunComparison, again: Callable[[DisturbedRuns], tuple[ComparisonRow, ...]]
-) -> RunComparison:
-    """Say of every verdict that disturbed runs touch how they do, and what it is the other way round.
-
-    Args:
-        comparison: as it counts.
-        again: the rows of the same table with other runs.
-    """
-    comparison = replace(
-        comparison,
-        rows=tuple(without_what_others_took(comparison, place) for place in range(len(comparison.rows))),
-    )
-    comparison = replace(
-        comparison,
-        rows=tuple(without_what_means_hide(comparison, place) for place in range(len(comparison.rows))),
-    )
-    aside = any(run.set_aside for run in comparison.own_runs)
-    used = any(group.disturbed for group in comparison.groups)
-    if not (aside or used):
-        return comparison
-    with_them = again(DisturbedRuns.ALL)
-    without = again(DisturbedRuns.NONE)
-    rows = [
-        with_disturbed_rate(comparison, place)
-        if row.comparison is None
-        else _told_both_ways(comparison, place, with_them, without)
-        for place, row in enumerate(comparison.rows)
-    ]
-    return replace(comparison, rows=tuple(rows), with_disturbed=with_them, without_disturbed=without)
-
-
-def without_what_means_hide(comparison: RunComparison, place: int) -> ComparisonRow:
-    """Say beside a verdict that two are alike how long they stalled; take back what means cannot tell."""
-    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
-    if row.comparison is None or is_of_few(row.comparison):
-        return row
-    if not comparison.weak_runs(group) and (because := comparison.why_indicative(group)):
-        return taken_back(comparison, place, because)
-    if row.comparison.verdict is not Verdict.EQUAL and not row.comparison.equivalent:
-        return row
-    shapes = [comparison.shapes([each]) for each in (first, group)]
-    stalls, are_alike = describe_stalls(first.name, shapes[0], group.name, shapes[1])
-    if stalls and not are_alike and row.comparison.verdict is Verdict.EQUAL:
-        return taken_back(comparison, place, stalls)
-    told = tr("{verdict}; {stalls}").format(verdict=row.verdict, stalls=stalls)
-    return replace(row, verdict=told) if stalls else row
+def _weakened(part: RunComparison, place: int) -> PairVerdict:
+    """Return a verdict with what disturbed runs, stalls and unlike lengths leave of it."""
+    row, first, group = part.rows[place], part.groups[0], part.groups[place]
+    found, weak, because = row.comparison, part.weak_runs(group), part.why_indicative(group)
+    if found is None:
+        return with_disturbed_rate(part, place)
+    if weak:
+        is_known = any(map(is_disturbed, weak))
+        if is_of_few(found) and not is_known:
+            return row.judged  # of so few runs nothing is a verdict anyway
+        told = row.judged.with_reservation(ReservationCode.DISTURBED, because)
+        other = part.without_disturbed[place].comparison
+        return told.with_reservation(ReservationCode.WITHOUT_DISTURBED, other) if is_known else told
+    told = without_what_others_took(part, place)
+    if because and not is_of_few(found):
+        told = told.with_reservation(ReservationCode.LENGTHS, because)
+    elif told.found is not None and (told.found.verdict is Verdict.EQUAL or told.found.equivalent):
+        shapes = [part.shapes([each]) for each in (first, group)]
+        stalls, are_alike = describe_stalls(first.name, shapes[0], group.name, shapes[1])
+        is_withdrawn = not are_alike and told.found.verdict is Verdict.EQUAL
+        if stalls:
+            code = ReservationCode.UNLIKE_STALLS if is_withdrawn else ReservationCode.STALLS
+            told = told.with_reservation(code, stalls)
+    members = {at for each in part.rests_on(place) for at in each.members}
+    aside = [run.facts for at, run in enumerate(part.runs) if at in members and run.set_aside]
+    if aside:
+        taking_part = sum(part.runs[at].tps is not None for at in members)
+        words = describe_weak(aside, len(aside) + taking_part)
+        other = part.with_disturbed[place].comparison
+        told = told.with_reservation(ReservationCode.WITH_DISTURBED, words, other)
+    return told
 
 
-def without_what_others_took(comparison: RunComparison, place: int) -> ComparisonRow:
-    """Take back a verdict that others may have made, although no run is marked for them."""
-    row, group = comparison.rows[place], comparison.groups[place]
-    if row.comparison is None:
-        return row
+def without_what_others_took(part: RunComparison, place: int) -> PairVerdict:
+    """Withdraw a verdict that others may have made, although no run is marked for them."""
+    row = part.rows[place]
+    if row.comparison is None or part.why_indicative(part.groups[place]):
+        return row.judged
     runs = [
-        [comparison.runs[at].facts for at in each.members if comparison.runs[at].tps is not None]
-        for each in comparison.rests_on(place)
+        [part.runs[at].facts for at in each.members if part.runs[at].tps is not None]
+        for each in part.rests_on(place)
     ]
     because = what_others_took(runs, row.comparison)
-    if not because or comparison.why_indicative(group):
-        return row
-    return taken_back(comparison, place, because)
+    return row.judged.with_reservation(ReservationCode.OTHERS_CPU, because) if because else row.judged
 
 
-def taken_back(comparison: RunComparison, place: int, because: str) -> ComparisonRow:
-    """Return a row whose verdict is none, with the reason."""
-    row, first, group = comparison.rows[place], comparison.groups[0], comparison.groups[place]
-    assert row.comparison is not None  # noqa: S101 - the callers looked
-    found = without_verdict(row.comparison)
-    told = describe_without_verdict(
-        found,
-        first.name,
-        group.name,
-        because,
-        apart=comparison.describe_apart(place, comparison.anchors.by_group if row.references else {}),
-    )
-    return replace(row, comparison=found, verdict=told)
-
-
-def _told_both_ways(
-    comparison: RunComparison,
-    place: int,
-    with_them: Sequence[ComparisonRow],
-    without: Sequence[ComparisonRow],
-) -> ComparisonRow:
-    row, ways = comparison.rows[place], (with_them[place].comparison, without[place].comparison)
-    weak = comparison.weak_runs(comparison.groups[place])
-    are_known = any(map(is_disturbed, weak))
-    if weak and not are_known and is_of_few(row.comparison):
-        return row  # of so few runs nothing is a verdict anyway
-    if weak:
-        back = taken_back(comparison, place, comparison.why_indicative(comparison.groups[place]))
-        told = "; ".join(filter(None, (told_rate(row), back.verdict)))
-        if are_known:
-            told = tr("{verdict}; without them {other}").format(verdict=told, other=_briefly(ways[1]))
-        return replace(back, verdict=told)
-    members = {place for each in comparison.rests_on(place) for place in each.members}
-    aside = [run.facts for at, run in enumerate(comparison.runs) if at in members and run.set_aside]
-    if not aside:
-        return row
-    taking_part = sum(comparison.runs[at].tps is not None for at in members)
-    sentence = tr("{verdict}; {weak}: left out, with them {other}")
-    told = sentence.format(
-        verdict=row.verdict,
-        weak=describe_weak(aside, len(aside) + taking_part),
-        other=_briefly(ways[0]),
-    )
-    return replace(row, verdict=told)
-
-
-def _with_chance(comparison: RunComparison, spreads: Mapping[str, KnownSpread]) -> Iterator[ComparisonRow]:
-    """Say beside differences of few runs what it takes for chance to explain them."""
-    first, facts = comparison.groups[:1], [run.facts for run in comparison.runs]
-    values = [
-        {place: tps for place in group.members if (tps := comparison.runs[place].tps) is not None}
-        for group in comparison.groups
-    ]
-    few = {
-        place
-        for place, (group, row) in enumerate(zip(comparison.groups, comparison.rows, strict=True))
-        if is_of_few(row.comparison) and not any(map(is_disturbed, comparison.weak_runs(group)))
-    }
-    among = spreads_among(facts, values) if few else {}
-    for place, (group, row) in enumerate(zip(comparison.groups, comparison.rows, strict=True)):
-        if place not in few or row.comparison is None:
-            yield row
-            continue
-        known, of_these = known_spread([facts[at] for at in (*values[0], *values[place])], among, spreads)
-        campaigns = {campaign_of(facts[each.members[0]], each.campaign) for each in (*first, group)}
-        chance = chance_of_few(
-            row.comparison, len(few), known, of_these=of_these, between_campaigns=len(campaigns) > 1
-        )
-        told = tr("{verdict}; {chance}").format(verdict=row.verdict, chance=describe_chance(chance))
-        yield replace(row, chance=chance, verdict=told)
-
-
-def _briefly(comparison: Comparison | None) -> str:
-    return tr("speed is not compared") if comparison is None else describe_briefly(comparison)
-
-
-def with_disturbed_rate(comparison: RunComparison, place: int) -> ComparisonRow:
+def with_disturbed_rate(part: RunComparison, place: int) -> PairVerdict:
     """Say beside a rate which of the runs that kept it or not were disturbed."""
-    row, group = comparison.rows[place], comparison.groups[place]
-    disturbed = [comparison.runs[each].facts for each in group.disturbed]
+    row, group = part.rows[place], part.groups[place]
+    disturbed = [part.runs[each].facts for each in group.disturbed]
     if not disturbed or not row.load.at_a_rate:
-        return row
-    runs = sum(comparison.runs[each].tps is not None for each in group.members)
-    told = tr("{verdict}; {weak}").format(verdict=row.verdict, weak=describe_weak(disturbed, runs))
-    return replace(row, verdict=told)
+        return row.judged
+    runs = sum(part.runs[each].tps is not None for each in group.members)
+    return row.judged.with_reservation(ReservationCode.DISTURBED, describe_weak(disturbed, runs))
+
+
+def _chance(
+    part: RunComparison, place: int, found: Comparison, count: int, spreads: Mapping[str, KnownSpread]
+) -> ChanceOfFewRuns:
+    """Return what it takes for chance to explain a difference of few runs, one of so many."""
+    facts, (first, group) = [run.facts for run in part.runs], (part.groups[0], part.groups[place])
+    values = [
+        {at: tps for at in each.members if (tps := part.runs[at].tps) is not None} for each in part.groups
+    ]
+    among = spreads_among(facts, values)
+    known, of_these = known_spread([facts[at] for at in (*values[0], *values[place])], among, spreads)
+    campaigns = {campaign_of(facts[each.members[0]], each.campaign) for each in (first, group)}
+    return chance_of_few(found, count, known, of_these=of_these, between_campaigns=len(campaigns) > 1)
 
 
 def _cut(runs: Sequence[RunFacts], taking_part: Sequence[int], chosen_s: float | None) -> CommonCut:
@@ -753,51 +679,37 @@ def _in_memory(group: ComparedGroup, runs: Sequence[RunFacts]) -> bool:
     return all(kind_of(runs[place]) == MemoryTarget.kind for place in group.members)
 
 
-def _safe_verdict(
-    comparison: RunComparison, row: ComparisonRow, group: ComparedGroup, *, is_ranked: bool
-) -> str:
-    """Return the verdict of a row with what is unsafe about it."""
-    first, found = comparison.groups[0], row.comparison
-    if is_ranked or found is None or found.ratio is None:
-        return with_safety(row.verdict, first, group, is_ranked=is_ranked)
-    because = comparison.why_indicative(group)
-    if is_of_few(found) and group.campaign != first.campaign:
-        because = because or comparison.describe_apart(comparison.groups.index(group), {})
-    facts = [comparison.runs[each.members[0]].facts for each in (first, group)]
+def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict:
+    """Say in the verdict itself which of the two trades safety for speed: it may be quoted alone."""
+    first, group, is_ranked = part.groups[0], part.groups[place], part.ranked[place]
+    if not told.text:
+        return told
+    if not is_ranked and told.found is not None and told.found.ratio is not None:
+        told = _unranked(part, place, told)
+    elif not is_ranked:
+        told = told.with_reservation(ReservationCode.NOT_RANKED, group.name)
+    both = tuple(dict.fromkeys((group, first)))
+    lost = [each.name for each in both if each.not_durable and is_ranked]
+    unsafe = [each.name for each in both if each.unsafe and not each.not_durable]
+    for code, names in ((ReservationCode.NOT_DURABLE, lost), (ReservationCode.UNSAFE, unsafe)):
+        told = told.with_reservation(code, *names) if names else told
+    return told
+
+
+def _unranked(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict:
+    """Return the verdict on what is not ranked, with what the difference is the price of."""
+    first, group = part.groups[0], part.groups[place]
+    kept = tuple(each for each in told.reservations if each.withdraws)
+    told = replace(told, is_ranked=False, reservations=kept)
+    if not kept and (because := part.why_indicative(group)):
+        told = told.with_reservation(ReservationCode.DISTURBED, because)
+    elif not kept and is_of_few(told.found) and group.campaign != first.campaign:
+        told = told.with_reservation(ReservationCode.NOT_INTERLEAVED, part.describe_apart(place, {}))
+    facts = [part.runs[each.members[0]].facts for each in (first, group)]
     chosen = chosen_settings(facts)
     apart = {key for key, _, _ in footing_of(facts[0], chosen) ^ footing_of(facts[1], chosen)}
-    is_told = found.verdict in {Verdict.HIGHER, Verdict.LOWER} and not because
-    cost = tr("durability") if len(apart) <= 1 and is_told else ""
+    is_found = told.found is not None and told.found.verdict in {Verdict.HIGHER, Verdict.LOWER}
+    cost = tr("durability") if len(apart) <= 1 and is_found else ""
     if group.in_memory and not first.in_memory:
         cost = tr("the storage")
-    told = describe_unranked(found, first.name, group.name, because, cost)
-    return with_safety(told, first, group, is_ranked=None)
-
-
-def with_safety(verdict: str, first: ComparedGroup, group: ComparedGroup, *, is_ranked: bool | None) -> str:
-    """Say in the sentence itself which of the two trades safety for speed: it may be quoted alone.
-
-    Args:
-        verdict: of the group against the first one.
-        first: the first one.
-        group: the other one.
-        is_ranked: None where it is not, and the verdict says so already.
-    """
-    if not verdict:
-        return verdict
-    both = tuple(dict.fromkeys((group, first)))
-    lost = [each.name for each in both if each.not_durable]
-    unsafe = [each.name for each in both if each.unsafe and not each.not_durable]
-    if not is_ranked:
-        verdict, lost = verdict if is_ranked is None else unranked(group.name, verdict), []
-    for words, names in ((tr("NOT DURABLE"), lost), (tr("UNSAFE options"), unsafe)):
-        if names:
-            verdict = tr("{verdict}; {words}: {names}").format(
-                verdict=verdict, words=words, names=", ".join(names)
-            )
-    return verdict
-
-
-def unranked(name: str, verdict: str) -> str:
-    """Return a verdict on a configuration that is not ranked, a sentence without a full stop."""
-    return tr("{verdict}; {name} is NOT DURABLE, so it is not ranked").format(name=name, verdict=verdict)
+    return replace(told, cost=cost)

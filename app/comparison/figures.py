@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.analysis.labels import at_least, format_figure
 from app.comparison.anchor import Anchor, usable_anchors
-from app.comparison.comparison import ComparedGroup, RunComparison, unranked
+from app.comparison.comparison import ComparedGroup, RunComparison
 from app.comparison.disturbed_runs import without_verdict
 from app.comparison.table import samples_of
-from app.comparison.wording import SIZE, describe, describe_without_verdict
+from app.comparison.verdict import PairVerdict, ReservationCode
+from app.comparison.wording import SIZE
 from app.domain.metrics import Direction
 from app.domain.text import tr
 from app.runfile.figures import FIGURES, Figure
@@ -160,19 +161,16 @@ def _verdicts(
 ) -> Iterator[str]:
     judged = sum(each.p_value is not None for each in comparisons)
     for place, each in enumerate(comparisons, 1):
-        first, group = part.groups[0], part.groups[place]
+        first, group = part.groups[0].name, part.groups[place]
         apart = part.describe_apart(place, anchors)
-        because = part.why_indicative(group)
+        told = PairVerdict(first, group.name, each, judged, apart, wording=SIZE)
         if bounds[0] or bounds[place]:
-            sentence = _tell_bounds(first.name, group.name)
-        elif because:
-            sentence = describe_without_verdict(
-                each, first.name, group.name, because, apart=apart, wording=SIZE
-            )
-        else:
-            sentence = describe(each, first.name, group.name, comparisons=judged, apart=apart, wording=SIZE)
-        told = sentence if part.ranked[place] else unranked(group.name, sentence)
-        yield f"{compared.label}: {told}"
+            told = replace(told, found=None, not_compared=_tell_bounds(first, group.name))
+        elif because := part.why_indicative(group):
+            told = told.with_reservation(ReservationCode.DISTURBED, because)
+        if not part.ranked[place]:
+            told = told.with_reservation(ReservationCode.NOT_RANKED, group.name)
+        yield f"{compared.label}: {told.text}"
 
 
 def _tell_bounds(baseline: str, candidate: str) -> str:

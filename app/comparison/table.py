@@ -20,9 +20,9 @@ from app.comparison.offered_load import (
     speed_comparable,
 )
 from app.comparison.overall.sequential import Contests
-from app.comparison.overall.single_runs import ChanceOfFewRuns
+from app.comparison.verdict import PairVerdict
 from app.comparison.warmup_truncation import of_part
-from app.comparison.wording import ORDER_NOT_KNOWN, describe, format_difference, format_interval
+from app.comparison.wording import ORDER_NOT_KNOWN, format_difference, format_interval
 from app.domain.campaign.order import LEFT_OUT
 from app.domain.columns import CellKind, Column
 from app.domain.text import number_text, tr
@@ -96,14 +96,12 @@ class ComparisonRow:
         failed: runs without a result.
         mean: TPS with its interval, None below three runs.
         figures: of each complete run, see `MeasuredRun`.
-        comparison: of its speed with that of the first configuration; None for the first, and where speed is
-            not to be compared (`app.comparison.offered_load`).
-        verdict: what may be said of it as a sentence; for the first one empty, but with a rate.
+        judged: against the first configuration; without a comparison for the first, and where speed is not to
+            be compared (`app.comparison.offered_load`).
         marks: kinds of the marks that go with the numbers.
         load: what became of the offered load.
         references: names of the configuration by which it is compared with one of another campaign; empty
             where none is needed, or none is there.
-        chance: where too few runs for a verdict were compared, what it takes for chance to explain them.
         condition: under which it was measured; empty where there is one only.
         cut_s: seconds at the start of every run that its mean does not cover.
     """
@@ -113,14 +111,22 @@ class ComparisonRow:
     failed: int
     mean: RunInterval
     figures: tuple[Mapping[str, float | None], ...]
-    comparison: Comparison | None
-    verdict: str
+    judged: PairVerdict
     marks: tuple[str, ...]
     load: KeptRate = field(default_factory=KeptRate)
     references: tuple[str, ...] = ()
-    chance: ChanceOfFewRuns | None = None
     condition: str = ""
     cut_s: float = 0.0
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The comparison of its speed with that of the first one; None where there is none."""
+        return self.judged.found
+
+    @property
+    def verdict(self) -> str:
+        """The verdict as a sentence without a full stop; of the first one only what became of its rate."""
+        return self.judged.text
 
     def values(self, figure: str) -> list[float]:
         """Return a figure of the complete runs that have it."""
@@ -321,7 +327,7 @@ def build_rows(
     first, *others = measured
     names = [each.name for each in measured]
     values = [each.tps_by_repeat() for each in measured]
-    start, *after = (_row(each, None, "") for each in measured)
+    start, *after = (_row(each, first.name) for each in measured)
     fast = [place for place, row in enumerate(after, 1) if speed_comparable(start.load, row.load)]
     found = usable_anchors(anchors or {}, [each.values() for each in values])
     together = [each.campaign == first.campaign for each in measured]
@@ -336,32 +342,26 @@ def build_rows(
     compared = compare_family(samples, effect=effect)
     judged = sum(comparison.p_value is not None for comparison in compared)
     comparisons = dict(zip(fast, compared, strict=True))
-    rows = [replace(start, verdict=told_rate(start))]
+    rows = [start]
     for place, (other, row) in enumerate(zip(others, after, strict=True), 1):
         comparison = comparisons.get(place)
         anchor = None if comparison is None else found.get(place)
-        why_not = describe_loads(start.name, start.load, row.name, row.load)
-        if comparison is not None:
-            why_not = describe(
-                comparison,
-                first.name,
-                other.name,
-                comparisons=judged,
-                apart="" if together[place] else _apart(first, other) or describe_apart(anchor, names, place),
-            )
-        told = "; ".join(filter(None, (told_rate(row), why_not)))
+        told = replace(
+            row.judged,
+            found=comparison,
+            comparisons=judged,
+            apart="" if together[place] else _apart(first, other) or describe_apart(anchor, names, place),
+            not_compared=""
+            if comparison is not None
+            else describe_loads(start.name, start.load, row.name, row.load),
+        )
         references = () if anchor is None else reference_names(anchor, names)
-        rows.append(replace(row, comparison=comparison, verdict=told, references=references))
+        rows.append(replace(row, judged=told, references=references))
     return tuple(rows)
 
 
 def _apart(first: MeasuredConfiguration, other: MeasuredConfiguration) -> str:
     return ORDER_NOT_KNOWN if first.origin and first.origin == other.origin else ""
-
-
-def told_rate(row: ComparisonRow) -> str:
-    """Return what became of a configuration's rate, a sentence; empty without a rate."""
-    return describe_rate(row.name, row.load, row.mean, row.figures)
 
 
 def samples_of(
@@ -398,21 +398,22 @@ def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved:
     return Samples(tuple(a.values()), tuple(b.values()), paired=False, together=interleaved)
 
 
-def _row(measured: MeasuredConfiguration, comparison: Comparison | None, verdict: str) -> ComparisonRow:
+def _row(measured: MeasuredConfiguration, baseline: str) -> ComparisonRow:
     tps = tuple(measured.tps_by_repeat().values())
     complete = [run for run in measured.runs if run.tps is not None]
+    figures, mean = tuple(run.figures for run in complete), run_interval(tps)
+    load = kept_rate(
+        measured.load,
+        [run.figures if run.whole is None else run.whole for run in complete],
+        [run.load or measured.load for run in complete],
+    )
     return ComparisonRow(
         name=measured.name,
         runs=len(tps),
         failed=len(measured.runs) - len(complete),
-        mean=run_interval(tps),
-        figures=tuple(run.figures for run in complete),
-        comparison=comparison,
-        verdict=verdict,
+        mean=mean,
+        figures=figures,
+        judged=PairVerdict(baseline, measured.name, rate=describe_rate(measured.name, load, mean, figures)),
         marks=measured.marks,
-        load=kept_rate(
-            measured.load,
-            [run.figures if run.whole is None else run.whole for run in complete],
-            [run.load or measured.load for run in complete],
-        ),
+        load=load,
     )

@@ -100,95 +100,72 @@ _APART: Final = {
 
 def describe(
     comparison: Comparison,
-    baseline: str,
-    candidate: str,
+    pair: tuple[str, str],
     *,
     comparisons: int = 1,
     apart: str = "",
+    because: str = "",
     wording: Wording = SPEED,
 ) -> str:
     """Return the verdict as a sentence, about TPS where no other wording is given, without a full stop.
 
     Args:
-        comparison: the candidate against the baseline.
-        baseline: name of the first configuration.
-        candidate: name of the second.
+        comparison: the second against the first.
+        pair: names of the first configuration and of the second.
         comparisons: how many were made at once; said where the interval allows for it.
         apart: said of runs of different campaigns, because what changed on the machine between them is part
             of their difference: `NOT_INTERLEAVED`, or what a verdict rests on all the same, a clause.
+        because: why this is no verdict although there may be enough runs for one, a clause
+            (`app.comparison.disturbed_runs.without_verdict`).
         wording: of the difference.
     """
-    count = _count(comparison.runs, apart)
-    names = {"baseline": baseline, "candidate": candidate, "count": count}
+    baseline, candidate = pair
+    names = {"baseline": baseline, "candidate": candidate, "count": _count(comparison.runs, apart)}
+    is_enough = min(comparison.runs) >= RUNS_FOR_A_VERDICT
     match comparison:
         case Comparison(Verdict.HIGHER | Verdict.LOWER, float(ratio), interval=Interval() as interval):
             names |= {"comparisons": str(comparisons), "magnitude": magnitude(ratio, wording, baseline)}
-            return _tell_difference(comparison, ratio, interval, names)
+            told = _tell_difference(comparison, ratio, interval, names)
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
-            return _tell_equal(comparison, narrow, names)
+            told = _tell_equal(comparison, narrow, names)
         case Comparison(Verdict.INCONCLUSIVE):
-            return _tell_inconclusive(comparison, names)
+            # How many more runs would do is not known of disturbed ones.
+            more = "" if because else _tell_more_runs(comparison)
+            told = "; ".join(filter(None, (_tell_not_apart(comparison, names), more)))
         case Comparison(Verdict.INDICATIVE, float(ratio)):
             sentence = tr("indicative only: {candidate} was {magnitude} ({count}; a verdict takes 3)")
-            if min(comparison.runs) >= RUNS_FOR_A_VERDICT:
+            if is_enough and because:
+                sentence = tr("indicative only, because {because}: {candidate} was {magnitude} ({count})")
+            elif is_enough:
                 sentence = _APART.get(apart, sentence)
-            return sentence.format(magnitude=magnitude(ratio, wording, baseline), **names)
+            told = sentence.format(magnitude=magnitude(ratio, wording, baseline), because=because, **names)
+            because = "" if is_enough else because
         case _:
             sentence = tr("{baseline} and {candidate} cannot be compared: one has no run with transactions")
-            return sentence.format(**names)
+            told = sentence.format(**names)
+    return "; ".join(filter(None, (told, because)))
 
 
-def describe_without_verdict(
+def describe_unranked(
     comparison: Comparison,
-    baseline: str,
-    candidate: str,
+    pair: tuple[str, str],
     because: str,
+    cost: str,
     *,
-    apart: str = "",
     wording: Wording = SPEED,
 ) -> str:
-    """Return what was seen, and why that is no verdict, although there may be enough runs for one.
-
-    Args:
-        comparison: see `app.comparison.disturbed_runs.without_verdict`.
-        baseline: name of the first configuration.
-        candidate: name of the second.
-        because: why, a clause.
-        apart: as for `describe`.
-        wording: of the difference.
-    """
-    few = min(comparison.runs) < RUNS_FOR_A_VERDICT
-    count = _count(comparison.runs, apart)
-    if comparison.verdict is Verdict.INCONCLUSIVE:  # what more runs would do, nobody knows of disturbed ones
-        told = _tell_not_apart(comparison, {"baseline": baseline, "candidate": candidate, "count": count})
-        return tr("{verdict}; {because}").format(verdict=told, because=because)
-    if comparison.verdict is not Verdict.INDICATIVE or comparison.ratio is None or few:
-        told = describe(comparison, baseline, candidate, apart=apart, wording=wording)
-        return tr("{verdict}; {because}").format(verdict=told, because=because)
-    sentence = tr("indicative only, because {because}: {candidate} was {magnitude} ({count})")
-    return sentence.format(
-        because=because,
-        candidate=candidate,
-        magnitude=magnitude(comparison.ratio, wording, baseline),
-        count=count,
-    )
-
-
-def describe_unranked(comparison: Comparison, baseline: str, candidate: str, because: str, cost: str) -> str:
     """Return what was seen of a configuration that is not durable, and that it is not ranked.
 
     Reason, result and what they rest on are sentences of their own, without a full stop behind the last.
 
     Args:
         comparison: with a ratio.
-        baseline: name of the first, which is ranked.
-        candidate: name of the second.
+        pair: names of the first configuration, which is ranked, and of the second.
         because: why nothing is a verdict, a clause; empty where that is not known otherwise.
         cost: what the difference is the price of, such as "the storage"; empty where more than that differs.
+        wording: of the difference.
     """
     ratio = comparison.ratio or 1.0
-    seen = magnitude(ratio, SPEED, baseline)
-    count = _count(comparison.runs, "")
     is_told = comparison.verdict in {Verdict.HIGHER, Verdict.LOWER} and not because
     interval = comparison.interval
     told = tr("{candidate} measured {magnitude} ({count}), but it is NOT DURABLE, so it is not ranked")
@@ -197,23 +174,25 @@ def describe_unranked(comparison: Comparison, baseline: str, candidate: str, bec
             "{candidate} is {magnitude} ({confidence} interval {ends}, {count}), but it is NOT DURABLE, so "
             "it is not ranked"
         )
-    told = told.format(
-        candidate=candidate,
-        magnitude=seen,
-        count=count,
-        confidence="" if interval is None else confidence(interval),
-        ends="" if interval is None else ends(interval, ratio),
-    )
-    if ratio > 1 and cost:
-        told = tr("{told}: this is what {cost} costs").format(told=told, cost=cost)
-    if is_told:
-        return told
-    why = because or tr("a verdict takes {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
-    if not because and interval is not None:
-        why = tr("chance alone may explain it ({confidence} interval {ends})").format(
-            confidence=confidence(interval), ends=format_interval(comparison)
+    sentences = [
+        told.format(
+            candidate=pair[1],
+            magnitude=magnitude(ratio, wording, pair[0]),
+            count=_count(comparison.runs, ""),
+            confidence="" if interval is None else confidence(interval),
+            ends="" if interval is None else ends(interval, ratio),
         )
-    return tr("{told}. No verdict: {why}").format(told=told, why=why)
+    ]
+    if ratio > 1 and cost:
+        sentences.append(tr("This is what {cost} costs").format(cost=cost))
+    if not is_told:
+        why = because or tr("a verdict takes {runs} runs of each").format(runs=RUNS_FOR_A_VERDICT)
+        if not because and interval is not None:
+            why = tr("chance alone may explain it ({confidence} interval {ends})").format(
+                confidence=confidence(interval), ends=format_interval(comparison)
+            )
+        sentences.append(tr("No verdict: {why}").format(why=why))
+    return ". ".join(sentences)
 
 
 def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str:
@@ -310,33 +289,29 @@ def about(runs: int | None) -> str:
 
 def _tell_not_apart(comparison: Comparison, names: Names) -> str:
     """Say what was seen, with its interval; no winner is named."""
-    told = tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
-    if comparison.interval is not None and comparison.ratio is not None:
-        seen = tr(
-            "{told}: of {candidate} against {baseline} {seen} was seen ({confidence} interval {ends}, "
-            "{count})"
-        )
-        told = seen.format(
-            told=told,
-            seen=format_difference(comparison),
-            confidence=confidence(comparison.interval),
-            ends=format_interval(comparison),
-            **names,
-        )
-    return told
+    if comparison.interval is None or comparison.ratio is None:
+        return tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
+    told = tr(
+        "{baseline} and {candidate} cannot be told apart with these runs: of {candidate} against {baseline} "
+        "{seen} was seen ({confidence} interval {ends}, {count})"
+    )
+    return told.format(
+        seen=format_difference(comparison),
+        confidence=confidence(comparison.interval),
+        ends=format_interval(comparison),
+        **names,
+    )
 
 
-def _tell_inconclusive(comparison: Comparison, names: Names) -> str:
-    """Say what was seen, and what more runs would do for that."""
-    told = _tell_not_apart(comparison, names)
+def _tell_more_runs(comparison: Comparison) -> str:
+    """Say what more runs would do for what could not be told apart."""
     wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
     difference = tr("a difference of {effect:g} %").format(effect=comparison.effect * 100)
     if wanted > comparison.effect:
         difference = tr("a difference as large as the one seen")
     if comparison.more_runs is None:
-        sentence = tr("{told}; {difference} would take more than 10 000 of each")
-        return sentence.format(told=told, difference=difference)
-    sentence = tr("{told}; about {more} more of each would show {difference}")
+        return tr("{difference} would take more than 10 000 of each").format(difference=difference)
+    told = tr("about {more} more of each would show {difference}")
     if comparison.reference_runs is not None:
-        sentence = tr("{told}; about {more} more of each, and of the reference, would show {difference}")
-    return sentence.format(told=told, more=about(comparison.more_runs), difference=difference)
+        told = tr("about {more} more of each, and of the reference, would show {difference}")
+    return told.format(more=about(comparison.more_runs), difference=difference)

@@ -284,8 +284,8 @@ def _configuration(
         found["rate"] = _rate(row.load)
     if row.verdict:
         found["sentence"] = row.verdict
-    if row.chance is not None:
-        found["chance"] = _chance(row.chance)
+    if row.judged.chance is not None:
+        found["chance"] = _chance(row.judged.chance)
     if row.comparison is None:
         return found
     place = comparison.groups.index(group)

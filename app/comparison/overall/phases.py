@@ -19,7 +19,6 @@ from app.comparison.comparison import (
     ComparedRun,
     RunComparison,
     measured_configuration,
-    taken_back,
     with_disturbed_rate,
     with_safety,
     without_what_others_took,
@@ -33,8 +32,8 @@ from app.comparison.table import (
     ComparisonRow,
     build_rows,
     latency_column,
-    told_rate,
 )
+from app.comparison.verdict import ReservationCode
 from app.domain.columns import CellKind, Column, choose, with_cells
 from app.domain.text import tr
 from app.runfile.disturbance import DISTURBED
@@ -193,24 +192,20 @@ def _runs_of(
 def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: bool) -> ComparisonRow:
     """Return a row with what may be said, as the table of whole runs says it."""
     row, first, group = phase.rows[place], phase.groups[0], phase.groups[place]
+    told = row.judged
     if place and not first_has_it:
-        told = tr("{name} has no such phase: nothing is compared with it").format(name=first.name)
-        row = replace(row, comparison=None, verdict="; ".join(filter(None, (told_rate(row), told))))
-    elif row.comparison is None:
-        row = with_disturbed_rate(phase, place)
-    elif because := _why_no_verdict(phase, group, is_own=is_own):
-        row = taken_back(phase, place, because)
-        row = replace(row, verdict="; ".join(filter(None, (told_rate(row), row.verdict))))
+        why = tr("{name} has no such phase: nothing is compared with it").format(name=first.name)
+        told = replace(told, found=None, not_compared=why)
+    elif told.found is None:
+        told = with_disturbed_rate(phase, place)
+    elif group.contest and not is_own:
+        why = tr("another phase settled how often each ran")
+        told = told.with_reservation(ReservationCode.OTHER_PHASE, why)
+    elif because := phase.why_indicative(group):
+        told = told.with_reservation(ReservationCode.DISTURBED, because)
     else:
-        row = without_what_others_took(phase, place)
-    return replace(row, verdict=with_safety(row.verdict, first, group, is_ranked=phase.ranked[place]))
-
-
-def _why_no_verdict(phase: RunComparison, group: ComparedGroup, *, is_own: bool) -> str:
-    """Return why nothing about a configuration and the first one is a verdict; empty where it may be one."""
-    if group.contest and not is_own:
-        return tr("another phase settled how often each ran")
-    return phase.why_indicative(group)
+        told = without_what_others_took(phase, place)
+    return replace(row, judged=with_safety(phase, place, told))
 
 
 EXPLANATION: Final = tr(

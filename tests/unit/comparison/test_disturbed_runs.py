@@ -12,6 +12,7 @@ from app.analysis.facts import RunFacts, read_run_facts
 from app.comparison.comparison import RunComparison, compare_runs
 from app.comparison.disturbed_runs import DisturbedRuns, could_be_others, count_words, how_disturbed
 from app.comparison.figures import compare_figure
+from app.comparison.verdict import ReservationCode
 from app.comparison.warnings import comparison_warnings
 from app.comparison.wording import describe_briefly
 from app.domain.disturbances import (
@@ -112,13 +113,14 @@ def test_disturbed_runs_are_set_aside_where_three_others_are_left(trial: RunFact
     assert [run.name for run in found.runs if run.set_aside] == ["two #2", "two #4"]
     assert found.rows[1].runs == 3
     assert found.rows[1].mean.mean == pytest.approx(799.7, abs=0.1)
+    [reservation] = found.rows[1].judged.reservations
+    assert reservation.code is ReservationCode.WITH_DISTURBED
+    weak, with_them = reservation.values
+    assert weak == "2 of 10 runs were disturbed (other programs used 42 to 58 % of the CPUs)"
+    assert isinstance(with_them, Comparison)
+    assert with_them.ratio == pytest.approx(0.657, abs=0.001)
     (sentence,) = found.verdicts
-    assert sentence.startswith("two is 20.1 % slower than one (95 % interval")
-    assert (
-        "; 2 of 10 runs were disturbed (other programs used 42 to 58 % of the CPUs): left out, with"
-        in sentence
-    )
-    assert sentence.endswith("with them 34.3 % slower (95 % interval 8.2 to 53.0 %).")
+    assert sentence.endswith(f"; {reservation.text}.")
 
 
 @pytest.mark.parametrize("count", [1, 5, 10])
@@ -143,8 +145,8 @@ def test_unknown_runs_are_set_aside_like_disturbed(trial: RunFacts) -> None:
 
 def test_unknown_of_few_runs_keeps_chance(trial: RunFacts) -> None:
     runs = campaign(trial, one=QUIET[:1], two=SLOW[:1])
-    (sentence,) = compare_runs(list(map(unknown, runs))).verdicts
-    assert "chance alone" in sentence
+    judged = compare_runs(list(map(unknown, runs))).rows[1].judged
+    assert [each.code for each in judged.reservations] == [ReservationCode.CHANCE]
 
 
 @pytest.mark.parametrize("repeats", [1, 3])

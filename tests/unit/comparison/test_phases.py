@@ -165,7 +165,7 @@ def test_what_trades_safety_for_speed_is_named_and_what_is_not_durable_is_not_ra
         replace(each, marks=((NOT_DURABLE, "x"),)) if each.configuration == "xfs" else each for each in runs
     ]
     for phase in phases_of(tmp_path / "b", lost):
-        assert "xfs is NOT DURABLE, so it is not ranked" in phase.verdicts[0]
+        assert "but it is NOT DURABLE, so it is not ranked" in phase.verdicts[0]
 
 
 def test_a_phase_that_the_first_configuration_has_not_is_compared_with_nothing(tmp_path: Path) -> None:

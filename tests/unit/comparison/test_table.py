@@ -19,9 +19,14 @@ from app.comparison.table import (
     build_rows,
     columns_for,
 )
-from app.comparison.wording import describe, format_difference, format_interval
+from app.comparison.verdict import PairVerdict
+from app.comparison.wording import format_difference, format_interval
 from app.domain.columns import texts
 from app.statistics.verdict import Comparison, Interval, Verdict
+
+
+def describe(found: Comparison, baseline: str, candidate: str, comparisons: int = 1) -> str:
+    return PairVerdict(baseline, candidate, found, comparisons).text
 
 
 def measured(name: str, tps: Sequence[float | None], marks: tuple[str, ...] = ()) -> MeasuredConfiguration:

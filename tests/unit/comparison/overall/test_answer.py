@@ -93,7 +93,7 @@ def test_what_is_not_durable_stands_last_however_fast_it_is(tmp_path: Path) -> N
     assert find_answer(found).sentence.startswith("xfs is 20.0 % faster than ext4 (97.5 % interval")
     (told,) = find_answer(found).verdicts
     assert told.startswith("nobarrier is 5.0 times as fast as ext4")
-    assert "but it is NOT DURABLE, so it is not ranked: this is what durability costs" in told
+    assert "but it is NOT DURABLE, so it is not ranked. This is what durability costs" in told
 
 
 LOST = ((NOT_DURABLE, "the data lie in memory"),)
@@ -105,7 +105,7 @@ def test_memory_is_what_the_storage_costs(tmp_path: Path) -> None:
     found = compared(tmp_path, *several("folder", 1000), *memory)
     sentence = find_answer(found).sentence
     assert sentence.startswith("memory is 82.0 % faster than folder (95 % interval")
-    assert sentence.endswith("but it is NOT DURABLE, so it is not ranked: this is what the storage costs.")
+    assert sentence.endswith("but it is NOT DURABLE, so it is not ranked. This is what the storage costs.")
     assert find_answer(found).verdicts == ()
     assert (headline_words(found) or ("", ""))[1].startswith("folder: highest mean of what is durable")
 
@@ -116,7 +116,7 @@ def test_unranked_without_a_verdict_says_why(tmp_path: Path) -> None:
     assert sentence.startswith(
         "memory measured 82.0 % faster than folder (2 runs each), but it is NOT DURABLE"
     )
-    assert sentence.endswith("this is what the storage costs. No verdict: a verdict takes 3 runs of each.")
+    assert sentence.endswith("This is what the storage costs. No verdict: a verdict takes 3 runs of each.")
 
 
 def test_slower_unranked_claims_no_cost(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def pair(**more: object) -> list[RunFacts]:
 
 
 def found(runs: list[RunFacts], spreads: dict[str, KnownSpread] | None = None) -> ChanceOfFewRuns:
-    chance = compare_runs(runs, spreads=spreads).rows[-1].chance
+    chance = compare_runs(runs, spreads=spreads).rows[-1].judged.chance
     assert chance is not None
     return chance
 
@@ -81,7 +81,7 @@ def test_several_differences_of_single_runs_allow_for_each_other() -> None:
     runs = [*pair(), made_run({"filesystem": "zfs"}, 800.0)]
     assert found(runs).comparisons == 2
     assert "(allowing for 2 comparisons)" in compare_runs(runs).verdicts[0]
-    assert found(runs[:2]).needed > compare_runs(runs).rows[1].chance.needed  # type: ignore[union-attr]
+    assert found(runs[:2]).needed > compare_runs(runs).rows[1].judged.chance.needed  # type: ignore[union-attr]
 
 
 def test_another_kind_of_target_and_imported_runs_have_no_spread_of_this_library() -> None:
@@ -105,7 +105,7 @@ def test_disturbed_runs_at_a_rate_and_those_without_transactions_have_none() -> 
         [pair()[0], made_run({"filesystem": "xfs"}, 0.0)],
         [pair()[0], made_run({"filesystem": "xfs"}, None)],
     ):
-        assert compare_runs(runs).rows[-1].chance is None
+        assert compare_runs(runs).rows[-1].judged.chance is None
     assert compare_runs([]).rows == ()
 
 

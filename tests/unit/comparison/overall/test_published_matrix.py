@@ -87,7 +87,9 @@ def test_cells_at_both_ends_are_named(found: FactorVerdicts) -> None:
     stripe = verdicts(found, "RAID", "stripe", READ_WRITE)[250]
     assert stripe.ends[0] == "btrfs, on, on, on"
     told = describe_factor(stripe)
-    assert "stripe makes against mirror differs from cell to cell, 1.0 times (btrfs, on, on, on) to " in told
+    assert (
+        "stripe measured against mirror differs from cell to cell, 1.0 times (btrfs, on, on, on) to " in told
+    )
 
 
 def test_what_changed_with_the_machine_is_no_factor(found: FactorVerdicts) -> None:
@@ -105,6 +107,6 @@ def test_runs_at_a_rate_stand_apart(comparison: RunComparison, found: FactorVerd
 def test_each_pair_is_indicative_only_and_says_what_would_explain_it(comparison: RunComparison) -> None:
     rows = [row for row in comparison.rows if row.comparison is not None]
     assert {row.comparison.verdict for row in rows if row.comparison} == {Verdict.INDICATIVE}
-    assert all(row.chance is not None and row.chance.known is None for row in rows)
+    assert all(row.judged.chance is not None and row.judged.chance.known is None for row in rows)
     assert all("chance alone explains it only where such runs" in row.verdict for row in rows)
     assert {find_fastest(part) for part in comparison.parts} == {None}
