@@ -1,4 +1,4 @@
-"""``[[dimension]]`` and ``[[exclude]]`` of a campaign file: read, each value a layer of its own.
+"""``[[dimension]]`` and ``[[exclude]]`` of a campaign file: read, each value a partial document.
 
 ::
 
@@ -13,14 +13,25 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from app.campaign_file.fields import ALIKE, SECTIONS
 from app.campaign_file.kinds import CampaignField, IntKind, Key, Name
-from app.campaign_file.layers import TARGET, Layer, find_field, known_keys
+from app.campaign_file.partial import (
+    TARGET,
+    Partial,
+    alternative_of,
+    changes_of,
+    chosen_kind,
+    find_field,
+    given_at,
+    given_keys,
+    is_refused,
+    known_keys,
+)
 from app.campaign_file.paths import Scripts
-from app.campaign_file.problems import InvalidValueError, KeyPath, printable, refusal
+from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable, refusal
 from app.domain.campaign.matrix import Change, DimensionValue, Exclusion, MatrixDimension, default_name
 from app.domain.errors import did_you_mean
 from app.domain.text import tr
@@ -55,21 +66,21 @@ _FORMS: Final = tr(
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDimension:
+class Dimension:
     """A dimension with what each of its values changes.
 
     Attributes:
-        dimension: as the campaign keeps it.
-        layers: one for each value.
-        place: of the dimension.
+        declared: as the campaign keeps it.
+        partials: one for each value.
+        places: of the values.
     """
 
-    dimension: MatrixDimension
-    layers: tuple[Layer, ...]
-    place: KeyPath
+    declared: MatrixDimension
+    partials: tuple[Partial, ...]
+    places: tuple[KeyPath, ...]
 
 
-def read_dimensions(reader: CampaignReader, entries: object) -> tuple[ReadDimension, ...] | None:
+def read_dimensions(reader: CampaignReader, entries: object) -> tuple[Dimension, ...] | None:
     """Return the dimensions of a file; None where something is wrong with one, which is noted."""
     allowed = tr("1 to {most} tables, each beginning with [[dimension]]").format(most=MOST_DIMENSIONS)
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_DIMENSIONS:
@@ -83,7 +94,7 @@ def read_dimensions(reader: CampaignReader, entries: object) -> tuple[ReadDimens
     return found
 
 
-def _read_dimension(reader: CampaignReader, entry: object, place: KeyPath) -> ReadDimension | None:
+def _read_dimension(reader: CampaignReader, entry: object, place: KeyPath) -> Dimension | None:
     if not isinstance(entry, dict):
         reader.problems.add(place, refusal(entry, tr("a table that begins with [[dimension]]")))
         return None
@@ -112,11 +123,11 @@ def _read_dimension(reader: CampaignReader, entry: object, place: KeyPath) -> Re
 
 def _read_one_key(
     reader: CampaignReader, entry: Mapping[str, Any], name: str, place: KeyPath
-) -> ReadDimension | None:
+) -> Dimension | None:
     key, raw = entry["key"], _doubled(reader, entry, place) if "doubling" in entry else entry["values"]
     if raw is None:
         return None
-    found = find_field(key.split(".")) if isinstance(key, str) else None
+    found = find_field(key) if isinstance(key, str) else None
     if found is None or key in ALIKE:
         _refuse_key(reader, key, place / "key")
         return None
@@ -125,26 +136,29 @@ def _read_one_key(
             place / "values", refusal(raw, tr("a list of 1 to {most} values").format(most=MOST_VALUES))
         )
         return None
-    layers = tuple(
-        layer_of_key(reader, found, value, place.within(f".values[{number}]"))
-        for number, value in enumerate(raw, start=1)
-    )
-    if any(layer.is_refused for layer in layers):
+    places = tuple(place.within(f".values[{number}]") for number in range(1, len(raw) + 1))
+    read = [read_key(reader, found, each, at) for each, at in zip(raw, places, strict=True)]
+    if any(is_refused(partial) for partial, _ in read):
         return None
-    values = tuple(value_of_key(layer, found) for layer in layers)
-    return ReadDimension(MatrixDimension(name or default_name(key), values, key), layers, place)
+    values = tuple(value for _, value in read)
+    partials = tuple(partial for partial, _ in read)
+    return Dimension(MatrixDimension(name or default_name(key), values, key), partials, places)
 
 
-def layer_of_key(
-    reader: CampaignReader, found: tuple[Key, CampaignField, str], raw: object, place: KeyPath
-) -> Layer:
-    """Return the layer that changes one key, as `find_field` found it."""
-    path, each, part = found
-    given = reader.read_value(each, each.kind.whole(part, raw), place)
-    table = {each.attribute: given}
-    if path[0] == TARGET:
-        return Layer(place, {path[1]: table})
-    return Layer(place, {}, {path[0]: table})
+def read_key(
+    reader: CampaignReader, found: tuple[Key, CampaignField, Key], raw: object, place: KeyPath
+) -> tuple[Partial, DimensionValue]:
+    """Return the document that changes one key, as `find_field` found it, and the value of a dimension."""
+    path, field, below = found
+    for name in reversed(below):
+        raw = {name: raw}
+    given = reader.read_value(field, raw, place)
+    partial = given_at((*path, field.name), field, given)
+    if given.refused:
+        return partial, DimensionValue("", ())
+    whole = (Change((*path, field.name), field.kind.write(given.value)),)
+    changes = changes_of(partial) if below else whole  # a table that is given as a whole is one change
+    return partial, DimensionValue(_word(changes[0].text, field, given.value), changes)
 
 
 def _refuse_key(reader: CampaignReader, key: object, place: KeyPath) -> None:
@@ -182,14 +196,6 @@ def doubling(first: int, last: int) -> list[int]:
     return found if found[-1] == last else [*found, last]
 
 
-def value_of_key(layer: Layer, found: tuple[Key, CampaignField, str]) -> DimensionValue:
-    """Return the value of one key: a table that is given as a whole is one change."""
-    path, field, part = found
-    ((given,),) = (table.values() for table in (*layer.targets.values(), *layer.sections.values()))
-    changes = layer.changes() if part else (Change((*path, field.name), field.kind.write(given.value)),)
-    return DimensionValue(_word(changes[0].text, field, given.value), changes)
-
-
 def _word(text: str, field: CampaignField, value: Any) -> str:  # noqa: ANN401 - scripts, where they are
     """Return what a person calls a value: a text without quotation marks, scripts by their names."""
     if isinstance(field.kind, Scripts):
@@ -201,12 +207,12 @@ def _word(text: str, field: CampaignField, value: Any) -> str:  # noqa: ANN401 -
 # --- values that are tables
 
 
-def _read_tables(reader: CampaignReader, entries: object, name: str, place: KeyPath) -> ReadDimension | None:
+def _read_tables(reader: CampaignReader, entries: object, name: str, place: KeyPath) -> Dimension | None:
     if not isinstance(entries, list) or not 1 <= len(entries) <= MOST_VALUES:
         allowed = tr("1 to {most} tables, each beginning with [[dimension.value]]").format(most=MOST_VALUES)
         reader.problems.add(place / "value", refusal(entries, allowed))
         return None
-    values, layers = [], []
+    values, partials, places = [], [], []
     for number, entry in enumerate(entries, start=1):
         at = place.within(f".value[{number}]")
         if not isinstance(entry, dict):
@@ -214,80 +220,63 @@ def _read_tables(reader: CampaignReader, entries: object, name: str, place: KeyP
             reader.problems.add(at, refusal(entry, allowed))
             return None
         table = reader.read_keys(entry, _NAME, at, elsewhere=(TARGET, *SECTIONS))
-        if "name" not in table:
+        if ("name",) not in table:
             reader.problems.add(at / "name", tr("is missing: each value needs a name of its own."))
-        layer = read_layer(reader, entry, at)
-        if layer is None or layer.is_refused or "name" not in table or table["name"].refused:
+        partial = reader.read_partial(entry, at)
+        if is_refused(partial) or ("name",) not in table or is_refused(table):
             return None
-        values.append(DimensionValue(table["name"].value, layer.changes()))
-        layers.append(layer)
-    return ReadDimension(MatrixDimension(name, tuple(values)), tuple(layers), place)
-
-
-def read_layer(reader: CampaignReader, entry: Mapping[str, Any], place: KeyPath) -> Layer | None:
-    """Return what a table says of target, server and workload; None where its target is none."""
-    sections = {
-        name: reader.read_table(entry[name], fields, place / name)
-        for name, fields in SECTIONS.items()
-        if name in entry
-    }
-    if TARGET not in entry:
-        return Layer(place, {}, sections)
-    at = place / TARGET
-    given = reader.find_target(entry[TARGET], at)
-    if given is None:
-        return None
-    table = reader.read_table(entry[TARGET][given.kind], given.fields, at / given.kind)
-    return Layer(place, {given.kind: table}, sections)
+        values.append(DimensionValue(table["name",].value, changes_of(partial)))
+        partials.append(partial)
+        places.append(at)
+    return Dimension(MatrixDimension(name, tuple(values)), tuple(partials), tuple(places))
 
 
 # --- what holds between dimensions
 
 
-def _is_consistent(reader: CampaignReader, found: Sequence[ReadDimension]) -> bool:
+def _is_consistent(reader: CampaignReader, found: Sequence[Dimension]) -> bool:
     """Whether names and values are there once, and no two dimensions change the same; else it is noted."""
     before = reader.problems.count
     names: dict[str, int] = {}
     taken: dict[Key, int] = {}
     for number, each in enumerate(found, start=1):
-        name = each.dimension.name
+        name = each.declared.name
         if names.setdefault(name, number) != number:
             sentence = tr("“{name}” is the name of dimension {other} as well; give one of them another.")
-            reader.problems.add(each.place / "name", sentence.format(name=name, other=names[name]))
+            reader.problems.add(
+                KeyPath(f"dimension[{number}].name"), sentence.format(name=name, other=names[name])
+            )
         _check_values(reader, each)
-        slots = {slot: layer for layer in each.layers for slot in _slots(layer)}
-        for slot, layer in slots.items():
+        values = zip(each.partials, each.places, strict=True)
+        slots = {slot: place for partial, place in values for slot in _slots(partial)}
+        for slot, place in slots.items():
             if taken.setdefault(slot, number) != number:
                 sentence = tr("“{key}” is what dimension {other} changes already; a key is in one dimension.")
                 words = sentence.format(key=".".join(slot), other=taken[slot])
-                reader.problems.add(layer.place, words)
+                reader.problems.add(place, words)
     return reader.problems.count == before
 
 
-def _check_values(reader: CampaignReader, each: ReadDimension) -> None:
+def _check_values(reader: CampaignReader, each: Dimension) -> None:
     names: dict[str, int] = {}
     changes: dict[frozenset[Any], int] = {}
-    for number, (value, layer) in enumerate(zip(each.dimension.values, each.layers, strict=True), start=1):
+    for number, (value, place) in enumerate(zip(each.declared.values, each.places, strict=True), start=1):
         same = changes.setdefault(frozenset(value.changes), number)
         if same != number:
             sentence = tr("is the same value as number {other}; give each value once.")
-            reader.problems.add(layer.place, sentence.format(other=same))
+            reader.problems.add(place, sentence.format(other=same))
         elif names.setdefault(value.name, number) != number:
             sentence = tr("“{name}” is the name of value {other} as well; names tell values apart.")
             told = sentence.format(name=printable(value.name), other=names[value.name])
-            reader.problems.add(layer.place, told)
+            reader.problems.add(place, told)
 
 
-def _slots(layer: Layer) -> set[Key]:
-    """Return what a layer decides: of two keys that replace each other it is the same thing."""
-    found: set[Key] = {(TARGET,)} if layer.chosen_kind else set()
-    for given in layer.given:
-        key, field = given, find_field(given)
-        if field is not None and field[1].instead_of:
-            path, each, _ = field
-            other = next(o.name for o in SECTIONS[path[0]] if o.attribute == each.instead_of)
-            key = (*path, "/".join(sorted((each.name, other))))
-        found.add(key)
+def _slots(partial: Partial) -> set[Key]:
+    """Return what a document decides: of two keys that replace each other it is the same thing."""
+    found: set[Key] = {(TARGET,)} if chosen_kind(partial) else set()
+    for key in given_keys(partial):
+        other = alternative_of(key)
+        found.add(key if other is None else (*key[:-1], "/".join(sorted((key[-1], other[-1])))))
     return found
 
 
@@ -295,7 +284,7 @@ def _slots(layer: Layer) -> set[Key]:
 
 
 def read_exclusions(
-    reader: CampaignReader, entries: object, found: Sequence[ReadDimension]
+    reader: CampaignReader, entries: object, found: Sequence[Dimension]
 ) -> tuple[Exclusion, ...] | None:
     """Return what ``[[exclude]]`` says; None where something is wrong with it, which is noted."""
     if not isinstance(entries, list):
@@ -316,21 +305,21 @@ def read_exclusions(
 
 
 def _read_exclusion(
-    reader: CampaignReader, entry: Mapping[str, Any], found: Sequence[ReadDimension], place: KeyPath
+    reader: CampaignReader, entry: Mapping[str, Any], found: Sequence[Dimension], place: KeyPath
 ) -> Exclusion:
-    by_name = {each.dimension.key: at for at, each in enumerate(found) if each.dimension.key}
-    by_name |= {each.dimension.name: at for at, each in enumerate(found)}
+    by_name = {each.declared.key: at for at, each in enumerate(found) if each.declared.key}
+    by_name |= {each.declared.name: at for at, each in enumerate(found)}
     wanted: dict[int, tuple[int, ...]] = {}
     for key, raw in _flat(entry, by_name):
         if key not in by_name:
-            reader.problems.add_unknown(place, key, [each.dimension.name for each in found])
+            reader.problems.add_unknown(place, key, [each.declared.name for each in found])
             continue
         dimension = found[by_name[key]]
         listed = raw if isinstance(raw, list) else [raw]
         values = [_find_value(reader, dimension, each) for each in listed]
         for value, each in zip(values, listed, strict=True):
             if value is None:
-                names = ", ".join(value.name for value in dimension.dimension.values)
+                names = ", ".join(value.name for value in dimension.declared.values)
                 reader.problems.add(place / key, refusal(each, names))
         wanted[by_name[key]] = tuple(sorted({value for value in values if value is not None}))
         if not listed:
@@ -350,18 +339,13 @@ def _flat(entry: Mapping[str, Any], known: Mapping[str, int], prefix: str = "") 
     return found
 
 
-def _find_value(reader: CampaignReader, each: ReadDimension, raw: object) -> int | None:
+def _find_value(reader: CampaignReader, each: Dimension, raw: object) -> int | None:
     """Return the place of the value that is meant by its name or, of one key, by itself."""
-    values = each.dimension.values
+    values = each.declared.values
     named = next((at for at, value in enumerate(values) if value.name == raw), None)
-    field = find_field(each.dimension.key.split("."))
-    if named is not None or field is None:
+    found = find_field(each.declared.key)
+    if named is not None or found is None:
         return named
-    _, kind, part = field
-    try:
-        read = kind.kind.read(kind.kind.whole(part, raw), reader.folder)
-    except InvalidValueError:
-        return None
-    parts = kind.kind.parts(read) if part else None
-    text = kind.kind.write(read) if parts is None else parts[0][1]
-    return next((at for at, value in enumerate(values) if value.changes[0].text == text), None)
+    unnoted = replace(reader, problems=Problems())
+    _, meant = read_key(unnoted, found, raw, KeyPath())
+    return next((at for at, value in enumerate(values) if value.changes == meant.changes), None)

@@ -21,9 +21,15 @@ from app.campaign_file.kinds import (
     NamedParts,
     ReadBackBy,
     SizeKind,
+    TableKind,
     ValueKind,
     bare_key,
+    dotted_keys,
+    find_key,
+    join_values,
     quote,
+    split_values,
+    write_key,
 )
 from app.campaign_file.problems import InvalidValueError, printable, refusal, unfit
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
@@ -133,15 +139,10 @@ class OptionsTable(NamedParts):
         return f"{{ {', '.join(f'{bare_key(name)} = {_spell(each)}' for name, each in value)} }}"
 
     @override
-    def merge(
-        self, below: tuple[tuple[str, OptionValue], ...], above: tuple[tuple[str, OptionValue], ...]
-    ) -> tuple[tuple[str, OptionValue], ...]:
-        """Return both together; where both name an option, `above` decides."""
-        return tuple({**dict(below), **dict(above)}.items())
-
-    @override
-    def parts(self, value: tuple[tuple[str, OptionValue], ...]) -> tuple[tuple[Key, str], ...]:
-        return tuple(((name,), _spell_part(name, each)) for name, each in value)
+    def write_part(self, key: Key, value: OptionValue) -> str:
+        if key[-1] in _BYTES and isinstance(value, int) and not isinstance(value, bool):
+            return SizeKind(0, value).write(value)
+        return _spell(value)
 
 
 def _spell(value: OptionValue) -> str:
@@ -167,12 +168,6 @@ def _in_bytes(name: str, value: OptionValue) -> OptionValue:
         return parse_size(value)
     except ValueError:
         return value
-
-
-def _spell_part(name: str, value: OptionValue) -> str:
-    if name not in _BYTES or isinstance(value, bool) or not isinstance(value, int):
-        return _spell(value)
-    return SizeKind(0, value).write(value)
 
 
 _DATA = tr("The disks, by full serial number or WWN (pgfooting disks shows them), in the order of members.")
@@ -236,29 +231,7 @@ GROUP_FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class GroupKeys:
-    """What a place of a file says of a further group of disks: the whole of it, or only some keys.
-
-    Attributes:
-        pairs: attributes of `GROUP_FIELDS` with their values, in that order.
-    """
-
-    pairs: tuple[tuple[str, Any], ...]
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Values by attribute."""
-        return dict(self.pairs)
-
-
-def group_keys(values: Mapping[str, Any]) -> GroupKeys:
-    """Return values by attribute of `GROUP_FIELDS` as one value; those that are None are left out."""
-    names = (each.attribute for each in GROUP_FIELDS)
-    return GroupKeys(tuple((name, values[name]) for name in names if values.get(name) is not None))
-
-
-@dataclass(frozen=True, slots=True)
-class GroupTable(ValueKind):
+class GroupTable(TableKind):
     """A further group of disks; whether it is complete is known with all places that say something of it."""
 
     @property
@@ -267,7 +240,7 @@ class GroupTable(ValueKind):
         return tr("a table with the keys {names}").format(names=", ".join(each.name for each in GROUP_FIELDS))
 
     @override
-    def read(self, value: object, folder: Path) -> GroupKeys:
+    def read(self, value: object, folder: Path) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise unfit(value, self.allowed)
         fields = {each.name: each for each in GROUP_FIELDS}
@@ -280,50 +253,43 @@ class GroupTable(ValueKind):
                 faults += [replace(problem, path=f".{key}{problem.path}") for problem in error.problems]
         if faults:
             raise InvalidValueError(*faults)
-        return group_keys(values)
+        return _given(values)
 
     @override
-    def write(self, value: GroupKeys) -> str:
-        written = (f"{each.name} = {each.kind.write(held)}" for each, held in _given(value))
+    def write(self, value: Mapping[str, Any]) -> str:
+        written = (
+            f"{each.name} = {each.kind.write(value[each.attribute])}"
+            for each in GROUP_FIELDS
+            if each.attribute in value
+        )
         return f"{{ {', '.join(written)} }}"
 
     @override
-    def merge(self, below: GroupKeys, above: GroupKeys) -> GroupKeys:
-        """Return both together; where both give a key, `above` decides; options are merged one by one."""
-        under, over = below.values, above.values
-        both = {each.attribute: each.kind for each in GROUP_FIELDS if each.attribute in under.keys() & over}
-        merged = {name: kind.merge(under[name], over[name]) for name, kind in both.items()}
-        return group_keys(under | over | merged)
+    def split(self, value: Mapping[str, Any]) -> dict[Key, Any]:
+        return split_values(value, GROUP_FIELDS)
 
     @override
-    def parts(self, value: GroupKeys) -> tuple[tuple[Key, str], ...]:
-        found: list[tuple[Key, str]] = []
-        for each, held in _given(value):
-            inner = each.kind.parts(held)
-            whole: list[tuple[Key, str]] = [((), each.kind.write(held))]
-            found += [((each.name, *key), text) for key, text in (whole if inner is None else inner)]
-        return tuple(found)
+    def join(self, parts: Mapping[Key, Any]) -> dict[str, Any]:
+        return join_values(parts, GROUP_FIELDS)
+
+    @override
+    def find(self, names: Sequence[str]) -> Key | None:
+        return find_key(names, GROUP_FIELDS) if names else ()
 
     @property
     @override
     def part_names(self) -> tuple[str, ...]:
-        return (
-            "",
-            *(f"{each.name}.{part}".rstrip(".") for each in GROUP_FIELDS for part in each.kind.part_names),
-        )
+        return ("", *(".".join(key) for key in dotted_keys(GROUP_FIELDS)))
 
     @override
-    def whole(self, part: str, value: object) -> object:
-        if not part:
-            return value
-        name, _, rest = part.partition(".")
-        kinds = {each.name: each.kind for each in GROUP_FIELDS}
-        return {name: kinds[name].whole(rest, value)}
+    def write_part(self, key: Key, value: Any) -> str:
+        return write_key(key, value, GROUP_FIELDS)
 
 
-def _given(value: GroupKeys) -> list[tuple[CampaignField, Any]]:
-    fields = {each.attribute: each for each in GROUP_FIELDS}
-    return [(fields[name], held) for name, held in value.pairs]
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values in the order of `GROUP_FIELDS`, without None."""
+    names = (each.attribute for each in GROUP_FIELDS)
+    return {name: values[name] for name in names if values.get(name) is not None}
 
 
 def _unknown(key: str) -> Problem:
@@ -354,17 +320,6 @@ DATA_GROUP: Final = ""
 """What the group of the data is called beside `FURTHER_GROUPS`: its keys are the target's own."""
 
 
-def tables_by_group(table: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return values by attribute, of each group that a table of the target says something of.
-
-    Args:
-        table: by attribute of `DISK_FIELDS`; what it says beside groups is with the data's.
-    """
-    own = {name: value for name, value in table.items() if name not in FURTHER_GROUPS}
-    found = {DATA_GROUP: own} if own else {}
-    return found | {name: table[name].values for name in FURTHER_GROUPS if table.get(name) is not None}
-
-
 _REQUIRED: Final = {
     "disks": ("data", tr("is missing: which disks?")),
     "filesystem": ("filesystem", tr("is missing: allowed is {allowed}.")),
@@ -380,7 +335,7 @@ def disk_faults(values: Mapping[str, Any]) -> Sequence[Problem]:
     missing = [*_missing(values)]
     for name in FURTHER_GROUPS:
         if name in values:
-            missing += _missing(values[name].values, f".{name}.")
+            missing += _missing(values[name], f".{name}.")
     return missing or [told(problem) for problem in target_problems(make_disk_target(**values))]
 
 
@@ -413,7 +368,7 @@ def make_disk_target(**values: Any) -> DiskTarget:  # noqa: ANN401 - the fields 
     data = make_disk_group({name: value for name, value in values.items() if name in names})
     more = {name: value for name, value in values.items() if name not in names}
     return DiskTarget(
-        data, **(more | {name: make_disk_group(more[name].values) for name in FURTHER_GROUPS if name in more})
+        data, **(more | {name: make_disk_group(more[name]) for name in FURTHER_GROUPS if name in more})
     )
 
 
@@ -428,7 +383,7 @@ def values_of_disks(target: DiskTarget) -> dict[str, Any]:
     """Return values by attribute of `DISK_FIELDS`; None where nothing need be written."""
     groups = {name: getattr(target, name) for name in FURTHER_GROUPS}
     more = {
-        **{name: each and group_keys(values_of_group(each)) for name, each in groups.items()},
+        **{name: each and _given(values_of_group(each)) for name, each in groups.items()},
         "zfs_log": target.zfs_log or None,
         "memory_limit_bytes": target.memory_limit_bytes,
     }

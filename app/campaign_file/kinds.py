@@ -9,7 +9,7 @@ Values of a campaign file that have a unit: durations and sizes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -53,49 +53,55 @@ class ValueKind(ABC):
     def write(self, value: Any) -> str:  # noqa: ANN401
         """Return the TOML that reads back to `value`."""
 
-    def merge(self, below: Any, above: Any) -> Any:  # noqa: ANN401, ARG002
-        """Return what a configuration gets that gives `above` where the top of the file gives `below`."""
-        return above
 
-    def parts(self, value: Any) -> tuple[tuple[Key, str], ...] | None:  # noqa: ANN401, ARG002
-        """Return key and TOML of each part of a table whose parts merge one by one; None for one value."""
-        return None
+class TableKind(ValueKind):
+    """A table of keys that merge one by one."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def split(self, value: Any) -> dict[Key, Any]:  # noqa: ANN401
+        """Return the value of each key of the table."""
+
+    @abstractmethod
+    def join(self, parts: Mapping[Key, Any]) -> Any:  # noqa: ANN401
+        """Return the value that `split` takes apart."""
+
+    @abstractmethod
+    def find(self, names: Sequence[str]) -> Key | None:
+        """Return the key that `names`, the parts of a dotted key, lead to; None if there is no such key."""
 
     @property
+    @abstractmethod
     def part_names(self) -> tuple[str, ...]:
-        """What a key below its own may be called; empty for the key itself, NAME for any name."""
-        return ("",)
+        """The dotted keys of the table; empty for the table itself, NAME for any name."""
 
-    def whole(self, part: str, value: object) -> object:
-        """Return what TOML would give for a table that holds one part.
-
-        Args:
-            part: dotted key below the table's own, empty for the table itself.
-            value: of that part.
-
-        Raises:
-            KeyError: there is no such part.
-        """
-        if part:
-            raise KeyError(part)
-        return value
+    @abstractmethod
+    def write_part(self, key: Key, value: Any) -> str:  # noqa: ANN401
+        """Return the TOML of one key's value."""
 
 
-class NamedParts(ValueKind):
+class NamedParts(TableKind):
     """A table of any names, each with a value of its own."""
 
     __slots__ = ()
+
+    @override
+    def split(self, value: tuple[tuple[str, Any], ...]) -> dict[Key, Any]:
+        return {(name,): each for name, each in value}
+
+    @override
+    def join(self, parts: Mapping[Key, Any]) -> tuple[tuple[str, Any], ...]:
+        return tuple((key[0], each) for key, each in parts.items() if key)
+
+    @override
+    def find(self, names: Sequence[str]) -> Key | None:
+        return (".".join(names),) if names else None
 
     @property
     @override
     def part_names(self) -> tuple[str, ...]:
         return ("NAME",)
-
-    @override
-    def whole(self, part: str, value: object) -> object:
-        if not part:
-            raise KeyError(part)
-        return {part: value}
 
 
 def quote(text: str) -> str:
@@ -311,6 +317,54 @@ class CampaignField:
     sentence: str
     instead_of: str = ""
     read_back: ReadBackBy | None = None
+
+
+def split_values(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> dict[Key, Any]:
+    """Return values by key, those of tables key by key, from values by attribute; without None."""
+    found: dict[Key, Any] = {}
+    for each in fields:
+        value = values.get(each.attribute)
+        if value is None:
+            continue
+        parts = each.kind.split(value) if isinstance(each.kind, TableKind) else {(): value}
+        found |= {(each.name, *key): part for key, part in parts.items()}
+    return found
+
+
+def join_values(parts: Mapping[Key, Any], fields: Iterable[CampaignField]) -> dict[str, Any]:
+    """Return the values by attribute that `split_values` takes apart; a key with None has None."""
+    below: dict[str, dict[Key, Any]] = {}
+    for key, value in parts.items():
+        if key:
+            below.setdefault(key[0], {})[key[1:]] = value
+    given = ((each, below[each.name]) for each in fields if each.name in below)
+    return {
+        each.attribute: each.kind.join(found) if isinstance(each.kind, TableKind) else found[()]
+        for each, found in given
+    }
+
+
+def find_key(names: Sequence[str], fields: Iterable[CampaignField]) -> Key | None:
+    """Return the key that the parts of a dotted key lead to; None if these fields have no such key."""
+    each = next((each for each in fields if names and each.name == names[0]), None)
+    if each is None:
+        return None
+    rest = names[1:]
+    below = each.kind.find(rest) if isinstance(each.kind, TableKind) else None if rest else ()
+    return None if below is None else (each.name, *below)
+
+
+def dotted_keys(fields: Iterable[CampaignField]) -> Iterator[Key]:
+    """Yield every key of these fields that can be given by itself; NAME is any name."""
+    for each in fields:
+        for part in each.kind.part_names if isinstance(each.kind, TableKind) else ("",):
+            yield (each.name, *filter(None, [part]))
+
+
+def write_key(key: Key, value: Any, fields: Iterable[CampaignField]) -> str:  # noqa: ANN401
+    """Return the TOML of the value of one key."""
+    kind = next(each.kind for each in fields if each.name == key[0])
+    return kind.write_part(key[1:], value) if isinstance(kind, TableKind) and key[1:] else kind.write(value)
 
 
 @dataclass(frozen=True, slots=True)

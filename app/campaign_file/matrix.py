@@ -2,8 +2,8 @@
 
 ::
 
-    base layer + one value of each dimension -> does each value count there? -> cells, each once
-    cells - exclusions -> names -> Scope of each configuration
+    what all start with + one value of each dimension -> does each value count there? -> cells, each once
+    cells - exclusions -> names -> keys of each configuration
 """
 
 from __future__ import annotations
@@ -15,23 +15,32 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from app.campaign_file.dimensions import ReadDimension, read_dimensions, read_exclusions, read_layer
-from app.campaign_file.disks import DATA_GROUP, group_keys
+from app.campaign_file.dimensions import Dimension, read_dimensions, read_exclusions
+from app.campaign_file.disks import DATA_GROUP
 from app.campaign_file.fields import MOST_CONFIGURATIONS, SECTIONS
 from app.campaign_file.kinds import Key
-from app.campaign_file.layers import (
+from app.campaign_file.partial import (
+    DISKS,
     SOMETIMES,
     TARGET,
-    Layer,
-    MergedTarget,
+    Given,
+    Partial,
+    alternative_of,
+    changes_of,
     filesystems_of,
+    groups_of,
+    is_refused,
+    kinds_of,
     level_in,
-    merge_layers,
+    merge,
     missing_keys,
+    over,
+    place_of,
+    split_group,
     target_kind,
 )
 from app.campaign_file.problems import KeyPath, Problems
-from app.campaign_file.scopes import Scope, ScopedValue, Table
+from app.campaign_file.rules import Stated
 from app.domain.campaign.configuration import DiskTarget, PostgresChoice, Workload
 from app.domain.campaign.matrix import Cell, Matrix, cell_names, is_left_out
 from app.domain.errors import did_you_mean
@@ -58,13 +67,13 @@ class ReadMatrix:
     """
 
     matrix: Matrix
-    configurations: tuple[tuple[str, Scope], ...]
+    configurations: tuple[tuple[str, Stated], ...]
     every: tuple[Cell, ...]
 
 
 def read_matrix(
     reader: CampaignReader, document: Mapping[str, Any], name: str
-) -> tuple[Scope, ReadMatrix | None]:
+) -> tuple[Partial, ReadMatrix | None]:
     """Return what every configuration starts with, and the matrix; None where something wrong was noted.
 
     Args:
@@ -72,8 +81,8 @@ def read_matrix(
         document: the file.
         name: of the campaign.
     """
-    base = read_layer(reader, document, KeyPath())
-    dimensions: tuple[ReadDimension, ...] | None = None
+    base = reader.read_partial(document, KeyPath())
+    dimensions: tuple[Dimension, ...] | None = None
     if "dimension" in document:
         dimensions = read_dimensions(reader, document["dimension"])
     else:
@@ -85,25 +94,24 @@ def read_matrix(
             "dimension, each beginning with [[dimension.value]]."
         )
         reader.problems.add(KeyPath("configuration"), sentence)
-        return Scope(), None
-    if base is None or dimensions is None or base.is_refused:
-        return Scope(), None
+        return {}, None
+    if dimensions is None or is_refused(base):
+        return {}, None
     base = _stated(base, dimensions)
-    shared, _ = merge_layers([base], KeyPath())
-    return shared, expand(reader, base, dimensions, document.get("exclude", []), name)
+    return over({}, base), expand(reader, base, dimensions, document.get("exclude", []), name)
 
 
-def every_cell(base: Layer, dimensions: Sequence[ReadDimension]) -> tuple[Cell, ...]:
+def every_cell(base: Partial, dimensions: Sequence[Dimension]) -> tuple[Cell, ...]:
     """Return the cells of dimensions, before any is left out; none where they are too many to go through."""
-    if math.prod(len(each.layers) for each in dimensions) > MOST_COMBINATIONS:
+    if math.prod(len(each.partials) for each in dimensions) > MOST_COMBINATIONS:
         return ()
     return _Combinations(base, tuple(dimensions)).cells()
 
 
 def expand(
     reader: CampaignReader,
-    base: Layer,
-    dimensions: Sequence[ReadDimension],
+    base: Partial,
+    dimensions: Sequence[Dimension],
     exclusions: object,
     name: str,
 ) -> ReadMatrix | None:
@@ -116,13 +124,13 @@ def expand(
         exclusions: as TOML gives them.
         name: of a configuration that nothing tells from others.
     """
-    product = math.prod(len(each.layers) for each in dimensions)
+    product = math.prod(len(each.partials) for each in dimensions)
     if product > MOST_COMBINATIONS:
         sentence = tr(
             "{sizes} values are {product} combinations, more than the {most} that are gone through; "
             "measured one minute each, once, they would take {days} days."
         )
-        sizes = " x ".join(str(len(each.layers)) for each in dimensions)
+        sizes = " x ".join(str(len(each.partials)) for each in dimensions)
         days = number_text(product / 1440, ",.0f")
         told = sentence.format(
             sizes=sizes,
@@ -150,73 +158,94 @@ def expand(
         told = sentence.format(count=number_text(len(kept), ","), most=number_text(MOST_CONFIGURATIONS, ","))
         reader.problems.add(KeyPath("dimension"), told)
         return None
-    declared = tuple(each.dimension for each in dimensions)
-    matrix = Matrix(base.changes(), declared, left_out, kept, len(cells) - len(kept))
+    declared = tuple(each.declared for each in dimensions)
+    matrix = Matrix(changes_of(base), declared, left_out, kept, len(cells) - len(kept))
     names = cell_names(declared, kept, name)
-    makers = _Targets(reader)
-    scopes = (
-        makers.scope(combinations.layers(cell), KeyPath("", each))
+    noted: set[str] = set()
+    stated = (
+        _state(reader, combinations.partials(cell), each, noted)
         for cell, each in zip(kept, names, strict=True)
     )
-    return ReadMatrix(matrix, tuple(zip(names, scopes, strict=True)), cells)
+    return ReadMatrix(matrix, tuple(zip(names, stated, strict=True)), cells)
 
 
-def _stated(base: Layer, dimensions: Sequence[ReadDimension]) -> Layer:
+def _state(reader: CampaignReader, partials: Sequence[Partial], name: str, noted: set[str]) -> Stated:
+    """Return everything that counts for a cell.
+
+    Args:
+        reader: gets what is wrong with its target.
+        partials: that make the cell.
+        name: of the cell.
+        noted: targets of which it was noted what is wrong.
+    """
+    given = merge(partials)
+    if kind := target_kind(partials):
+        given[TARGET, kind] = Given({}, KeyPath(f"{TARGET}.{kind}", name))
+    target, problems = reader.make_target(given)
+    known = repr([(key, each.value) for key, each in given.items() if key[0] == TARGET])
+    if problems and known not in noted:
+        noted.add(known)
+        for problem in problems:
+            place = _place_of(partials, (TARGET, *f"{kind}{problem.path}".split(".")), name)
+            reader.problems.add(place, problem.message)
+    return Stated(KeyPath("", name), given, target)
+
+
+def _stated(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
     """Return what every configuration starts with, defaults stated: later versions may have others.
 
     Not the warm-up where anything says what the caches hold: with cold ones there is none.
     """
-    layers = (base, *(layer for each in dimensions for layer in each.layers))
-    about_caches = any("caches" in layer.sections.get("workload", {}) for layer in layers)
-    sections: dict[str, Table] = {}
-    for name, default in (("postgresql", PostgresChoice()), ("workload", Workload())):
-        given = base.sections.get(name, {})
-        table: Table = {}
-        for each in SECTIONS[name]:
-            value = getattr(default, each.attribute)
-            stated = value is not None and value != () and each.instead_of not in given
-            if each.attribute in given:
-                table[each.attribute] = given[each.attribute]
-            elif stated and not (each.attribute == "warmup_s" and about_caches):
-                table[each.attribute] = ScopedValue(value, KeyPath(f"{name}.{each.name}"))
-        sections[name] = table
-    return replace(base, sections=sections)
+    partials = (base, *(partial for each in dimensions for partial in each.partials))
+    about_caches = any(("workload", "caches") in partial for partial in partials)
+    usual = {"postgresql": PostgresChoice(), "workload": Workload()}
+    found = {key: given for key, given in base.items() if key[0] == TARGET}
+    for name, fields in SECTIONS.items():
+        for each in fields:
+            key, value = (name, each.name), getattr(usual[name], each.attribute)
+            own = {found: given for found, given in base.items() if found[:2] == key}
+            is_open = not own and alternative_of(key) not in base
+            if is_open and value is not None and value != () and not (each.name == "warmup" and about_caches):
+                own = {key: Given(value, KeyPath(".".join(key)))}
+            found |= own
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Combinations:
     """Which values count together."""
 
-    base: Layer
-    dimensions: tuple[ReadDimension, ...]
-    _fitting: dict[tuple[int, Situation], Layer] = field(default_factory=dict)
-    """Layers without what there is nothing for, by id and situation."""
+    base: Partial
+    dimensions: tuple[Dimension, ...]
+    _fitting: dict[tuple[int, Situation], Partial] = field(default_factory=dict)
+    """Documents without what there is nothing for, by id and situation."""
 
     def cells(self) -> tuple[Cell, ...]:
         """Return every cell once, the last dimension changing fastest."""
         found: dict[Cell, None] = {}
-        for values in itertools.product(*(range(len(each.layers)) for each in self.dimensions)):
+        for values in itertools.product(*(range(len(each.partials)) for each in self.dimensions)):
             cell = self._cell(values)
             if cell is not None:
                 found[cell] = None
         return tuple(found)
 
-    def layers(self, cell: Cell) -> list[Layer]:
-        """Return the layers of a cell, with what there is nothing for taken out."""
+    def partials(self, cell: Cell) -> list[Partial]:
+        """Return the documents of a cell, with what there is nothing for taken out."""
         chosen = self.chosen(cell)
         there = situation_of(chosen)
-        for layer in chosen:
-            key = (id(layer), there)
+        for partial in chosen:
+            key = (id(partial), there)
             if key not in self._fitting:
-                self._fitting[key] = (fitting_start if layer is self.base else _fitting)(layer, there)
-        return [self._fitting[id(layer), there] for layer in chosen]
+                fit = fitting_start if partial is self.base else _fitting
+                self._fitting[key] = fit(partial, there)
+        return [self._fitting[id(partial), there] for partial in chosen]
 
-    def chosen(self, cell: Cell) -> list[Layer]:
-        """Return the layers of a cell as they are given."""
+    def chosen(self, cell: Cell) -> list[Partial]:
+        """Return the documents of a cell as they are given."""
         return [
             self.base,
             *(
-                each.layers[value]
+                each.partials[value]
                 for each, value in zip(self.dimensions, cell, strict=True)
                 if value is not None
             ),
@@ -224,21 +253,21 @@ class _Combinations:
 
     def _cell(self, values: tuple[int, ...]) -> Cell | None:
         """Return the cell of a combination; None where one of its values does not count and another would."""
-        layers = self.chosen(values)
-        there = situation_of(layers)
+        partials = self.chosen(values)
+        there = situation_of(partials)
         cell: list[int | None] = []
         for place, value in enumerate(values):
-            if counts(layers[place + 1], there):
+            if counts(partials[place + 1], there):
                 cell.append(value)
-            elif self._any_counts(place, layers):
+            elif self._any_counts(place, partials):
                 return None
             else:
                 cell.append(None)
         return tuple(cell)
 
-    def _any_counts(self, place: int, layers: list[Layer]) -> bool:
-        for layer in self.dimensions[place].layers:
-            if counts(layer, situation_of([*layers[: place + 1], layer, *layers[place + 2 :]])):
+    def _any_counts(self, place: int, partials: list[Partial]) -> bool:
+        for partial in self.dimensions[place].partials:
+            if counts(partial, situation_of([*partials[: place + 1], partial, *partials[place + 2 :]])):
                 return True
         return False
 
@@ -288,20 +317,21 @@ class Situation:
         return next((each for each in self.made if each.name == name), None)
 
 
-def situation_of(layers: Sequence[Layer]) -> Situation:
-    """Return what layers make together."""
-    made = filesystems_of(layers)
-    groups = (MadeGroup(name, spec_id, _idle_in(layers, name, spec_id)) for name, spec_id in made.items())
-    return Situation(target_kind(layers), tuple(groups), level_in(layers))
+def situation_of(partials: Sequence[Partial]) -> Situation:
+    """Return what documents make together."""
+    made = filesystems_of(partials)
+    groups = (MadeGroup(name, spec_id, _idle_in(partials, name, spec_id)) for name, spec_id in made.items())
+    return Situation(target_kind(partials), tuple(groups), level_in(partials))
 
 
-def _idle_in(layers: Sequence[Layer], name: str, spec_id: str) -> tuple[tuple[str, str], ...]:
-    options: dict[str, Any] = {}
-    preset, level = "", None
-    for values in (layer.groups[name] for layer in layers if name in layer.groups):
-        options |= dict(values.get("options") or ())
-        preset, level = values.get("preset") or preset, values.get("level") or level
-    return _idle(spec_id, preset, tuple(options.items()), level) if spec_id else ()
+def _idle_in(partials: Sequence[Partial], name: str, spec_id: str) -> tuple[tuple[str, str], ...]:
+    if not spec_id:
+        return ()
+    values: dict[Key, Any] = {}
+    for partial in partials:
+        values |= groups_of(partial).get(name, {})
+    options = tuple((key[1], value) for key, value in values.items() if key[:1] == ("options",) and key[1:])
+    return _idle(spec_id, values.get(("preset",), ""), options, values.get(("level",)))
 
 
 @lru_cache(maxsize=4096)
@@ -313,28 +343,29 @@ def _idle(
     return tuple(idle_options(spec, dict(chosen) | legal_options(spec, options), level).items())
 
 
-def counts(layer: Layer, there: Situation) -> bool:
+def counts(partial: Partial, there: Situation) -> bool:
     """Return whether a value has anything to change.
 
     Keys of a target count on such a target; those of a further group where that has disks; options and
     presets of a filesystem where it has one of them; keys of arrays of the data where there is one.
 
     Args:
-        layer: the value.
+        partial: the value.
         there: what the values make together.
     """
-    data = there.group(DATA_GROUP)
-    if data and data.filesystem and _is_of_arrays(layer):
-        return not layer.groups[DATA_GROUP].keys() <= missing_keys(filesystem(data.filesystem), there.level)
-    if layer.targets and there.kind not in layer.targets:
+    data, groups = there.group(DATA_GROUP), groups_of(partial)
+    if data and data.filesystem and _is_of_arrays(partial):
+        missing = missing_keys(filesystem(data.filesystem), there.level)
+        return not {name for (name,) in groups[DATA_GROUP]} <= missing
+    kinds = kinds_of(partial)
+    if kinds and there.kind not in kinds:
         return False
-    groups = layer.groups if there.kind == DiskTarget.kind else {}
-    if not groups:
+    if not groups or there.kind != DiskTarget.kind:
         return True
     return any(_group_counts(values, name, there.group(name)) for name, values in groups.items())
 
 
-def _group_counts(values: Mapping[str, Any], name: str, made: MadeGroup | None) -> bool:
+def _group_counts(values: Mapping[Key, Any], name: str, made: MadeGroup | None) -> bool:
     if made is None:
         return name == DATA_GROUP
     options, presets = _options(values), _presets(values)
@@ -343,69 +374,49 @@ def _group_counts(values: Mapping[str, Any], name: str, made: MadeGroup | None) 
     return bool(options & made.options or presets & made.presets)
 
 
-def _is_of_arrays(layer: Layer) -> bool:
+def _is_of_arrays(partial: Partial) -> bool:
     """Whether a value changes nothing but keys that only some levels of some filesystems have."""
-    values = layer.groups.get(DATA_GROUP, {})
-    only = layer.groups.keys() == {DATA_GROUP} and not layer.sections
-    return only and bool(values) and values.keys() <= set(SOMETIMES.values())
+    keys = partial.keys() - {DISKS}
+    return bool(keys) and {(*DISKS, name) for name in SOMETIMES}.issuperset(keys)
 
 
-def fitting_start(base: Layer, there: Situation) -> Layer:
+def fitting_start(base: Partial, there: Situation) -> Partial:
     """Return what every configuration starts with, without what its filesystems do not have."""
     # A group of which no disks are known is kept, for what it lacks is told.
-    others = tuple(MadeGroup(name, "") for name in base.groups if there.group(name) is None)
+    others = tuple(MadeGroup(name, "") for name in groups_of(base) if there.group(name) is None)
     base = _fitting(base, replace(there, made=(*there.made, *others)))
-    data, table = there.group(DATA_GROUP), base.targets.get(DiskTarget.kind)
-    if data is None or not data.filesystem or table is None:
+    data = there.group(DATA_GROUP)
+    if data is None or not data.filesystem:
         return base
     spec = filesystem(data.filesystem)
     gone = missing_keys(spec, there.level) | (set() if spec.several is Assembler.ZFS else {"zfs_log"})
-    kept = {name: given for name, given in table.items() if name not in gone}
-    return replace(base, targets={**base.targets, DiskTarget.kind: kept})
+    return {key: given for key, given in base.items() if key[:2] != DISKS or "".join(key[2:]) not in gone}
 
 
-def _options(values: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(dict(values.get("options") or ()))
+def _options(values: Mapping[Key, Any]) -> frozenset[str]:
+    return frozenset(key[1] for key in values if key[:1] == ("options",) and key[1:])
 
 
-def _presets(values: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset({values["preset"]} if values.get("preset") else ())
+def _presets(values: Mapping[Key, Any]) -> frozenset[str]:
+    return frozenset(filter(None, [values.get(("preset",))]))
 
 
-def _fitting(layer: Layer, there: Situation) -> Layer:
+def _fitting(partial: Partial, there: Situation) -> Partial:
     """Return a value without what filesystems do not have, and without groups that have no disks."""
-    table = dict(layer.targets.get(DiskTarget.kind, {}))
-    changed = False
-    for name, values in layer.groups.items():
-        made = there.group(name)
-        if made is None and name != DATA_GROUP:
-            kept: Mapping[str, Any] = {}
-        else:
-            kept = _known_there(values, made)
-        if kept == values:
-            continue
-        changed = True
-        if name == DATA_GROUP:
-            for attribute in values.keys() - kept.keys():
-                del table[attribute]
-            table |= {each: replace(table[each], value=value) for each, value in kept.items()}
-        elif kept:
-            table[name] = replace(table[name], value=group_keys(kept))
-        else:
-            del table[name]
-    return replace(layer, targets={DiskTarget.kind: table}) if changed else layer
+    return {key: given for key, given in partial.items() if _is_known(key, given, there)}
 
 
-def _known_there(values: Mapping[str, Any], made: MadeGroup | None) -> Mapping[str, Any]:
-    """Return the values of a group that say something on its filesystem; all of them where it is open."""
-    if made is None or not made.filesystem or not (_options(values) or _presets(values)):
-        return values
-    kept = dict(values)
-    if "options" in kept:
-        kept["options"] = tuple(pair for pair in kept["options"] if pair[0] in made.options)
-    if "preset" in kept and kept["preset"] not in made.presets:
-        del kept["preset"]
-    return kept
+def _is_known(key: Key, given: Given, there: Situation) -> bool:
+    group = split_group(key)
+    if group is None:
+        return True
+    name, rest = group
+    made = there.group(name)
+    if made is None or not made.filesystem:
+        return made is not None or name == DATA_GROUP
+    if rest[:1] == ("options",) and rest[1:]:
+        return rest[1] in made.options
+    return rest != ("preset",) or given.value in made.presets
 
 
 def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[Cell]) -> bool:
@@ -413,37 +424,37 @@ def _all_count(problems: Problems, combinations: _Combinations, cells: Sequence[
     before = problems.count
     situations = [situation_of(combinations.chosen(cell)) for cell in cells]
     kinds = {each.kind for each in situations}
-    for place, dimension in enumerate(combinations.dimensions):
-        for value, layer in enumerate(dimension.layers):
-            used = [there for cell, there in zip(cells, situations, strict=True) if cell[place] == value]
-            if layer.targets and not kinds & layer.targets.keys():
+    for number, dimension in enumerate(combinations.dimensions):
+        for value, (partial, place) in enumerate(zip(dimension.partials, dimension.places, strict=True)):
+            used = [there for cell, there in zip(cells, situations, strict=True) if cell[number] == value]
+            if kinds_of(partial) and not kinds & kinds_of(partial):
                 sentence = tr("changes nothing: no configuration has its data on such a target.")
-                problems.add(layer.place, sentence)
+                problems.add(place, sentence)
                 continue
-            if _is_of_arrays(layer) and not used:
+            if _is_of_arrays(partial) and not used:
                 sentence = tr("changes nothing: no configuration has disks that take it.")
-                problems.add(layer.place, sentence)
+                problems.add(place, sentence)
                 continue
-            where = used or [situation_of([*combinations.chosen(cell), layer]) for cell in cells]
-            _check_groups(problems, layer, where, situations)
-    _check_start(problems, combinations.base, situations)
+            where = used or [situation_of([*combinations.chosen(cell), partial]) for cell in cells]
+            _check_groups(problems, partial, place, where, situations)
+    for name, values in groups_of(combinations.base).items():
+        _check_exist(problems, KeyPath(TARGET), values, _groups(situations, name))
     return problems.count == before
 
 
-def _check_start(problems: Problems, base: Layer, situations: Sequence[Situation]) -> None:
-    for name, values in base.groups.items():
-        _check_exist(problems, base.place / TARGET, values, _groups(situations, name))
-
-
 def _check_groups(
-    problems: Problems, layer: Layer, used: Sequence[Situation], situations: Sequence[Situation]
+    problems: Problems,
+    partial: Partial,
+    place: KeyPath,
+    used: Sequence[Situation],
+    situations: Sequence[Situation],
 ) -> None:
-    for name, values in layer.groups.items():
+    for name, values in groups_of(partial).items():
         if not any(each.group(name) for each in situations):
             sentence = tr("changes nothing: no configuration has disks for “{group}”.")
-            problems.add(layer.place, sentence.format(group=name))
+            problems.add(place, sentence.format(group=name))
             continue
-        _check_exist(problems, layer.place, values, _groups(used, name) or _groups(situations, name))
+        _check_exist(problems, place, values, _groups(used, name) or _groups(situations, name))
 
 
 def _groups(situations: Iterable[Situation], name: str) -> list[MadeGroup]:
@@ -453,7 +464,7 @@ def _groups(situations: Iterable[Situation], name: str) -> list[MadeGroup]:
 
 
 def _check_exist(
-    problems: Problems, place: KeyPath, values: Mapping[str, Any], groups: Sequence[MadeGroup]
+    problems: Problems, place: KeyPath, values: Mapping[Key, Any], groups: Sequence[MadeGroup]
 ) -> None:
     if not groups:
         return
@@ -472,41 +483,12 @@ def _check_exist(
             problems.add(place, f"{told} {reason}".rstrip())
 
 
-@dataclass(frozen=True, slots=True)
-class _Targets:
-    """Makes the targets of cells: most cells share one."""
-
-    reader: CampaignReader
-    _known: dict[tuple[str, str], ScopedValue] = field(default_factory=dict)
-
-    def scope(self, layers: Sequence[Layer], place: KeyPath) -> Scope:
-        """Return everything that counts for a cell."""
-        scope, merged = merge_layers(layers, place)
-        if merged is None:
-            return scope
-        values = {name: given.value for name, given in merged.table.items() if given.value is not None}
-        key = (merged.kind.kind, repr(sorted(values.items())))  # of equal ones, 1 is not true
-        if key not in self._known:
-            self._known[key] = self._make(layers, merged, values, place)
-        return replace(scope, target=self._known[key])
-
-    def _make(
-        self, layers: Sequence[Layer], merged: MergedTarget, values: Mapping[str, Any], place: KeyPath
-    ) -> ScopedValue:
-        at = KeyPath(TARGET, place.configuration)
-        problems = merged.kind.faults(values)
-        for problem in problems:
-            key = (TARGET, merged.kind.kind, *problem.path.removeprefix(".").split("."))
-            self.reader.problems.add(_place_of(layers, key, place.configuration), problem.message)
-        return ScopedValue(None if problems else merged.kind.make(**values), at, refused=bool(problems))
-
-
-def _place_of(layers: Sequence[Layer], key: Key, name: str) -> KeyPath:
+def _place_of(partials: Sequence[Partial], key: Key, name: str) -> KeyPath:
     """Return where the value stands that is at fault in a cell."""
     word = key[-1].partition("[")[0]
-    for layer in reversed(layers):
+    for partial in reversed(partials):
         for path in (key, (*key[:-1], word)):
-            place = layer.place_of(path)
+            place = place_of(partial, path)
             if place is not None:
                 return KeyPath(place.path, name)
     return KeyPath(".".join(key), name)

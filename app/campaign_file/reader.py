@@ -2,7 +2,7 @@
 
 ::
 
-    text -> tables -> layers (top of the file, each configuration) -> merged -> rules -> Campaign
+    text -> tables -> partial documents (top of the file, each configuration) -> merged -> rules -> Campaign
 
 A table at the top is what every configuration starts with; ``[[configuration]]`` entries change it key by key
 (a target as a whole), or ``[[dimension]]`` entries in every combination (`app.campaign_file.matrix`).
@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from typing_extensions import override
 
@@ -32,13 +32,14 @@ from app.campaign_file.fields import (
     TargetTable,
     where_it_belongs,
 )
-from app.campaign_file.kinds import CampaignField
+from app.campaign_file.kinds import CampaignField, Key, join_values
 from app.campaign_file.matrix import read_matrix
+from app.campaign_file.partial import TARGET, Given, Partial, given_at, over, values_at
 from app.campaign_file.paths import Scripts, UnreadableFileError, as_built_in, read_text_file, with_paths
 from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems, printable_path, refusal
 from app.campaign_file.recipes.head import RECIPE, RecipeHead, parse_head, read_head
-from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
+from app.campaign_file.rules import RULES, Stated
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     Caches,
@@ -58,7 +59,7 @@ from app.domain.units import MIB
 
 
 def design_problems(
-    top: Table, configurations: Sequence[Configuration | None]
+    top: Partial, configurations: Sequence[Configuration | None]
 ) -> Iterator[tuple[KeyPath, str]]:
     """Yield the place and the sentence of what does not go together with the design that is asked for.
 
@@ -66,15 +67,15 @@ def design_problems(
         top: of the campaign as a whole.
         configurations: None for one of which something was refused.
     """
-    given = top.get("design")
+    given = top.get(("design",))
     if given is not None and given.refused:
         return
     if given is None or given.value is not Design.SEQUENTIAL:
-        if "precision" in top:
+        if ("precision",) in top:
             sentence = tr("goes with design = “{design}” only: a fixed matrix has as many runs as it says.")
-            yield top["precision"].place, sentence.format(design=Design.SEQUENTIAL)
+            yield top["precision",].place, sentence.format(design=Design.SEQUENTIAL)
         return
-    repeats = top.get("repeats")
+    repeats = top.get(("repeats",))
     if repeats is not None and repeats.value is not None and repeats.value < FEWEST_CAP:
         sentence = tr(
             "found {repeats}; allowed with design = “{design}” is {fewest} or more: nothing is left out "
@@ -104,8 +105,6 @@ FILE_LIMIT_BYTES: Final = MIB
 
 _MOST_DOTS_SQUARED: Final = 10**7
 """tomllib (3.11) keeps every prefix of a dotted key: a key of 400 000 parts took all memory of 23 GiB."""
-
-_Part = TypeVar("_Part")
 
 _NAME_FIELDS: Final = tuple(field for field in CAMPAIGN_FIELDS if field.name == "name")
 _SHARED_KEYS: Final = ("target", *SECTIONS)
@@ -231,43 +230,43 @@ class ReadCampaign:
         matrix: whose cells the configurations are; None where each is stated.
     """
 
-    top: Table
-    shared: Scope
-    configurations: tuple[tuple[str, Scope], ...]
+    top: Partial
+    shared: Stated
+    configurations: tuple[tuple[str, Stated], ...]
     matrix: Matrix | None = None
 
 
-def _values(table: Table) -> dict[str, Any]:
-    return {attribute: given.value for attribute, given in table.items()}
+def build_postgresql(given: Partial) -> PostgresChoice | None:
+    """Return what a document says of PostgreSQL; None if one of the values was refused."""
+    values = values_at(given, ("postgresql",), SECTIONS["postgresql"])
+    return None if values is None else PostgresChoice(**values)
 
 
-def build_part(make: type[_Part], table: Table) -> _Part | None:
-    """Return a part of a configuration; None where one of its values was refused."""
-    return None if any(given.refused for given in table.values()) else make(**_values(table))
+def build_workload(given: Partial) -> Workload | None:
+    """Return the workload of a document; with cold caches the default is no warm-up.
 
-
-def build_workload(table: Table) -> Workload | None:
-    """Return a workload; where the warm-up is left out there is none with cold caches."""
-    caches = table.get("caches")
-    if caches is not None and caches.value is Caches.COLD and "warmup_s" not in table:
-        table = table | {"warmup_s": ScopedValue(0, caches.place)}
-    return build_part(Workload, table)
+    None if one of the values was refused.
+    """
+    values = values_at(given, ("workload",), SECTIONS["workload"])
+    if values is None:
+        return None
+    warmup = {"warmup_s": 0} if values.get("caches") is Caches.COLD else {}
+    return Workload(**(warmup | values))
 
 
 def build_campaign(
-    top: Table, configurations: tuple[Configuration, ...], matrix: Matrix | None = None
+    top: Partial, configurations: tuple[Configuration, ...], matrix: Matrix | None = None
 ) -> Campaign:
     """Return a campaign; where the repeats are left out they depend on the number of configurations."""
-    given = _values(top)
+    given = join_values({key: each.value for key, each in top.items()}, CAMPAIGN_FIELDS)
     repeats = default_repeats(len(configurations), given.get("design", Design.FIXED))
     values = {"repeats": repeats} | given
     return Campaign(configurations=configurations, matrix=matrix, **values)
 
 
-def build_configuration(name: str, layer: Scope) -> Configuration | None:
+def build_configuration(name: str, layer: Stated) -> Configuration | None:
     """Return a configuration; None where something of it is missing or was refused."""
-    postgresql = build_part(PostgresChoice, layer.sections["postgresql"])
-    workload = build_workload(layer.sections["workload"])
+    postgresql, workload = build_postgresql(layer.given), build_workload(layer.given)
     if not name or layer.target is None or layer.target.refused or postgresql is None or workload is None:
         return None
     return Configuration(name, layer.target.value, postgresql, workload)
@@ -284,6 +283,8 @@ class CampaignReader:
 
     folder: Path
     problems: Problems
+    _targets: dict[str, tuple[Target | None, Sequence[Problem]]] = field(default_factory=dict, kw_only=True)
+    """Targets that were made, and what is wrong with them: most configurations of a matrix share one."""
 
     def read_campaign(self, document: Mapping[str, Any]) -> ReadCampaign:
         """Return everything that the file says, merged."""
@@ -295,26 +296,28 @@ class CampaignReader:
         )
         if RECIPE in document:
             read_head(document[RECIPE], self.problems)
-        if "name" not in top:
+        if ("name",) not in top:
             self.problems.add(KeyPath("name"), tr("is missing: what do you call this campaign?"))
-        name = top["name"].value if "name" in top else ""
+        name = top["name",].value if ("name",) in top else ""
         matrix = None
         if "dimension" in document or "exclude" in document:
-            below, made = read_matrix(self, document, name)
+            shared, made = read_matrix(self, document, name)
+            below = Stated(KeyPath(), shared)
             configurations, matrix = (made.configurations, made.matrix) if made is not None else ((), None)
         else:
-            below = self._read_layer(document, KeyPath()).over(Scope())
-            listed = self._read_configurations(document, below)
+            shared = over({}, self.read_partial(document, KeyPath()))
+            listed = self._read_configurations(document, shared)
+            below = Stated(KeyPath(), shared) if listed is not None else self._state(shared, KeyPath())
             configurations = ((name, below),) if listed is None else listed
         self.check_configurations(top, below, configurations)
-        order = top["order"].value if "order" in top else RunOrder.RANDOM
-        if "order_seed" in top and order is RunOrder.ALTERNATING:
+        order = top["order",].value if ("order",) in top else RunOrder.RANDOM
+        if ("order_seed",) in top and order is RunOrder.ALTERNATING:
             sentence = tr("goes with a random order only; of “{order}” nothing is drawn.")
             self.problems.add(KeyPath("order_seed"), sentence.format(order=order))
         return ReadCampaign(top, below, configurations, matrix)
 
     def check_configurations(
-        self, top: Table, below: Scope, configurations: Sequence[tuple[str, Scope]]
+        self, top: Partial, below: Stated, configurations: Sequence[tuple[str, Stated]]
     ) -> None:
         """Note what is wrong with configurations, each for itself and all together.
 
@@ -329,18 +332,16 @@ class CampaignReader:
         built = [build_configuration(name, layer) for name, layer in configurations]
         for breach in design_problems(top, built):
             self.problems.add(*breach)
-        repeats = top["repeats"].value if "repeats" in top else None
+        repeats = top["repeats",].value if ("repeats",) in top else None
         if repeats and repeats * len(configurations) > MOST_RUNS:
             sentence = tr("{runs} runs are more than the {most} that are allowed.")
             runs = repeats * len(configurations)
             self.problems.add(KeyPath("repeats"), sentence.format(runs=runs, most=MOST_RUNS))
 
-    def _check_alike(self, layers: Sequence[Scope]) -> None:
+    def _check_alike(self, layers: Sequence[Stated]) -> None:
         """Note what all configurations have to have alike and have not; each value is told once."""
         for key in ALIKE:
-            section, _, name = key.partition(".")
-            attribute = next(each.attribute for each in SECTIONS[section] if each.name == name)
-            given = [layer.sections.get(section, {}).get(attribute) for layer in layers]
+            given = [layer.given.get(tuple(key.split("."))) for layer in layers]
             if any(each is not None and each.refused for each in given):
                 continue
             values = [None if each is None else each.value for each in given]
@@ -353,9 +354,9 @@ class CampaignReader:
                 self.problems.add(told.place, sentence)
 
     def _read_configurations(
-        self, document: Mapping[str, Any], below: Scope
-    ) -> tuple[tuple[str, Scope], ...] | None:
-        """Return name and merged layer of each ``[[configuration]]``; None where there are none."""
+        self, document: Mapping[str, Any], below: Partial
+    ) -> tuple[tuple[str, Stated], ...] | None:
+        """Return name and everything that counts of each ``[[configuration]]``; None where there are none."""
         if "configuration" not in document:
             return None
         entries = document["configuration"]
@@ -364,46 +365,56 @@ class CampaignReader:
             found = refusal(entries, allowed.format(most=MOST_CONFIGURATIONS))
             self.problems.add(KeyPath("configuration"), found)
             return ()
-        read: list[tuple[str, Scope]] = []
+        read: list[tuple[str, Stated]] = []
+        without_target = {key: given for key, given in below.items() if key[0] != TARGET}
         names: set[str] = set()
         for number, entry in enumerate(entries, start=1):
-            name, layer = self._read_configuration(entry, KeyPath(f"configuration[{number}]"))
+            name, place, own = self._read_configuration(entry, KeyPath(f"configuration[{number}]"))
             if name and name in names:
                 sentence = tr(
                     "“{name}” is the name of more than one configuration; names tell their runs apart."
                 )
                 self.problems.add(KeyPath(f"configuration[{number}].name"), sentence.format(name=name))
             names.add(name)
-            read.append((name, layer.over(below)))
+            has_target = any(key[0] == TARGET for key in own)  # which is replaced as a whole
+            given = over(without_target if has_target else below, own)
+            read.append((name, self._state(given, place)))
         return tuple(read)
 
-    def _read_configuration(self, entry: object, place: KeyPath) -> tuple[str, Scope]:
+    def _read_configuration(self, entry: object, place: KeyPath) -> tuple[str, KeyPath, Partial]:
         if not isinstance(entry, dict):
             self.problems.add(place, refusal(entry, tr("a table that begins with [[configuration]]")))
-            return "", Scope(place)
+            return "", place, {}
         table = self.read_keys(entry, _NAME_FIELDS, place, elsewhere=_SHARED_KEYS)
-        if "name" not in table:
+        if ("name",) not in table:
             self.problems.add(place / "name", tr("is missing: each configuration needs a name of its own."))
-        name = (table["name"].value or "") if "name" in table else ""
-        return name, self._read_layer(entry, KeyPath(place.path, configuration=name))
+        name = (table["name",].value or "") if ("name",) in table else ""
+        place = KeyPath(place.path, configuration=name)
+        return name, place, self.read_partial(entry, place)
 
-    def _read_layer(self, entry: Mapping[str, Any], place: KeyPath) -> Scope:
-        target = self.read_target(entry["target"], place / "target") if "target" in entry else None
-        sections = {
-            name: self.read_table(entry[name], fields, place / name)
-            for name, fields in SECTIONS.items()
-            if name in entry
-        }
-        return Scope(place, target, sections)
+    def read_partial(self, entry: Mapping[str, Any], place: KeyPath) -> Partial:
+        """Return what a table says of target, server and workload."""
+        found = self.read_target(entry[TARGET], place / TARGET) if TARGET in entry else {}
+        for name, fields in SECTIONS.items():
+            if name in entry:
+                found |= self.read_table(entry[name], fields, place / name, (name,))
+        return found
 
-    def read_target(self, entry: Any, place: KeyPath) -> ScopedValue:  # noqa: ANN401 - what TOML gives
-        """Return where the data lives."""
+    def read_target(self, entry: Any, place: KeyPath) -> Partial:  # noqa: ANN401 - what TOML gives
+        """Return the keys of a target; one refused value where it has no kind, or several."""
         kind = self.find_target(entry, place)
         if kind is None:
-            return ScopedValue(None, place, refused=True)
-        table = self.read_table(entry[kind.kind], kind.fields, place / kind.kind)
-        target = self.make_target(kind, table, place / kind.kind)
-        return ScopedValue(target, place, refused=target is None)
+            return {(TARGET,): Given(None, place, refused=True)}
+        path = (TARGET, kind.kind)
+        place /= kind.kind
+        return {path: Given({}, place)} | self.read_table(entry[kind.kind], kind.fields, place, path)
+
+    def _state(self, given: Partial, place: KeyPath) -> Stated:
+        """Return everything that counts for a configuration at `place`, its target made."""
+        target, problems = self.make_target(given)
+        if target is not None:
+            self.refuse(target.place, problems)
+        return Stated(place, given, target)
 
     def find_target(self, entry: Any, place: KeyPath) -> TargetTable | None:  # noqa: ANN401
         """Return the one kind of target of a table; None where it has none or several, which is noted."""
@@ -418,25 +429,37 @@ class CampaignReader:
         given = [kinds[kind] for kind in kinds if kind in entry]
         if len(given) > 1:
             for kind in given:  # whoever mends the one mistake is told of the others as well
-                self.read_table(entry[kind.kind], kind.fields, place / kind.kind)
+                self.read_table(entry[kind.kind], kind.fields, place / kind.kind, (TARGET, kind.kind))
             self.problems.add(
                 place, tr("has several kinds at once; allowed is {wanted}.").format(wanted=wanted)
             )
         return given[0] if len(given) == 1 else None
 
-    def make_target(self, kind: TargetTable, table: Table, place: KeyPath) -> Target | None:
-        """Return the target; None where something is wrong with it."""
-        if any(given.refused for given in table.values()):
-            return None
-        values = _values(table)
-        problems = kind.faults(values)
-        self.refuse(place, problems)
-        return None if problems else kind.make(**values)
+    def make_target(self, given: Partial) -> tuple[Given | None, Sequence[Problem]]:
+        """Return the target of a document, None if it has none, and what is wrong with it below its table."""
+        if (TARGET,) in given:
+            return given[TARGET,], ()
+        kind = next((each for each in TARGETS if (TARGET, each.kind) in given), None)
+        if kind is None:
+            return None, ()
+        path = (TARGET, kind.kind)
+        place, values = given[path].place, values_at(given, path, kind.fields)
+        if values is None:
+            return Given(None, place, refused=True), ()
+        values = {name: value for name, value in values.items() if value is not None}
+        known = f"{kind.kind} {sorted(values.items())!r}"  # of equal ones, 1 is not true
+        if known not in self._targets:
+            found = kind.faults(values)
+            self._targets[known] = None if found else kind.make(**values), found
+        target, problems = self._targets[known]
+        return Given(target, place, refused=target is None), problems
 
-    def read_table(self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath) -> Table:
-        """Return the values of a table."""
+    def read_table(
+        self, entry: object, fields: tuple[CampaignField, ...], place: KeyPath, path: Key
+    ) -> Partial:
+        """Return the values of a table that `path` leads to."""
         if isinstance(entry, dict):
-            return self.read_keys(entry, fields, place)
+            return self.read_keys(entry, fields, place, path)
         names = ", ".join(field.name for field in fields)
         self.problems.add(place, refusal(entry, tr("a table with the keys {names}").format(names=names)))
         return {}
@@ -446,41 +469,42 @@ class CampaignReader:
         entry: Mapping[str, Any],
         fields: tuple[CampaignField, ...],
         place: KeyPath,
+        path: Key = (),
         *,
         elsewhere: tuple[str, ...] = (),
-    ) -> Table:
-        """Return the values of a table's keys; keys named in `elsewhere` are read by others."""
+    ) -> Partial:
+        """Return the values of a table's keys below `path`; keys named in `elsewhere` are read by others."""
         by_name = {field.name: field for field in fields}
         known = (*by_name, *elsewhere)
-        table: Table = {}
+        table: Partial = {}
         for key, raw in entry.items():
             if key in by_name:
                 field = by_name[key]
-                table[field.attribute] = self.read_value(field, raw, place / key)
+                table |= given_at((*path, key), field, self.read_value(field, raw, place / key))
             elif key not in elsewhere:
                 self.problems.add_unknown(place, key, known, belongs=where_it_belongs(key))
         for field in fields:
-            if field.attribute in table and field.instead_of in table:
+            other = next((each.name for each in fields if each.attribute == field.instead_of), "")
+            if field.name in entry and other in entry:
                 both = tr("“{one}” and “{other}” exclude each other; give one of them.")
-                other = next(each.name for each in fields if each.attribute == field.instead_of)
                 pair = sorted((field.name, other))
                 self.problems.add(place, both.format(one=pair[0], other=pair[1]))
         return table
 
-    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Given:
         """Return the value of one key."""
         try:
-            return ScopedValue(field.kind.read(raw, self.folder), place)
+            return Given(field.kind.read(raw, self.folder), place)
         except InvalidValueError as error:
             self.refuse(place, error.problems)
-            return ScopedValue(None, place, refused=True)
+            return Given(None, place, refused=True)
 
     def refuse(self, place: KeyPath, problems: Iterable[Problem]) -> None:
         """Note what is wrong with the value of a key; the problems' paths lead on from there."""
         for problem in problems:
             self.problems.add(place.within(problem.path), problem.message)
 
-    def check(self, layer: Scope, shared: Scope) -> None:  # noqa: ARG002 - for those who tell them apart
+    def check(self, layer: Stated, shared: Stated) -> None:  # noqa: ARG002 - for those who tell them apart
         """Note what is wrong with a configuration as a whole."""
         if layer.target is None:
             sentence = tr("is missing: where does the data live? Allowed is one of {kinds}.")
@@ -496,10 +520,10 @@ class _StoredReader(CampaignReader):
     """Reads what a run file states: the scripts are named there, and nothing is looked for."""
 
     @override
-    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Given:
         if isinstance(field.kind, Scripts):
             given = CampaignReader.read_value(self, field, as_built_in(raw), place)
-            return given if given.refused else ScopedValue(with_paths(given.value, raw), place)
+            return given if given.refused else Given(with_paths(given.value, raw), place)
         if not isinstance(field.kind, Phases) or not isinstance(raw, list):
             return CampaignReader.read_value(self, field, raw, place)
         tables = [
@@ -514,7 +538,7 @@ class _StoredReader(CampaignReader):
             else phase
             for phase, each in zip(given.value, raw, strict=True)
         )
-        return ScopedValue(tuple(phases), place)
+        return Given(tuple(phases), place)
 
 
 def _names_script(table: object) -> bool:

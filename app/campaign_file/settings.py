@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,11 +22,6 @@ SETTING_LIMIT: Final = 500
 _VALUE_LIMIT: Final = 1000
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)?")
 """Names as guc-file.l of PostgreSQL 13 to 18 reads them: an identifier, or two with a dot between."""
-
-
-def setting_value(settings: Settings, name: str) -> str | None:
-    """Return the value of the setting `name` (any case), or None where it is not given."""
-    return {key.lower(): value for key, value in settings}.get(name.lower())
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +60,12 @@ class SettingsTable(NamedParts):
         return f"{{ {', '.join(f'{quote(name)} = {quote(text)}' for name, text in value)} }}"
 
     @override
-    def merge(self, below: Settings, above: Settings) -> Settings:
-        """Return both together; where both name a setting, `above` decides."""
-        return tuple(sorted({**dict(below), **dict(above)}.items()))
+    def join(self, parts: Mapping[Key, str]) -> Settings:
+        return tuple(sorted(NamedParts.join(self, parts)))
 
     @override
-    def parts(self, value: Settings) -> tuple[tuple[Key, str], ...]:
-        return tuple(((name,), quote(text)) for name, text in value)
+    def write_part(self, key: Key, value: str) -> str:
+        return quote(value)
 
 
 def _flatten(table: dict[str, object]) -> list[tuple[str, object]]:

@@ -18,6 +18,7 @@ from typing_extensions import override
 from app.campaign_file.fields import MOST_CONFIGURATIONS, MOST_RUNS, SECTIONS
 from app.campaign_file.kinds import CampaignField
 from app.campaign_file.matrix import ReadMatrix
+from app.campaign_file.partial import TARGET, Given, Partial, partial_of_target
 from app.campaign_file.paths import Scripts
 from app.campaign_file.phases import Phases
 from app.campaign_file.problems import InvalidValueError, KeyPath, Problems
@@ -25,10 +26,10 @@ from app.campaign_file.reader import (
     CampaignReader,
     build_campaign,
     build_configuration,
-    build_part,
+    build_postgresql,
     build_workload,
 )
-from app.campaign_file.scopes import RULES, Scope, ScopedValue, Table
+from app.campaign_file.rules import RULES, Stated
 from app.domain.campaign.configuration import Campaign, Configuration, PostgresChoice, Target, Workload
 from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
@@ -107,15 +108,15 @@ def build(parts: DraftParts, answers: Mapping[MachineQuestion, MachineAnswer]) -
         campaign,
         problems,
         tuple(dict.fromkeys(reader.questions)),
-        build_part(PostgresChoice, read.shared.sections["postgresql"]),
-        build_workload(read.shared.sections["workload"]),
+        build_postgresql(read.shared.given),
+        build_workload(read.shared.given),
         targets,
         configurations,
         matrix.read if matrix else None,
     )
 
 
-def _of_matrix(parts: DraftParts, top: Table, matrix: DraftMatrix) -> Campaign | None:
+def _of_matrix(parts: DraftParts, top: Partial, matrix: DraftMatrix) -> Campaign | None:
     """Return the campaign of a matrix, called after its cells where nobody gave it a name."""
     if matrix.read is None or matrix.problems:
         return None
@@ -229,21 +230,21 @@ class _DraftReader(CampaignReader):
                 self.add(place, problem.message, about=about.removeprefix("."))
 
     @override
-    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+    def read_value(self, field: CampaignField, raw: object, place: KeyPath) -> Given:
         if isinstance(raw, str):
             if not raw.strip() and field in OPTIONAL:
-                return ScopedValue(None, place)
+                return Given(None, place)
             try:
                 raw = raw_value(field.kind, raw)
             except InvalidValueError as error:
                 self.refuse(place, error.problems)
-                return ScopedValue(None, place, refused=True)
+                return Given(None, place, refused=True)
         if isinstance(field.kind, Scripts | Phases) and names_files(raw):
             return self._read_scripts(field, raw, place)
         read = CampaignReader.read_value(self, field, raw, place)
         return replace(read, refused=False) if field in OPTIONAL else read  # the rest counts meanwhile
 
-    def _read_scripts(self, field: CampaignField, raw: object, place: KeyPath) -> ScopedValue:
+    def _read_scripts(self, field: CampaignField, raw: object, place: KeyPath) -> Given:
         """Return scripts, or phases with some, whose files were read by whoever answers the question."""
         try:
             question = ScriptsQuestion(json.dumps(raw), f"workload.{field.name}")
@@ -255,11 +256,11 @@ class _DraftReader(CampaignReader):
         elif known.error is not None:
             self.add(place, known.error.message)
         else:
-            return ScopedValue(known.result, place)
-        return ScopedValue(None, place, refused=True)
+            return Given(known.result, place)
+        return Given(None, place, refused=True)
 
     @override
-    def read_target(self, entry: object, place: KeyPath) -> ScopedValue:
+    def read_target(self, entry: object, place: KeyPath) -> Partial:
         each = cast("ConfigurationDraft", entry)
         values = self.parts.values
         page = KeyPath("target")
@@ -283,16 +284,18 @@ class _DraftReader(CampaignReader):
         table = {key: text for key, text in texts.items() if text.strip()}
         return CampaignReader.read_target(self, {kind: table}, place)
 
-    def _read_disks(self, each: ConfigurationDraft, place: KeyPath) -> ScopedValue:
-        """Return the spare disks with what is made of them; their pages tell what is wrong with it."""
+    def _read_disks(self, each: ConfigurationDraft, place: KeyPath) -> Partial:
+        """Return the keys of the spare disks with what is made of them; their pages say what is wrong."""
         found = read_target(self.parts.disks_of(each), each.made, wal_apart=each.wal_apart)
         is_of_pages = each.made is None and each.disks is None
         for problem in found.problems:
             self.add(KeyPath(problem.path) if is_of_pages else place, problem.message)
-        return ScopedValue(found.target, place, refused=found.target is None)
+        if found.target is None:
+            return {(TARGET,): Given(None, place, refused=True)}
+        return partial_of_target(found.target, place)
 
     @override
-    def check(self, layer: Scope, shared: Scope) -> None:
+    def check(self, layer: Stated, shared: Stated) -> None:
         """Note what does not go together; at the configuration where its change is the reason."""
         if layer.target is None:
             sentence = tr("Tick at least one place: PostgreSQL's data has to lie somewhere.")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from app.campaign_file.disks import make_disk_group, told
 from app.campaign_file.kinds import CampaignField
-from app.campaign_file.layers import array_keys, queue_keys
+from app.campaign_file.partial import array_keys, queue_keys
 from app.campaign_file.problems import InvalidValueError
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
 from app.domain.campaign.disk_target import target_problems

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from app.campaign_file.kinds import Key
-from app.campaign_file.layers import layer_of
+from app.campaign_file.partial import changes_of, partial_of
 from app.domain.campaign.configuration import BuiltinScript, Configuration, DiskTarget, Protocol
 from app.domain.campaign.disk_target import chosen_options
 from app.domain.campaign.matrix import DimensionValue
@@ -515,7 +515,7 @@ class _Making:
     def _first(self, key: str) -> DimensionValue | None:
         """Return what the first configuration says of a key."""
         path: Key = tuple(key.split(".", 2)) if key.startswith(_SETTINGS) else tuple(key.split("."))
-        for change in layer_of(self.first).changes():
+        for change in changes_of(partial_of(self.first)):
             if change.key == path:
                 return DimensionValue(_name_of(change.text), (change,))
         return None

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from app.campaign_file.dimensions import read_layer
-from app.campaign_file.fields import TARGETS
 from app.campaign_file.kinds import Key
-from app.campaign_file.layers import Layer, merge_layers
 from app.campaign_file.matrix import fitting_start, situation_of
+from app.campaign_file.partial import Partial, given_keys, merge
 from app.campaign_file.problems import KeyPath, Problems
 from app.campaign_file.reader import CampaignReader, build_configuration
-from app.campaign_file.scopes import ScopedValue
+from app.campaign_file.rules import Stated
 from app.campaign_file.writer import change_lines
 from app.domain.campaign.configuration import Campaign, Configuration, DiskTarget
 from app.domain.campaign.matrix import (
@@ -65,19 +63,19 @@ def open_matrix(campaign: Campaign, matrix: Matrix) -> OpenedMatrix:
 def _first(campaign: Campaign, matrix: Matrix) -> tuple[Configuration, list[MatrixDimension]]:
     """Return what the pages show, and dimensions of one value for options that they cannot show."""
     reader = CampaignReader(Path("/"), Problems())
-    layers = [
-        _layer(reader, changes) for changes in (_fitting(_filling(matrix), matrix.shared), matrix.shared)
+    partials = [
+        _read(reader, changes) for changes in (_fitting(_filling(matrix), matrix.shared), matrix.shared)
     ]
-    made = None if reader.problems.count else _configuration(layers, campaign.name)
+    made = None if reader.problems.count else _configuration(reader, partials, campaign.name)
     if made is None:  # a script that cannot be read any more, say
         return campaign.configurations[0], []
-    fits = fitting_start(layers[1], situation_of(layers)).given
+    fits = given_keys(fitting_start(partials[1], situation_of(partials)))
     lost = [each for each in matrix.shared if each.key not in fits and _is_option(each)]
     return made, [_single(each) for each in lost]
 
 
-def _layer(reader: CampaignReader, changes: Sequence[Change]) -> Layer:
-    return read_layer(reader, tomllib.loads("\n".join(change_lines(changes))), KeyPath()) or Layer()
+def _read(reader: CampaignReader, changes: Sequence[Change]) -> Partial:
+    return reader.read_partial(tomllib.loads("\n".join(change_lines(changes))), KeyPath())
 
 
 def _filling(matrix: Matrix) -> list[Change]:
@@ -119,17 +117,11 @@ def _chosen(dimension: MatrixDimension, wanted: set[str]) -> DimensionValue:
     return dimension.values[0]
 
 
-def _configuration(layers: Sequence[Layer], name: str) -> Configuration | None:
-    there = situation_of(layers)
-    scope, merged = merge_layers([fitting_start(each, there) for each in layers], KeyPath())
-    if merged is None:
-        return None
-    values = {key: given.value for key, given in merged.table.items() if given.value is not None}
-    kind = next(each for each in TARGETS if each.kind == merged.kind.kind)
-    if kind.kind == DiskTarget.kind and not {"disks", "filesystem"} <= values.keys():
-        return None
-    target = ScopedValue(kind.make(**values), KeyPath())
-    return build_configuration(name, replace(scope, target=target))
+def _configuration(reader: CampaignReader, partials: Sequence[Partial], name: str) -> Configuration | None:
+    there = situation_of(partials)
+    given = merge(fitting_start(each, there) for each in partials)
+    target, _ = reader.make_target(given)
+    return build_configuration(name, Stated(KeyPath(), given, target))
 
 
 def _is_option(change: Change) -> bool:

@@ -13,18 +13,23 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from app.campaign_file.dimensions import ReadDimension, read_dimensions, read_layer
-from app.campaign_file.disks import DISK_FIELDS
-from app.campaign_file.fields import SECTIONS
-from app.campaign_file.kinds import CampaignField, Key
-from app.campaign_file.layers import TARGET, Layer, layer_of
+from app.campaign_file.dimensions import Dimension, read_dimensions
+from app.campaign_file.kinds import Key
 from app.campaign_file.matrix import ReadMatrix, every_cell, expand
-from app.campaign_file.problems import KeyPath, Problems
+from app.campaign_file.partial import (
+    DISKS,
+    SETTINGS,
+    TARGET,
+    Partial,
+    changes_of,
+    given_keys,
+    partial_of,
+)
+from app.campaign_file.problems import Problems
 from app.campaign_file.reader import CampaignReader
-from app.campaign_file.scopes import Scope, ScopedValue, Table
-from app.campaign_file.writer import change_lines, dimension_lines
+from app.campaign_file.rules import Stated
+from app.campaign_file.writer import dimension_lines
 from app.domain.campaign.configuration import Configuration, DiskTarget, Workload
 from app.domain.campaign.matrix import Change, DimensionValue, MatrixDimension, is_left_out
 from app.domain.problem import Problem
@@ -33,8 +38,6 @@ from app.draft.fields.state import DraftParts
 
 FIELD = "dimension"
 """Key of problems of the page of dimensions."""
-_PAIRS = frozenset({"options", "settings"})
-"""Keys whose value is pairs of a name and a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ class DraftMatrix:
     problems: tuple[Problem, ...]
 
 
-def read_draft_matrix(parts: DraftParts, configurations: Sequence[Configuration], top: Table) -> DraftMatrix:
+def read_draft_matrix(
+    parts: DraftParts, configurations: Sequence[Configuration], top: Partial
+) -> DraftMatrix:
     """Return the matrix of a draft.
 
     Args:
@@ -70,7 +75,7 @@ def read_draft_matrix(parts: DraftParts, configurations: Sequence[Configuration]
         return DraftMatrix(None, empty)
     problems = Problems()
     reader = CampaignReader(Path("/"), problems)
-    base, of_list = shared_of(reader, configurations, {each.name for each in parts.dimensions})
+    base, of_list = shared_of(configurations, {each.name for each in parts.dimensions})
     dimensions = (*of_list, *parts.dimensions)
     try:
         document = tomllib.loads("\n".join(dimension_lines(dimensions)))
@@ -80,25 +85,25 @@ def read_draft_matrix(parts: DraftParts, configurations: Sequence[Configuration]
     if read is None:
         return DraftMatrix(None, _told(problems, dimensions, len(of_list)))
     base = _without_decided(_without_warmup(base, read), read)
-    matrix = expand(reader, base, read, _still_there(parts, base, read), top["name"].value or "")
+    matrix = expand(reader, base, read, _still_there(parts, base, read), top["name",].value or "")
     if matrix is not None:
-        reader.check_configurations(top, Scope(), matrix.configurations)
+        reader.check_configurations(top, Stated(), matrix.configurations)
     return DraftMatrix(matrix, _told(problems, dimensions, len(of_list)))
 
 
 def shared_of(
-    reader: CampaignReader, configurations: Sequence[Configuration], taken: set[str]
-) -> tuple[Layer, tuple[MatrixDimension, ...]]:
+    configurations: Sequence[Configuration], taken: set[str]
+) -> tuple[Partial, tuple[MatrixDimension, ...]]:
     """Return what all configurations start with, and the dimension of what they differ in, if anything.
 
     Args:
-        reader: of the campaign.
         configurations: that are chosen.
         taken: names that the dimension must not have.
     """
+    partials = [partial_of(made) for made in configurations]
     if len(configurations) == 1:
-        return layer_of(configurations[0]), ()
-    changes = [{each.key: each for each in layer_of(made).changes()} for made in configurations]
+        return partials[0], ()
+    changes = [{each.key: each for each in changes_of(partial)} for partial in partials]
     kinds = [made.target.kind for made in configurations]
     kind = DiskTarget.kind if DiskTarget.kind in kinds else kinds[0]
     of_kind = [found for found, other in zip(changes, kinds, strict=True) if other == kind]
@@ -107,11 +112,11 @@ def shared_of(
         DimensionValue(made.name, tuple(each for each in found.values() if shared.get(each.key) != each))
         for made, found in zip(configurations, changes, strict=True)
     )
-    base = read_layer(reader, _document(tuple(shared.values())), KeyPath())
+    everything = {key: given for partial in partials for key, given in partial.items()}
     name = tr("configuration")
     while name in taken:
         name += " *"
-    return base or Layer(), (MatrixDimension(name, values),)
+    return {key: everything[key] for key in shared}, (MatrixDimension(name, values),)
 
 
 def _alike(changes: Sequence[Mapping[Key, Change]]) -> dict[Key, Change]:
@@ -119,59 +124,32 @@ def _alike(changes: Sequence[Mapping[Key, Change]]) -> dict[Key, Change]:
     return {key: each for key, each in first.items() if all(other.get(key) == each for other in others)}
 
 
-def _document(changes: Sequence[Change]) -> dict[str, Any]:
-    return tomllib.loads("\n".join(change_lines(changes)))
-
-
-def _without_warmup(base: Layer, dimensions: Sequence[ReadDimension]) -> Layer:
+def _without_warmup(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
     """Return what all start with, without the usual warm-up where caches are a dimension: cold have none."""
-    layers = (layer for each in dimensions for layer in each.layers)
-    workload = base.sections.get("workload", {})
-    given = workload.get("warmup_s")
-    if given is None or given.value != Workload().warmup_s:
+    warmup = base.get(("workload", "warmup"))
+    about_caches = any(("workload", "caches") in partial for each in dimensions for partial in each.partials)
+    if warmup is None or warmup.value != Workload().warmup_s or not about_caches:
         return base
-    if not any("caches" in layer.sections.get("workload", {}) for layer in layers):
-        return base
-    kept = {name: value for name, value in workload.items() if name != "warmup_s"}
-    return Layer(base.place, base.targets, {**base.sections, "workload": kept})
+    return {key: given for key, given in base.items() if given is not warmup}
 
 
-def _without_decided(base: Layer, dimensions: Sequence[ReadDimension]) -> Layer:
+def _without_decided(base: Partial, dimensions: Sequence[Dimension]) -> Partial:
     """Return what all start with, without keys of disks and settings that every value of a dimension says."""
-    given = (frozenset.intersection(*(layer.given for layer in each.layers)) for each in dimensions)
-    decided = frozenset[Key]().union(*given)
-    targets, sections = dict(base.targets), dict(base.sections)
-    if DiskTarget.kind in targets:
-        path = (TARGET, DiskTarget.kind)
-        targets[DiskTarget.kind] = _without(targets[DiskTarget.kind], path, DISK_FIELDS, decided)
-    settings = frozenset(key for key in decided if key[:2] == ("postgresql", "settings"))
-    if "postgresql" in sections:
-        fields = SECTIONS["postgresql"]
-        sections["postgresql"] = _without(sections["postgresql"], ("postgresql",), fields, settings)
-    return Layer(base.place, targets, sections)
-
-
-def _without(table: Table, path: Key, fields: Sequence[CampaignField], decided: frozenset[Key]) -> Table:
-    """Return a table without keys, and without parts of keys that have several."""
-    kept = {}
-    for each in fields:
-        if each.attribute not in table or (*path, each.name) in decided:
-            continue
-        given = table[each.attribute]
-        gone = {key[-1] for key in decided if key[:-1] == (*path, each.name) and each.name in _PAIRS}
-        if gone:
-            given = ScopedValue(tuple(pair for pair in given.value if pair[0] not in gone), given.place)
-        if given.value != ():
-            kept[each.attribute] = given
-    return kept
+    said = (frozenset.intersection(*map(given_keys, each.partials)) for each in dimensions)
+    decided = frozenset[Key]().union(*said)
+    return {
+        key: given
+        for key, given in base.items()
+        if key not in decided or (key[:2] != DISKS and key[:2] != SETTINGS)
+    }
 
 
 def _still_there(
-    parts: DraftParts, base: Layer, dimensions: Sequence[ReadDimension]
+    parts: DraftParts, base: Partial, dimensions: Sequence[Dimension]
 ) -> list[dict[str, list[str]]]:
     """Return what is left out, without what other ticks have taken away meanwhile."""
-    places = {each.dimension.name: number for number, each in enumerate(dimensions)}
-    values = [[value.name for value in each.dimension.values] for each in dimensions]
+    places = {each.declared.name: number for number, each in enumerate(dimensions)}
+    values = [[value.name for value in each.declared.values] for each in dimensions]
     cells = every_cell(base, dimensions)
     found = []
     for each in parts.left_out:

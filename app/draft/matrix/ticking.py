@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from app.campaign_file.dimensions import doubling, layer_of_key, value_of_key
+from app.campaign_file.dimensions import doubling, read_key
 from app.campaign_file.kinds import quote
-from app.campaign_file.layers import find_field
+from app.campaign_file.partial import find_field, is_refused
 from app.campaign_file.problems import KeyPath, Problems
 from app.campaign_file.reader import CampaignReader
 from app.domain.campaign.matrix import (
@@ -32,19 +32,19 @@ def value_of(key: str, raw: object) -> DimensionValue:
         key: dotted, one that campaign files have.
         raw: as TOML has it; what cannot be read stays as it is, and is refused with the whole matrix.
     """
-    found = find_field(key.split("."))
+    found = find_field(key)
     if found is None:
         raise KeyError(key)
-    reader = CampaignReader(Path("/"), Problems())
-    layer = layer_of_key(reader, found, raw, KeyPath())
-    if layer.is_refused:
-        return DimensionValue(str(raw), (Change(tuple(_parts(key)), quote(str(raw))),))
-    return value_of_key(layer, found)
+    partial, value = read_key(CampaignReader(Path("/"), Problems()), found, raw, KeyPath())
+    if is_refused(partial):
+        path, field, below = found
+        return DimensionValue(str(raw), (Change((*path, field.name, *below), quote(str(raw))),))
+    return value
 
 
 def typed_values(key: str, text: str) -> list[DimensionValue]:
     """Return the values of a line such as ``16, 64``; what cannot be read is refused with the matrix."""
-    found = find_field(key.split("."))
+    found = find_field(key)
     values = []
     for word in filter(None, (each.strip() for each in text.split(","))):
         raw: object = word
@@ -54,14 +54,6 @@ def typed_values(key: str, text: str) -> list[DimensionValue]:
             raw = int(word[:18])
         values.append(value_of(key, raw))
     return values
-
-
-def _parts(key: str) -> list[str]:
-    found = find_field(key.split("."))
-    if found is None:
-        return key.split(".")
-    path, each, part = found
-    return [*path, each.name, *([part] if part else [])]
 
 
 def dimension_of(parts: DraftParts, key: str) -> MatrixDimension | None:

@@ -8,7 +8,7 @@ from typing import Final
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
-from app.campaign_file.layers import array_keys, queue_keys
+from app.campaign_file.partial import array_keys, queue_keys
 from app.domain.storage_plan.plan import Bitmap, InitialSync, Scheduler
 from app.domain.text import tr
 from app.draft.disks.target import PREFIX, spec_of

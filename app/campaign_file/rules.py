@@ -1,7 +1,4 @@
-"""What the top of a campaign file gives, what a configuration changes, and the rules between keys.
-
-A layer is what one place of the file says; two layers merge key by key, and the rules look at the result.
-"""
+"""The rules between the keys of a configuration: what is right by itself and wrong together."""
 
 from __future__ import annotations
 
@@ -10,10 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from app.campaign_file.fields import SECTIONS
-from app.campaign_file.kinds import CampaignField
+from app.campaign_file.partial import SETTINGS, Given, Partial
 from app.campaign_file.problems import KeyPath
-from app.campaign_file.settings import setting_value
 from app.domain.campaign.configuration import (
     Caches,
     DataSet,
@@ -33,67 +28,38 @@ from app.domain.text import tr
 
 
 @dataclass(frozen=True, slots=True)
-class ScopedValue:
-    """A value and the place that gave it.
+class Stated:
+    """Everything that counts for one configuration.
 
     Attributes:
-        value: as the domain holds it; None where it was refused, left out, or its alternative was given.
-        place: for sentences about it.
-        refused: whether it was, which is noted.
-    """
-
-    value: Any
-    place: KeyPath
-    refused: bool = False
-
-
-Table = dict[str, ScopedValue]
-"""What a table gives, by attribute of the domain's class."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What one place of the file says about a configuration.
-
-    Attributes:
-        place: of the layer itself.
-        target: None where it says nothing about it.
-        sections: by name of the table.
+        place: of the configuration.
+        given: its keys.
+        target: made of its keys; None if it has none.
     """
 
     place: KeyPath = field(default_factory=KeyPath)
-    target: ScopedValue | None = None
-    sections: dict[str, Table] = field(default_factory=dict)
+    given: Partial = field(default_factory=dict)
+    target: Given | None = None
 
-    def over(self, below: Scope) -> Scope:
-        """Return this layer with what it leaves out taken from the one below."""
-        sections = {
-            name: merge_tables(below.sections.get(name, {}), self.sections.get(name, {}), fields)
-            for name, fields in SECTIONS.items()
-        }
-        return Scope(self.place, self.target or below.target, sections)
+    def workload(self, key: str) -> Given | None:
+        """Return what a key of the workload has; None if it is not given."""
+        return self.given.get(("workload", key))
 
+    @property
+    def disks(self) -> DiskTarget | None:
+        """The target on spare disks; None for another one."""
+        target = self.target.value if self.target is not None else None
+        return target if isinstance(target, DiskTarget) else None
 
-def merge_tables(below: Table, above: Table, fields: tuple[CampaignField, ...]) -> Table:
-    """Return two tables as one, the upper one first where both give a key."""
-    merged = dict(below)
-    for each in fields:
-        if each.attribute not in above:
-            continue
-        given = above[each.attribute]
-        under = below.get(each.attribute)
-        if under is not None and under.value is not None and given.value is not None:
-            given = ScopedValue(each.kind.merge(under.value, given.value), given.place)
-        merged[each.attribute] = given
-        if each.instead_of and each.instead_of not in above:
-            merged[each.instead_of] = ScopedValue(None, given.place)
-    return merged
+    @property
+    def settings(self) -> dict[str, Given]:
+        """The server settings by name, in lower case."""
+        return {key[2]: given for key, given in self.given.items() if key[:2] == SETTINGS and key[2:]}
 
 
-def _threads_within_clients(layer: Scope) -> tuple[KeyPath, str] | None:
+def _threads_within_clients(layer: Stated) -> tuple[KeyPath, str] | None:
     """Fewer would be taken silently (`main` in pgbench.c: nthreads is cut to nclients)."""
-    workload = layer.sections["workload"]
-    threads, clients = workload.get("threads"), workload.get("clients")
+    threads, clients = layer.workload("threads"), layer.workload("clients")
     most = clients.value if clients else Workload().clients
     if threads is None or threads.value is None or most is None or threads.value <= most:
         return None
@@ -101,62 +67,56 @@ def _threads_within_clients(layer: Scope) -> tuple[KeyPath, str] | None:
     return threads.place, sentence.format(threads=threads.value, clients=most)
 
 
-def _clients_within_connections(layer: Scope) -> tuple[KeyPath, str] | None:
+def _clients_within_connections(layer: Stated) -> tuple[KeyPath, str] | None:
     """Every client needs a connection; what pgFooting itself needs is added in `app.postgres.settings`."""
-    settings, clients = (
-        layer.sections["postgresql"].get("settings"),
-        layer.sections["workload"].get("clients"),
-    )
-    text = setting_value(settings.value, "max_connections") if settings and settings.value else None
+    most, clients = layer.settings.get("max_connections"), layer.workload("clients")
     wanted = clients.value if clients else Workload().clients
-    if settings is None or text is None or not text.isdecimal() or wanted is None or int(text) >= wanted:
+    text = "" if most is None else most.value
+    if most is None or not text.isdecimal() or wanted is None or int(text) >= wanted:
         return None
-    place = settings.place / "max_connections"
+    place = most.place / "max_connections"
     sentence = tr("found {text}; allowed is at least the number of clients, which is {clients}.")
     return place, sentence.format(text=text, clients=wanted)
 
 
-def _settings_agree_with_options(layer: Scope) -> tuple[KeyPath, str] | None:
+def _settings_agree_with_options(layer: Stated) -> tuple[KeyPath, str] | None:
     """What somebody says of one setting in two places must be the same: nobody can know which is meant."""
-    settings = layer.sections["postgresql"].get("settings")
-    if layer.target is None or not isinstance(layer.target.value, DiskTarget):
+    if layer.disks is None:
         return None
-    option = _contradiction(repr(layer.target.value), layer.target.value, _own_settings(layer))
-    if option is None or settings is None:
+    option = _contradiction(repr(layer.disks), layer.disks, _own_settings(layer))
+    if option is None:
         return None
     sentence = tr("found {found}, but {option} is {value}: say the same in both places, or only in one.")
     key = f"target.{DiskTarget.kind}.{option.key}"
     words = sentence.format(found=option.instead, option=key, value=option.text)
-    return settings.place / option.name, words
+    return layer.settings[option.name].place / option.name, words
 
 
-def _settings_fit_the_disks(layer: Scope) -> tuple[KeyPath, str] | None:
+def _settings_fit_the_disks(layer: Stated) -> tuple[KeyPath, str] | None:
     """What the server shall do has to be safe on that filesystem; the same rules as on the wizard's page."""
-    if layer.target is None or not isinstance(layer.target.value, DiskTarget):
+    target = layer.disks
+    if target is None or layer.target is None:
         return None
-    own, target = _own_settings(layer), layer.target.value
-    for finding in _refused_with(repr(target), target, own, _page_bytes(layer)):
-        settings = layer.sections["postgresql"].get("settings")
-        if settings is not None and finding.field in dict(own):
-            return settings.place / finding.field, finding.message
-        return layer.target.place / DiskTarget.kind / "options" / finding.field, finding.message
+    own = layer.settings
+    for finding in _refused_with(repr(target), target, _own_settings(layer), _page_bytes(layer)):
+        if finding.field in own:
+            return own[finding.field].place / finding.field, finding.message
+        return layer.target.place / "options" / finding.field, finding.message
     return None
 
 
-def _page_bytes(layer: Scope) -> int:
+def _page_bytes(layer: Stated) -> int:
     """Return what a data page of the server has at least; of a build of somebody's own nobody knows yet.
 
     `app.execution.resolve` asks the same rules again with the page that it has.
     """
-    chosen = layer.sections["postgresql"].get("installation")
+    chosen = layer.given.get(("postgresql", "installation"))
     named = chosen is not None and str(chosen.value).startswith("/")
     return SMALLEST_PAGE_BYTES if named else USUAL_PAGE_BYTES
 
 
-def _own_settings(layer: Scope) -> tuple[tuple[str, str], ...]:
-    settings = layer.sections["postgresql"].get("settings")
-    given = settings.value if settings is not None and settings.value else ()
-    return tuple((name.lower(), value) for name, value in given)
+def _own_settings(layer: Stated) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, given.value) for name, given in layer.settings.items()))
 
 
 # Of a matrix many configurations ask the same: a thousand answers took a second. `spelled` tells options
@@ -182,21 +142,21 @@ def _refused_with(
     return refused_with(target, dict(own), page_bytes)
 
 
-def _is_cold(layer: Scope) -> ScopedValue | None:
-    caches = layer.sections["workload"].get("caches")
+def _is_cold(layer: Stated) -> Given | None:
+    caches = layer.workload("caches")
     return caches if caches is not None and caches.value is Caches.COLD else None
 
 
-def _cold_without_warm_up(layer: Scope) -> tuple[KeyPath, str] | None:
+def _cold_without_warm_up(layer: Stated) -> tuple[KeyPath, str] | None:
     """A warm-up fills what was emptied. Where it is left out there is none with cold caches."""
-    caches, warmup = _is_cold(layer), layer.sections["workload"].get("warmup_s")
+    caches, warmup = _is_cold(layer), layer.workload("warmup")
     if caches is None or warmup is None or not warmup.value:
         return None
     sentence = tr("a warm-up of {seconds} s makes cold caches warm again; allowed with them is 0.")
     return warmup.place, sentence.format(seconds=warmup.value)
 
 
-def _cold_outside_memory(layer: Scope) -> tuple[KeyPath, str] | None:
+def _cold_outside_memory(layer: Stated) -> tuple[KeyPath, str] | None:
     caches = _is_cold(layer)
     if caches is None or layer.target is None or not isinstance(layer.target.value, MemoryTarget):
         return None
@@ -204,22 +164,20 @@ def _cold_outside_memory(layer: Scope) -> tuple[KeyPath, str] | None:
     return caches.place, sentence.format(value=Caches.COLD)
 
 
-def _phases_fit(layer: Scope) -> tuple[KeyPath, str] | None:
+def _phases_fit(layer: Stated) -> tuple[KeyPath, str] | None:
     """Ask the rules about clients again of each phase, with what it says itself."""
-    workload = layer.sections["workload"]
-    phases = workload.get("phases")
+    phases = layer.workload("phase")
     for number, phase in enumerate(phases.value or () if phases else (), start=1):
         assert phases is not None  # noqa: S101 - for the type checker: it has phases
         place = KeyPath(f"{phases.place.path}[{number}]", configuration=phases.place.configuration)
         said = {
-            name: ScopedValue(value, place / name)
+            ("workload", name): Given(value, place / name)
             for name in ("clients", "threads")
             if (value := getattr(phase, name)) is not None
         }
-        if "threads" not in said and "clients" in said:
-            said["threads"] = ScopedValue(None, place)  # as many as fit
-        sections = layer.sections | {"workload": workload | said}
-        found = Scope(layer.place, layer.target, sections)
+        if phase.threads is None and said:
+            said["workload", "threads"] = Given(None, place)  # as many as fit
+        found = Stated(layer.place, layer.given | said, layer.target)
         for rule in (_threads_within_clients, _clients_within_connections):
             breach = rule(found) if said else None
             if breach is not None:
@@ -227,9 +185,9 @@ def _phases_fit(layer: Scope) -> tuple[KeyPath, str] | None:
     return None
 
 
-def _maintenance_has_its_filesystem(layer: Scope) -> tuple[KeyPath, str] | None:
+def _maintenance_has_its_filesystem(layer: Stated) -> tuple[KeyPath, str] | None:
     """What root does to a filesystem needs one that root made, and that has such a thing."""
-    phases = layer.sections["workload"].get("phases")
+    phases = layer.workload("phase")
     if phases is None or layer.target is None or layer.target.value is None:
         return None
     filesystems = filesystems_of(layer.target.value)
@@ -245,41 +203,35 @@ def _maintenance_has_its_filesystem(layer: Scope) -> tuple[KeyPath, str] | None:
     return None
 
 
-def _base_backup_can_be_made(layer: Scope) -> tuple[KeyPath, str] | None:
+def _base_backup_can_be_made(layer: Stated) -> tuple[KeyPath, str] | None:
     """A base backup needs a WAL sender, and WAL that is enough for it (manual, pg_basebackup)."""
-    phases, settings = (
-        layer.sections["workload"].get("phases"),
-        layer.sections["postgresql"].get("settings"),
-    )
-    if phases is None or settings is None or not settings.value:
+    phases = layer.workload("phase")
+    if phases is None or not any(phase.background == PG_BASEBACKUP.name for phase in phases.value or ()):
         return None
-    if not any(phase.background == PG_BASEBACKUP.name for phase in phases.value or ()):
-        return None
-    own = {name.lower(): value.strip() for name, value in settings.value}
     wrong = {"wal_level": "minimal", "max_wal_senders": "0"}
     for name, value in wrong.items():
-        if own.get(name, "").lower() == value:
+        given = layer.settings.get(name)
+        if given is not None and given.value.strip().lower() == value:
             sentence = tr("found “{value}”, with which no base backup can be made beside a phase.")
-            return settings.place / name, sentence.format(value=value)
+            return given.place / name, sentence.format(value=value)
     return None
 
 
-def _cold_without_phases(layer: Scope) -> tuple[KeyPath, str] | None:
+def _cold_without_phases(layer: Stated) -> tuple[KeyPath, str] | None:
     """Only the first of several would find them cold, and the figures of a run are those of another."""
-    caches, phases = _is_cold(layer), layer.sections["workload"].get("phases")
+    caches, phases = _is_cold(layer), layer.workload("phase")
     if caches is None or phases is None or not phases.value:
         return None
     sentence = tr("found “{value}”, but only the first of several phases would begin with cold caches.")
     return caches.place, sentence.format(value=Caches.COLD)
 
 
-def _copied_without_tablespaces(layer: Scope) -> tuple[KeyPath, str] | None:
+def _copied_without_tablespaces(layer: Stated) -> tuple[KeyPath, str] | None:
     """A template is one data directory: files of tablespaces would lie in it and not on their disks."""
-    data_set = layer.sections["workload"].get("data_set")
-    if data_set is None or data_set.value is not DataSet.COPIED or layer.target is None:
+    data_set = layer.workload("data_set")
+    if data_set is None or data_set.value is not DataSet.COPIED or layer.disks is None:
         return None
-    target = layer.target.value
-    if not isinstance(target, DiskTarget) or len(target.of_relations) == 1:
+    if len(layer.disks.of_relations) == 1:
         return None
     sentence = tr(
         "found “{value}”, but tables and indexes on disks of their own are loaded there: a template has no "
@@ -288,7 +240,7 @@ def _copied_without_tablespaces(layer: Scope) -> tuple[KeyPath, str] | None:
     return data_set.place, sentence.format(value=DataSet.COPIED)
 
 
-def _fits_a_server_of_others(layer: Scope) -> tuple[KeyPath, str] | None:
+def _fits_a_server_of_others(layer: Stated) -> tuple[KeyPath, str] | None:
     """What needs its files, its processes or its machine is refused, not left out silently."""
     if layer.target is None or not isinstance(layer.target.value, ServerTarget):
         return None
@@ -313,15 +265,15 @@ def _fits_a_server_of_others(layer: Scope) -> tuple[KeyPath, str] | None:
             no_class.format(value=value) if value in {DataSize.MEDIUM, DataSize.LARGE} else ""
         ),
     }
-    for (section, attribute), why in refused.items():
-        given = layer.sections[section].get(attribute)
+    for key, why in refused.items():
+        given = layer.given.get(key)
         sentence = why(given.value) if given is not None and given.value is not None else ""
         if given is not None and sentence:
             return given.place, sentence
     return None
 
 
-Rule = Callable[[Scope], tuple[KeyPath, str] | None]
+Rule = Callable[[Stated], tuple[KeyPath, str] | None]
 
 RULES: Final[tuple[Rule, ...]] = (
     _threads_within_clients,
