@@ -1,4 +1,4 @@
-"""Which tests a session runs: by tier, by what another session skipped, by what other processes have begun."""
+"""Which tests a session runs: by tier, what another session skipped, what other processes have begun."""
 
 from __future__ import annotations
 

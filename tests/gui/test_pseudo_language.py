@@ -17,10 +17,12 @@ TOP = Path(__file__).resolve().parents[2]
 PAGES = "tests/gui/pages_in_pseudo_language.py"
 
 
-@pytest.mark.parametrize("direction", ["", "-reverse"], ids=["left to right", "right to left"])
-def test_on_every_page_there_is_room_for_longer_texts_and_none_is_left_untranslated(
-    tmp_path: Path, direction: str
-) -> None:
+@pytest.mark.parametrize(
+    "direction",
+    ["", pytest.param("-reverse", marks=pytest.mark.long)],
+    ids=["left to right", "right to left"],
+)
+def test_room_for_long_texts_and_none_untranslated(tmp_path: Path, direction: str) -> None:
     """In a process of its own: texts are translated where they are declared."""
     environment = os.environ | {
         "QT_QPA_PLATFORM": "offscreen",
@@ -38,12 +40,13 @@ def test_on_every_page_there_is_room_for_longer_texts_and_none_is_left_untransla
 SCREEN = {"name": "one", "x": 0, "y": 0, "width": 1280, "height": 800, "logicalDpi": 96, "dpr": 1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "more",
     [{"PAGES_LARGE": "1"}, {"QT_SCALE_FACTOR": "2", "PAGES_LARGE": "0"}],
     ids=["type twice as large", "everything twice as large"],
 )
-def test_on_every_page_there_is_room_for_what_is_twice_as_large(tmp_path: Path, more: dict[str, str]) -> None:
+def test_room_for_what_is_twice_as_large(tmp_path: Path, more: dict[str, str]) -> None:
     """On a screen of 1280 x 800 of its pixels, in style and typeface of the program."""
     scale = int(more.get("QT_SCALE_FACTOR", "1"))
     screen = SCREEN | {"width": scale * 1280, "height": scale * 800}

@@ -70,7 +70,14 @@ def paths(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return write_cases(tmp_path_factory.mktemp(request.param), cases_of(request.param))
 
 
-KINDS = ("one", "second", "repeats", "three", "states", "eight", "asked", "many")
+KINDS = (
+    "one",
+    "eight",
+    *(
+        pytest.param(kind, marks=pytest.mark.long)
+        for kind in ("second", "repeats", "three", "states", "asked", "many")
+    ),
+)
 
 
 def plain(text: str) -> str:
@@ -200,12 +207,12 @@ def test_outline_date_title_and_pages_are_those_of_the_report(
 
 
 @pytest.mark.parametrize("paths", ["three"], indirect=True)
-@pytest.mark.parametrize("ending", ["pdf", "png", "svg"])
-def test_the_same_runs_give_the_same_bytes_in_every_process(
-    paths: list[Path], tmp_path: Path, ending: str
-) -> None:
+@pytest.mark.parametrize(
+    "ending", ["pdf", *(pytest.param(each, marks=pytest.mark.long) for each in ("png", "svg"))]
+)
+def test_same_bytes_in_every_process(paths: list[Path], tmp_path: Path, ending: str) -> None:
     contents = set()
-    for number in range(3):
+    for number in range(2):
         output = tmp_path / f"{number}.{ending}"
         argv = (sys.executable, "-m", "ui.report", "--output", str(output), "--", *map(str, paths))
         # Qt's own tables are in another order in every process, Python's where it is told.
@@ -349,6 +356,7 @@ def test_another_program_takes_the_facts_out(qtbot: QtBot, paths: list[Path], tm
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_twelve_configurations_with_five_repeats_fill_at_most_fourteen_pages(
     qtbot: QtBot, tmp_path: Path
 ) -> None:
@@ -499,6 +507,7 @@ def test_names_of_three_hundred_letters_from_left_and_right_stay_on_the_paper(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_hundred_runs_become_a_report_whose_first_page_is_one(
     qtbot: QtBot, outside: list[str], tmp_path: Path
 ) -> None:

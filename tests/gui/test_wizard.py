@@ -708,7 +708,14 @@ def test_the_quiet_panel_explains_what_has_the_focus_with_its_source(make_wizard
 
 
 @pytest.mark.parametrize("step", Step, ids=lambda step: step.name.lower())
-@pytest.mark.parametrize(("size", "type_share"), [((1024, 700), 1.0), ((1024, 700), 2.0), ((1280, 800), 1.5)])
+@pytest.mark.parametrize(
+    ("size", "type_share"),
+    [
+        ((1024, 700), 1.0),
+        pytest.param((1024, 700), 2.0, marks=pytest.mark.long),
+        pytest.param((1280, 800), 1.5, marks=pytest.mark.long),
+    ],
+)
 def test_no_page_is_wider_than_its_window(
     qtbot: QtBot,
     make_wizard: MakeWizard,

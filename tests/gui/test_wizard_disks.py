@@ -979,7 +979,8 @@ def test_the_click_after_the_barriers_reaches_the_access_times(open_wizard: Open
 
 
 @pytest.mark.parametrize(("filesystem", "count"), [("ext4", 1), ("xfs", 3), ("btrfs", 2), ("zfs", 4)])
-def test_nothing_on_the_page_of_filesystems_moves_whatever_is_ticked_chosen_or_typed(
+@pytest.mark.long
+def test_nothing_on_the_page_of_filesystems_moves(
     open_wizard: OpenWizard, filesystem: str, count: int
 ) -> None:
     wizard = open_wizard(Step.FILESYSTEM, draft_on_disks(count))

@@ -72,21 +72,19 @@ def found(page: FilesystemPage) -> list[str]:
     ("filesystem", "word", "option"),
     [
         ("ext4", "nobarrier", "barrier"),
-        ("ext4", "noatime", "atime"),
-        ("ext4", "writeback", "data"),
-        ("ext4", "has_journal", "journal"),
+        pytest.param("ext4", "noatime", "atime", marks=pytest.mark.long),
+        pytest.param("ext4", "writeback", "data", marks=pytest.mark.long),
+        pytest.param("ext4", "has_journal", "journal", marks=pytest.mark.long),
         ("ext4", "Journal commit interval", "commit"),
-        ("xfs", "logbsize", "logbsize"),
-        ("btrfs", "nodatacow", "datacow"),
+        pytest.param("xfs", "logbsize", "logbsize", marks=pytest.mark.long),
+        pytest.param("btrfs", "nodatacow", "datacow", marks=pytest.mark.long),
         ("btrfs", "chattr +C", "nocow_attribute"),
-        ("zfs", "recordsize", "recordsize"),
+        pytest.param("zfs", "recordsize", "recordsize", marks=pytest.mark.long),
         ("zfs", "ASHIFT", "ashift"),
-        ("zfs", "redundant_metadata", "redundant_metadata"),
+        pytest.param("zfs", "redundant_metadata", "redundant_metadata", marks=pytest.mark.long),
     ],
 )
-def test_who_knows_the_word_of_an_option_finds_its_box_and_enter_goes_there(
-    open_page: OpenPage, filesystem: str, word: str, option: str
-) -> None:
+def test_search_finds_an_options_box(open_page: OpenPage, filesystem: str, word: str, option: str) -> None:
     page = open_page()
     page.cards[filesystem].click()
     QTest.keyClick(page.window().windowHandle(), Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)

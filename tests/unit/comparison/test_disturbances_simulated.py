@@ -11,12 +11,14 @@ COUNT = 80
 
 @pytest.mark.slow
 @pytest.mark.parametrize("others", list(Others), ids=lambda others: others.name)
+@pytest.mark.long
 def test_the_same_thing_twice_beside_others_is_seldom_told_apart(others: Others) -> None:
     """The nominal error is 5 %; 80 campaigns spread by 2.4 points."""
     assert outcome_of(Campaigns(others), COUNT, seed=11).clean <= 0.1
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_undisturbed_runs_are_seldom_marked_and_a_true_difference_is_still_told() -> None:
     found = outcome_of(Campaigns(Others.NOTHING, ratio=1.1), COUNT, seed=12)
     assert found.marked <= 0.02
@@ -24,6 +26,7 @@ def test_undisturbed_runs_are_seldom_marked_and_a_true_difference_is_still_told(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_others_take_below_the_threshold_beside_one_configuration_is_seldom_called_its_own() -> None:
     """4 % less of the CPUs beside one of two was called a difference in 47 % of such campaigns."""
     setup = Campaigns(Others.ONE_CONFIGURATION, least=0.04, most=0.04)

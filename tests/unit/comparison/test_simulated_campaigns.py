@@ -17,6 +17,7 @@ SPREAD = math.sqrt(0.05 * 0.95 / COUNT)
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False], ids=["pairs", "independent"])
 @pytest.mark.parametrize("between", [0.01, 0.17])
+@pytest.mark.long
 def test_intervals_hold_the_truth_and_identical_runs_are_rarely_called_different(
     between: float,
     paired: bool,  # noqa: FBT001 - a parameter of the test
@@ -31,6 +32,7 @@ def test_intervals_hold_the_truth_and_identical_runs_are_rarely_called_different
     assert abs(covered / COUNT - 0.95) <= 2.6 * SPREAD
 
 
+@pytest.mark.long
 def test_pairs_are_not_fooled_by_a_machine_that_drifts() -> None:
     truth = Truth(between=0.01, campaign_drift=0.2, seconds=150, runs=4)
     found = [compare(each.samples) for each in campaigns(truth, COUNT, 5, paired=True)]

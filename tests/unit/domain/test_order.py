@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import chain, pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.campaign.order import Block, alternating_blocks, ordered_neighbours, random_blocks
@@ -25,6 +25,7 @@ def never(blocks: tuple[Block, ...]) -> int:
     return count * (count - 1) - sum(one != other for one, other in neighbours(blocks))
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31 - 1))
 def test_every_block_holds_each_configuration_once(count: int, repeats: int, seed: int) -> None:
     blocks = random_blocks(count, repeats, seed)
@@ -37,7 +38,7 @@ def test_every_block_holds_each_configuration_once(count: int, repeats: int, see
 def test_no_configuration_follows_itself_and_as_few_pairs_as_possible_are_missing(
     count: int, repeats: int
 ) -> None:
-    for seed in range(5):
+    for seed in range(2):
         blocks = random_blocks(count, repeats, seed)
         assert not any(one == other for one, other in neighbours(blocks))
         assert never(blocks) == max(0, count * (count - 1) - (count * repeats - 1))
@@ -45,7 +46,7 @@ def test_no_configuration_follows_itself_and_as_few_pairs_as_possible_are_missin
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_up_to_four_configurations_meet_in_every_order_with_five_repeats(count: int) -> None:
-    assert {never(random_blocks(count, 5, seed)) for seed in range(40)} == {0}
+    assert {never(random_blocks(count, 5, seed)) for seed in range(15)} == {0}
 
 
 def test_the_alternating_order_leaves_half_of_the_neighbours_out() -> None:
@@ -66,10 +67,10 @@ def test_a_williams_square_comes_out_where_the_numbers_allow_one(count: int, rep
 
 
 def test_seeds_give_many_orders_and_every_configuration_is_as_often_the_first() -> None:
-    orders = [random_blocks(4, 5, seed) for seed in range(200)]
-    assert len(set(orders)) > 60  # the best ones are few, under 24 names
+    orders = [random_blocks(4, 5, seed) for seed in range(60)]
+    assert len(set(orders)) > 30  # the best ones are few, under 24 names
     first = Counter(blocks[0][0] for blocks in orders)
-    assert all(35 <= times <= 65 for times in first.values())  # 50 are expected
+    assert all(7 <= times <= 23 for times in first.values())  # 15 are expected
 
 
 @pytest.mark.parametrize("repeats", [2, 3, 5, 10])

@@ -444,7 +444,7 @@ def some_parts(draw: st.DrawFn) -> DraftParts:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(some_parts())
 def test_every_draft_without_problems_is_a_campaign_file_and_a_draft_again(parts: DraftParts) -> None:
     built = build(parts, {})

@@ -119,7 +119,9 @@ def test_with_a_precision_it_ends_where_all_that_are_left_are_known_to_be_that_c
     assert result.is_complete
 
 
-@pytest.mark.parametrize("stop_at", [2, 7, 12, 13, 14, 15, 20, 25])
+@pytest.mark.parametrize(
+    "stop_at", [2, 13, *(pytest.param(at, marks=pytest.mark.long) for at in (7, 12, 14, 15, 20, 25))]
+)
 def test_a_stop_at_any_run_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
 ) -> None:

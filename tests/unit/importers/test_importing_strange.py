@@ -107,6 +107,7 @@ def test_nan_is_left_out_and_the_rest_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_day_long_run_keeps_every_second(tmp_path: Path) -> None:
     rows = [
         f"{1_700_000_000 + second} 100 100000 100000000 900 1100 0 0 0 0 0 0 0 0 0\n"

@@ -124,6 +124,7 @@ REPORT = "progress: {second}.0 s, 2380.0 tps, lat 6.723 ms stddev 2.100, 0 faile
 
 
 @pytest.mark.parametrize("line", [REPORT, "NOTICE: row {second} of a table that a script writes about\n"])
+@pytest.mark.long
 def test_memory_is_of_the_figures(monkeypatch: pytest.MonkeyPatch, line: str) -> None:
     monkeypatch.setattr(outputs, "_KEPT_LETTERS", 1024)
 

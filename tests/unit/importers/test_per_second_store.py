@@ -115,7 +115,7 @@ def test_ten_times_the_log_needs_hardly_more_memory(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(second_store, "_MOST_CELLS", 1 << 15)
     monkeypatch.setattr(second_store, "_PENDING_CELLS", 1 << 14)
     monkeypatch.setattr(second_store, "_SECONDS_AT_ONCE", 20)
-    small, large = _peak_bytes(1_500_000), _peak_bytes(15_000_000)
+    small, large = _peak_bytes(500_000), _peak_bytes(5_000_000)
     assert large < 1.25 * small
 
 

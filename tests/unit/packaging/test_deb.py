@@ -21,6 +21,8 @@ from app.cli.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS
 from tests.unit.packaging.conftest import Scripts, missing
 
+pytestmark = pytest.mark.long  # the packages are built for it
+
 PROJECT = Path(__file__).parents[3]
 DEBIAN = PROJECT / "packaging" / "debian"
 NAMES = {

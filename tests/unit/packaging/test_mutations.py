@@ -247,6 +247,7 @@ def test_a_test_that_never_ends_is_told_as_one_that_hangs(project: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_ended_early_goes_on_with_what_it_knows(project: Path) -> None:
     assert try_all(project, minutes=0).outcomes == {}
     tests = project / "unit" / "test_thing.py"

@@ -18,6 +18,8 @@ import pytest
 
 from app import VERSION
 
+pytestmark = pytest.mark.long  # the packages are built for it
+
 PROJECT = Path(__file__).parents[3]
 PROGRAM_FOLDERS = ("app", "ui", "resources")
 

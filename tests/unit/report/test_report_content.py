@@ -451,7 +451,10 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     assert [[figure.chart for figure in grid.figures] for grid in own] == [["tps", "latency"]] * 7
 
 
-@pytest.mark.parametrize(("seconds", "width"), [(12, 2), (300, 5), (1800, 30), (3600, 60)])
+@pytest.mark.parametrize(
+    ("seconds", "width"),
+    [(12, 2), (300, 5), *(pytest.param(s, s // 60, marks=pytest.mark.long) for s in (1800, 3600))],
+)
 def test_the_width_of_means_follows_the_length_of_the_runs(tmp_path: Path, seconds: int, width: int) -> None:
     cases = [Case(name, 0, Shape(seconds, 5000, histograms=5)) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases), ReportWishes(sections=(Section.TIME,)))

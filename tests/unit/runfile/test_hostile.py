@@ -36,7 +36,6 @@ from app.runfile.writer import FORMAT, SCHEMAS
 from tests.fix_runs import Shape, write_run
 from tests.hostile_files import DAMAGED, INSIDE, REFUSED, complete, mutate
 
-MUTATIONS = 120
 SEED = 20260313
 TABLES = (
     *("run", "phase", "event", "command", "series", "sample", "tick", "histogram", "fact", "output"),
@@ -170,11 +169,12 @@ def test_nothing_is_written_into_a_file_that_is_refused(good: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_random_changes_of_a_real_file_end_in_an_answer_or_a_sentence(good: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [30, pytest.param(120, marks=pytest.mark.long)])
+def test_random_changes_are_read_or_refused(good: Path, tmp_path: Path, count: int) -> None:
     draw = random.Random(SEED)  # noqa: S311 - data of a test
     refused = 0
     path = tmp_path / "mutant.footing"
-    for number in range(MUTATIONS):
+    for number in range(count):
         shutil.copyfile(good, path)
         what = [mutate(path, draw) for _ in range(draw.choice((1, 1, 2)))] if number else []
         read_listed(path)
@@ -187,4 +187,4 @@ def test_random_changes_of_a_real_file_end_in_an_answer_or_a_sentence(good: Path
         for ending in ("csv", "json"):
             with suppress(FootingError):
                 export_runs([path], tmp_path / f"out.{ending}", anonymous=number % 2 == 0, replace=True)
-    assert 0 < refused < MUTATIONS
+    assert 0 < refused < count

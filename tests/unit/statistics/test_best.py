@@ -24,6 +24,7 @@ def samples_of(values: list[tuple[float, ...]]) -> Samples:
 @pytest.mark.parametrize(
     ("configurations", "repeats", "paired"), [(3, 3, True), (4, 5, True), (6, 5, True), (3, 4, False)]
 )
+@pytest.mark.long
 def test_of_equals_each_is_in_the_set_in_95_of_100_cases(
     configurations: int,
     repeats: int,
@@ -39,6 +40,7 @@ def test_of_equals_each_is_in_the_set_in_95_of_100_cases(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("best", [0, 2])
+@pytest.mark.long
 def test_the_best_is_in_the_set_also_where_spreads_differ_and_the_machine_drifts(best: int) -> None:
     ratios, spreads = [1.0, 1.0, 1.0, 0.99], [0.01, 0.08, 0.01, 0.02]
     ratios[best] = 1.005

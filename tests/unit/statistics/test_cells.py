@@ -80,6 +80,7 @@ def test_levels_share_their_errors_as_holm_has_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cells", [3, 12])
+@pytest.mark.long
 def test_identical_levels_are_rarely_told_apart_also_where_they_differ_from_cell_to_cell(cells: int) -> None:
     for interaction in (0.0, 0.2):
         found = [

@@ -67,6 +67,7 @@ def test_without_spread_what_was_seen_is_the_truth() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead", [0.0, 1.0, 4.0])
+@pytest.mark.long
 def test_the_largest_of_six_lies_in_its_interval_in_95_of_100_cases_and_not_in_student_s(
     ahead: float,
 ) -> None:

@@ -120,6 +120,7 @@ def test_the_verdict_is_the_same_in_any_unit_and_never_both(
 
 
 @pytest.mark.parametrize("between", [0.0, 0.01, 0.03])
+@pytest.mark.long
 def test_at_the_limit_at_most_one_of_twenty_is_called_worse_and_one_of_twenty_not_worse(
     between: float,
 ) -> None:

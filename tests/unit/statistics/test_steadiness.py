@@ -65,6 +65,7 @@ def test_what_is_no_series_or_no_rounds_is_refused(series: list[float], rounds: 
     ("seconds", "phi", "cv"),
     [(60, 0.0, 0.4), (60, 0.5, 0.1), (60, 0.8, 0.1), (60, 0.8, 0.2), (300, 0.8, 0.2), (900, 0.8, 0.4)],
 )
+@pytest.mark.long
 def test_stationary_runs_are_called_not_steady_at_most_5_in_100_times(
     seconds: int, phi: float, cv: float
 ) -> None:
