@@ -116,26 +116,6 @@ def stem() -> str:
     return f"{project()['name']}-{project()['version']}"
 
 
-def get_requires_for_build_wheel(_settings: object = None) -> list[str]:
-    """Return nothing: Python alone builds it."""
-    return []
-
-
-def get_requires_for_build_sdist(_settings: object = None) -> list[str]:
-    """Return nothing: Python alone builds it."""
-    return []
-
-
-def prepare_metadata_for_build_wheel(metadata_directory: str, _settings: object = None) -> str:
-    """Write the folder that describes the package, and return its name."""
-    name = f"{stem()}.dist-info"
-    for member, content in information():
-        path = Path(metadata_directory, name, member)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return name
-
-
 def build_wheel(
     wheel_directory: str, _settings: object = None, _metadata_directory: str | None = None
 ) -> str:
