@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 from app.helper import service
 from app.helper.__main__ import main
@@ -41,9 +42,9 @@ def view_of_proc(folder: Path) -> Path:
 
 def live_for(seconds: str) -> None:
     """Have sessions live for so long, which the owner is told half of it before; looked at often."""
-    setattr(lifetime, "LIFETIME_S", float(seconds))  # noqa: B010
-    setattr(lifetime, "TOLD_S", float(seconds) / 2)  # noqa: B010
-    setattr(service, "LOOK_S", 0.1)  # noqa: B010
+    patch.object(lifetime, "LIFETIME_S", float(seconds)).start()
+    patch.object(lifetime, "TOLD_S", float(seconds) / 2).start()
+    patch.object(service, "LOOK_S", 0.1).start()
 
 
 def tell_programs(path: Path) -> None:
@@ -74,7 +75,7 @@ def be_killed_after_zeroing(count: int) -> None:
         if not left[0]:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    setattr(OpenDevice, "zero", zeroed)  # noqa: B010
+    patch.object(OpenDevice, "zero", zeroed).start()
 
 
 def begin_to_read(node: str) -> None:
@@ -98,6 +99,6 @@ if __name__ == "__main__":
     if os.environ.get("TEST_READS"):
         begin_to_read(os.environ["TEST_READS"])
     if os.environ.get("TEST_STOP_S"):
-        setattr(service, "STOP_S", float(os.environ["TEST_STOP_S"]))  # noqa: B010
-    setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010
+        patch.object(service, "STOP_S", float(os.environ["TEST_STOP_S"])).start()
+    patch.object(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name).start()
     os._exit(main(sys.argv[1:]))

@@ -14,6 +14,8 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from PySide6.QtCore import QPoint, QSettings, Qt
 from PySide6.QtTest import QTest
@@ -28,7 +30,7 @@ from ui.live.page import LivePage
 from ui.program.program import make_application
 from ui.style import apply_theme
 from ui.theme import Scheme, Theme
-from ui.window.campaigns import campaign_pages
+from ui.window.campaigns import starter
 from ui.window.commands import deferred
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import WindowSettings
@@ -44,8 +46,8 @@ _launch = deferred.launch
 _held: list[int] = []
 
 
-def launch_and_hold(*arguments: object) -> LaunchedCampaign:
-    launched = _launch(*arguments)  # type: ignore[arg-type]
+def launch_and_hold(*arguments: Any, **options: Any) -> LaunchedCampaign:  # noqa: ANN401
+    launched = _launch(*arguments, **options)
     os.kill(launched.pid, signal.SIGSTOP)
     _held.append(launched.pid)
     return launched
@@ -364,12 +366,12 @@ class Hand:
 
 def main() -> None:
     # As the helper of these tests: in their namespace of processes the others are no business of theirs.
-    setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010
+    patch.object(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name).start()
     library, settings = map(Path, sys.argv[1:3])
     app = make_application()
     theme = Theme(Scheme.LIGHT)
     apply_theme(app, theme)
-    setattr(campaign_pages, "launch", launch_and_hold)  # noqa: B010 - not its to export
+    patch.object(starter, "launch", launch_and_hold).start()
     QSettings.setDefaultFormat(QSettings.Format.IniFormat)
     window = MainWindow(library, theme, WindowSettings(QSettings(str(settings), QSettings.Format.IniFormat)))
     window.resize(1280, 800)
