@@ -12,11 +12,11 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, NoReturn
+from unittest.mock import patch
 
 from typing_extensions import override
 
@@ -37,7 +37,7 @@ from app.storage.execution import StepResult
 from app.storage.inspect import processes as inspect_processes
 from app.storage.inspect.snapshot import Policy
 from app.storage.layout.names import PlannedDevice
-from app.storage.layout.steps import QUICK_S, Mark, mark_fact
+from app.storage.layout.steps import Mark, mark_fact
 from app.storage.spare.spare import SpareDisks
 from app.storage.system import answers
 from app.storage.system import device as claimed_device
@@ -51,8 +51,11 @@ LIMIT_S: Final = 100.0
 _PATIENCE_S: Final = 0.3
 """How long root's code waits for others here, who never go away by themselves; seconds in real life."""
 
-_ANSWER_S: Final = 4 * LATE_S
-"""How long it waits for a disk to answer here."""
+_UDEVD_S: Final = 2.0
+"""The same beside udevd, which has a device open for a moment after each change, longer on a busy machine."""
+
+_ANSWER_S: Final = 8 * LATE_S
+"""How long it waits for a disk to answer here: long enough for a busy machine to start a program."""
 
 MAINTAIN: Final = "maintain "
 """What a helper is asked begins so, with the name of a maintenance behind it."""
@@ -62,7 +65,7 @@ SPARE: Final = SpareDisks(Policy(accept_loop_devices=True))
 
 def be_first_namespace() -> None:
     """Have the rules take this namespace of processes for the first: see `tests.disks.helper_here`."""
-    setattr(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name)  # noqa: B010
+    patch.object(inspect_processes, "_FIRST_PID_NAMESPACE", Path("/proc/self/ns/pid").readlink().name).start()
 
 
 def hurry() -> None:
@@ -78,9 +81,8 @@ def hurry() -> None:
     if not udevd_runs():  # which goes away by itself
         waits.append((disk_checks, "LOOKING_S"))
     for module, name in waits:
-        assert hasattr(module, name)
-        setattr(module, name, _PATIENCE_S)
-    setattr(answers, "ANSWER_S", _ANSWER_S)  # noqa: B010 - a constant
+        patch.object(module, name, _UDEVD_S if udevd_runs() else _PATIENCE_S).start()
+    patch.object(answers, "ANSWER_S", _ANSWER_S).start()
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,8 +325,8 @@ def refusals(nodes: Sequence[str]) -> Mapping[str, str]:
     """Return why disks are not spare, by node; those that are spare are left out."""
 
     def work(helper: Helper) -> None:
-        with suppress(FootingError):  # as `DiskLocks` does before it decides: udevd may be late
-            await_udevd(nodes, partial(run_program, timeout_s=QUICK_S))
+        # As `DiskLocks` does before it decides: udevd may be late. On a disk that hangs it never ends.
+        await_udevd(nodes, partial(run_program, timeout_s=LIMIT_S / 2))
         chosen = {node: SPARE.identify(node) for node in nodes}
         found = Leftovers(Journal(), SPARE).refusals(chosen)
         helper.say(
