@@ -111,13 +111,6 @@ _PGBENCH: Final = (
         _PROGRESS,
         Direction.LOWER,
     ),
-    Metric(
-        "pgbench.transactions",
-        tr("Transactions logged"),
-        "transactions",
-        _LOG,
-        Direction.HIGHER,
-    ),
     Metric("latency.p50", tr("Latency, 50th percentile"), "ms", _LOG, Direction.LOWER),
     Metric("latency.p95", tr("Latency, 95th percentile"), "ms", _LOG, Direction.LOWER),
     Metric("latency.p99", tr("Latency, 99th percentile"), "ms", _LOG, Direction.LOWER),

@@ -20,7 +20,7 @@ def test_every_metric_says_what_it_is_and_where_it_comes_from(metric: Metric) ->
 
 
 def test_pgbench_has_the_metrics_that_the_live_page_shows() -> None:
-    names = "tps latency_mean latency_stddev failed lag skipped retried transactions"
+    names = "tps latency_mean latency_stddev failed lag skipped retried"
     assert {f"pgbench.{name}" for name in names.split()} <= METRICS.keys()
 
 

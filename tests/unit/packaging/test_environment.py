@@ -163,6 +163,7 @@ def write_wheel(folder: Path, content: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_package_with_another_content_than_the_list_says_is_never_installed(
     scripts: Scripts, tmp_path: Path
 ) -> None:

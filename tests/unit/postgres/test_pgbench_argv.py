@@ -17,6 +17,7 @@ from app.postgres.pgbench.argv import (
     benchmark_argv,
     initialise_argv,
     loading_argvs,
+    log_format,
     resolve_threads,
     warmup_workload,
 )
@@ -25,6 +26,23 @@ PROGRAM = PgbenchProgram("/usr/lib/postgresql/15/bin/pgbench", 15)
 CONNECTION = Connection("/run/private/s")
 REQUEST = BenchmarkRequest(seed=20030401, scale=14, threads=2)
 TARGET = ("--host=/run/private/s", "--port=5432", "--username=pgfooting_bench", "pgbench")
+
+
+LINES_STAY = {"--client", "--time", "--transactions", "--protocol", "--latency-limit"}
+"""Options with which the lines of the log have the same fields (pgbench, "Per-Transaction Logging")."""
+
+
+SAID = [key for key in fields(Workload) if PGBENCH_OPTION in key.metadata]
+OPTIONS = {key.name: key.metadata[PGBENCH_OPTION] for key in SAID}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_log_format_of_each_option(name: str) -> None:
+    option = OPTIONS[name].partition("=")[0]
+    value: dict[str, Any] = {name: 2}
+    chosen = log_format(replace(Workload(), **value))
+    stays = chosen == log_format(Workload())
+    assert stays == (option in LINES_STAY), f"say in log_format what {option} changes"
 
 
 def test_a_plain_benchmark_is_asked_for_like_this() -> None:

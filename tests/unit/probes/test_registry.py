@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +15,30 @@ from app.probes.sources.block_devices import BlockDevicesProbe
 from app.probes.sources.btrfs import BtrfsProbe
 from app.probes.sources.zfs import ZfsProbe
 
+PROJECT = Path(__file__).resolve().parents[3]
+
 
 def test_ids_are_unique_and_every_probe_says_what_it_costs() -> None:
     assert len({probe.id for probe in PROBES}) == len(PROBES)
     assert all(probe.label for probe in PROBES)
+
+
+def _texts() -> Iterator[str]:
+    """Yield, as patterns, every text in the modules that make series; what is put in is any word."""
+    folders = [PROJECT / "app" / name for name in ("probes", "recording", "runfile", "importers")]
+    for path in (path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                words = (part.value if isinstance(part, ast.Constant) else None for part in node.values)
+                yield "".join(r"\w+" if word is None else re.escape(str(word)) for word in words)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield re.escape(node.value)
+
+
+def test_every_metric_has_a_probe() -> None:
+    known = re.compile("|".join(f"(?:{each})" for each in {*_texts()} - {r"\w+\.\w+", r"\w+"}))
+    unseen = [each for each in METRICS if not known.fullmatch(each)]
+    assert unseen == []
 
 
 def test_a_sampler_gets_probes_of_its_own() -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from app.library.entries import UNREADABLE, read_entry
+from app.runfile.metadata.typed_json import NotKnown
 from app.runfile.reader import RunFile
 from app.runfile.writer import SCHEMAS
 from tests.fix_forked import Command
@@ -53,6 +55,17 @@ def test_it_is_opened_and_read(recorded: Path) -> None:
     entry = read_entry(recorded)
     assert entry.state != UNREADABLE
     assert entry.workload
+
+
+ANSWERED_ELSEWHERE = {"caches", "phases"}
+"""Keys of the workload that older runs leave to `completed`, or to runs with several phases."""
+
+
+def test_keys_of_the_workload_in_older_runs(recorded: Path) -> None:
+    with RunFile(recorded) as run:
+        workload = run.metadata.workload
+    unknown = {key.name for key in fields(workload) if isinstance(getattr(workload, key.name), NotKnown)}
+    assert unknown <= ANSWERED_ELSEWHERE, "say in read_metadata what these were in runs of before"
 
 
 def test_it_is_listed_shown_and_compared_and_stays_as_it_is(

@@ -268,6 +268,7 @@ def test_any_run_means_give_a_verdict_without_nan(a: list[float], b: list[float]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.long
 def test_identical_configurations_are_called_different_in_5_of_100_campaigns(paired: bool) -> None:  # noqa: FBT001
     random = np.random.default_rng(1)
     runs = np.exp(random.normal(0, 0.04, (3000, 2, 5)))
@@ -458,6 +459,7 @@ def test_a_reference_is_for_independent_runs_of_two_campaigns_only() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("runs", [3, 5])
 @pytest.mark.parametrize("of_reference", [3, 5])
+@pytest.mark.long
 def test_by_a_reference_intervals_hold_the_truth_although_the_machine_changed_by_10_percent(
     runs: int, of_reference: int
 ) -> None:
