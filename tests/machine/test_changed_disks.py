@@ -79,10 +79,9 @@ SHORT = [] if "PGFOOTING_MATRIX" in os.environ else [pytest.mark.short]
 )
 def test_three_kinds_at_three_moments(number: int, images: Images, record_property: Note) -> None:
     layout = GUEST_LAYOUTS[number]
-    times = {each.title: each for each in moments(trial.count(layout, images))}
-    known = {each.title: each for each in kinds()}
-    combinations = [
-        Combination(layout, known[title], times[WHEN[(number + turn) % len(WHEN)]])
-        for turn, title in enumerate(WANTED)
-    ]
+    times = [each for each in moments(trial.count(layout, images)) if each.title in WHEN]
+    wanted = deque(each for each in kinds() if each.title in WANTED)
+    wanted.rotate(number)
+    combinations = paired(layout, times, wanted)
+    assert len(combinations) == len(WHEN)
     play(combinations, images, record_property)
