@@ -21,7 +21,6 @@ from app.analysis.stability import RunStability, read_shape
 from app.domain.disturbances import Disturbances
 from app.domain.io_baseline import IoBaseline
 from app.domain.json_value import Json
-from app.domain.messages.retelling import retold
 from app.domain.quoting.shell import shell_line
 from app.domain.run import RunState
 from app.domain.step_progress import ROOT_STEP
@@ -188,7 +187,7 @@ def read_run_facts(path: Path) -> RunFacts:
             state=effective_state(path, run.state).value,
             error="" if isinstance(told.error, NotKnown) else told.error.text[:MOST_CHARACTERS],
             started_epoch_s=None if isinstance(told.started_epoch_s, NotKnown) else told.started_epoch_s,
-            marks=tuple((kind, retold(reason)) for kind, reason in marks_of(run, judged)),
+            marks=tuple(marks_of(run, judged)),
             disturbances=judged,
             baseline=or_none(told.io_baseline),
             used=read_used_shares(run),
@@ -200,7 +199,7 @@ def read_run_facts(path: Path) -> RunFacts:
             plan=or_none(told.target.plan),
             commands=_executed(run),
             environment=tuple(_flat({key: told for key, told in facts.items() if key != SERVER_DEFAULTS})),
-            unavailable=tuple((retold(source), retold(reason)) for _, source, reason in run.unavailable()),
+            unavailable=tuple((source, reason) for _, source, reason in run.unavailable()),
             shape=shape,
             bottleneck=read_bottleneck(run),
             unshown=find_unshown(told, environment, facts, shape),

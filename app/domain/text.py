@@ -97,11 +97,6 @@ def _sentence(translated: str) -> str:
     return told if _numbers.is_english and QUOTED not in told else Sentence.of(told, _numbers)
 
 
-def own_translations() -> Mapping[str, tuple[str, ...]]:
-    """Return the translations into the user's language by message; empty for English."""
-    return _catalogue.translations
-
-
 def number_text(value: float, form: str) -> str:
     """Format a number for people, with the signs of the user's language.
 

@@ -402,8 +402,7 @@ def _close(recorder: Recorder, error: FootingError | None) -> FootingError | Non
     """Write the end and close the file; return why it could not be written, then or before."""
     try:
         if error is not None:
-            told = ErrorMetadata(code=error.code, message=error.message, hint=error.hint)
-            recorder.set_run(RunMetadata(error=told))
+            recorder.set_run(RunMetadata(error=ErrorMetadata.of(error)))
         recorder.set_run(RunMetadata(ended_epoch_s=time.time()))
     except RunFileError:
         pass  # it is the recorder's failure

@@ -293,5 +293,5 @@ def _read(path: Path, run: RunFile, unfinished: RunState) -> RunStatus:
         started_epoch_s=started,
         length_s=None if started is None or ended is None else ended - started,
         before_benchmark_s=begun[0] / 1000 if begun else None,
-        problem="" if isinstance(told.error, NotKnown) else told.error.message,
+        problem="" if isinstance(told.error, NotKnown) else told.error.sentences[0],
     )

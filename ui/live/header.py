@@ -9,7 +9,6 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from app.analysis.labels import DISK_MARKS, mark_words
-from app.domain.messages.retelling import retold
 from app.domain.run import RunState
 from app.domain.text import tr, trn
 from app.domain.units import format_size
@@ -128,7 +127,7 @@ def mark_text(data: RunData) -> tuple[str, str]:
     )
     words = [f"⚠ {mark_words(kind).upper()}" for kind in (NOT_DURABLE, UNSAFE) if kind in data.marks]
     words += [f"⚠ {mark_words(kind)}" if kind in DISK_MARKS else mark_words(kind) for kind in others]
-    return " · ".join(words), "\n".join(retold(reason) for _, reason in data.marks_with_reasons)
+    return " · ".join(words), "\n".join(reason for _, reason in data.marks_with_reasons)
 
 
 def missing_runs(status: CampaignStatus) -> int:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from app.domain.json_value import Json
 from app.domain.text import number_text, tr
 
 SPARE: Final[Mapping[str, str]] = {
@@ -605,14 +606,14 @@ def _as_read(value: Value) -> Value:
 # --- in the journal
 
 
-def message_to_json(text: str) -> object:
+def message_to_json(text: str) -> Json:
     """Return a message as plain values for JSON: a text, or code and values."""
     if not isinstance(text, Message):
         return text
     return {"code": text.code, "values": {name: _to_json(each) for name, each in text.values.items()}}
 
 
-def _to_json(value: Value) -> object:
+def _to_json(value: Value) -> Json:
     match value:
         case str():
             return message_to_json(value)

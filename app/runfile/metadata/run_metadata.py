@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 from app.domain.campaign.configuration import DataSet, FolderTarget, MemoryTarget, ServerTarget
+from app.domain.errors import FootingError
 from app.domain.io_baseline import IoBaseline
 from app.domain.json_value import Json
 from app.domain.maintenance import WorkEnd
+from app.domain.messages.message import Message, message_from_json, message_to_json
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
 from app.runfile.metadata.typed_json import NOT_KNOWN, Known, NotKnown, read_values
@@ -411,16 +413,43 @@ class SettingMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorMetadata:
-    """Why a run failed: code of the error, and its sentences."""
+    """Why a run failed.
+
+    Attributes:
+        code: of the error.
+        message: its sentence, in the language of the recording process.
+        hint: likewise what helps.
+        said: codes and values of those of the two that are root's sentences, by name.
+    """
 
     code: str = ""
     message: str = ""
     hint: str = ""
+    said: Mapping[str, Json] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: FootingError) -> Self:
+        """Return what a run file says of an error."""
+        told = {"message": error.message, "hint": error.hint}
+        said = {name: message_to_json(each) for name, each in told.items() if isinstance(each, Message)}
+        return cls(code=error.code, **told, said=said)
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """Message and hint; root's sentences in the reader's language."""
+        return self._sentence("message", self.message), self._sentence("hint", self.hint)
+
+    def _sentence(self, name: str, text: str) -> str:
+        try:
+            found = message_from_json(self.said[name])
+        except (KeyError, ValueError, TypeError, RecursionError):  # the file may come from anybody
+            return text
+        return found if isinstance(found, Message) else text  # of another version
 
     @property
     def text(self) -> str:
         """Message and hint in one line."""
-        return " ".join(part for part in (self.message, self.hint) if part)
+        return " ".join(filter(None, self.sentences))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,10 @@ from app.domain.campaign.configuration import (
     PostgresChoice,
     Workload,
 )
+from app.domain.errors import StorageError
+from app.domain.json_value import Json
+from app.domain.messages.message import Message
+from app.domain.messages.message import say as say_code
 from app.domain.options.raid import Level
 from app.domain.units import MIB
 from app.draft.draft import configuration_differences
@@ -39,9 +43,9 @@ from app.report.blocks import ReportTable, Text
 from app.report.findings import find
 from app.report.pages.comparison_pages import difference_pages
 from app.runfile.metadata.environment import read_environment_facts
-from app.runfile.metadata.run_metadata import RunMetadata, TargetMetadata, read_metadata
+from app.runfile.metadata.run_metadata import ErrorMetadata, RunMetadata, TargetMetadata, read_metadata
 from app.runfile.metadata.stored_campaign import completed
-from app.runfile.metadata.typed_json import NOT_KNOWN, NotKnown, values_of
+from app.runfile.metadata.typed_json import NOT_KNOWN, NotKnown, read_values, values_of
 from app.runfile.reader import RunFile
 from app.runfile.series import load_run_data
 from app.runfile.writer import SCHEMA
@@ -56,6 +60,24 @@ NOT_SEARCHED = re.compile(r"plan\.|target\.(kind|path|raid|size_bytes)|installat
 def test_what_is_written_is_read_again() -> None:
     for each in [WHOLE, *(change.run for change in CHANGES)]:
         assert read_metadata(json.loads(json.dumps(values_of(each)))) == each
+
+
+def test_errors_keep_code_and_values() -> None:
+    error = StorageError(say_code("not-as-shown", disk="sdb"), hint="Look.")
+    told = ErrorMetadata.of(error)
+    stored = json.loads(json.dumps(values_of(told)))
+    assert stored["said"] == {"message": {"code": "not-as-shown", "values": {"disk": "sdb"}}}
+    found = read_values(ErrorMetadata, stored)
+    message, hint = found.sentences
+    assert isinstance(message, Message)
+    assert (message, hint) == (error.message, "Look.")
+    unreadable: tuple[Json, ...] = (
+        {"code": 1},
+        {"code": "not-as-shown", "values": {"disk": None}},
+        {"code": "x", "values": {}},
+    )
+    for strange in unreadable:
+        assert replace(found, said={"message": strange}).sentences == (error.message, "Look.")
 
 
 def test_every_key_of_a_run_file_is_documented_in_its_schema() -> None:

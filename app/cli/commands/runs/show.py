@@ -28,7 +28,6 @@ from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.json_value import Json
-from app.domain.messages.retelling import retold
 from app.domain.quoting.shell import shell_line, shell_word
 from app.domain.run import Phase, RunState
 from app.domain.text import number_text, tr, trn
@@ -157,7 +156,7 @@ def _show(run: RunFile, console: Console) -> None:
     print_line(console, f"{known(told.name, run.path.stem)}  {state}", style="bold")
     print_line(console, str(run.path))
     if not isinstance(told.error, NotKnown):
-        for part in filter(None, (told.error.message, told.error.hint)):
+        for part in filter(None, told.error.sentences):
             print_line(console, part, style="red")
     judged = read_disturbances(run)
     for kind, reason in marks_of(run, judged):
@@ -182,7 +181,7 @@ def _show(run: RunFile, console: Console) -> None:
     if run.unavailable():
         _section(console, tr("Not measured here"))
         for _, source, reason in run.unavailable():
-            print_line(console, f"{retold(source)}: {retold(reason)}", style="dim")
+            print_line(console, f"{source}: {reason}", style="dim")
 
 
 def _show_limits(run: RunFile, console: Console) -> None:
