@@ -166,10 +166,24 @@ TARGETS: Final = (
 
 POSTGRESQL_FIELDS: Final = (
     CampaignField(
-        "installation", InstallationName(), "installation", _INSTALLATION, read_back=ReadBackBy.SERVER
+        "installation",
+        InstallationName(),
+        "installation",
+        _INSTALLATION,
+        read_back=ReadBackBy.SERVER,
+        label=tr("PostgreSQL"),
     ),
-    CampaignField("preset", EnumKind(tuple(PRESETS)), "preset", _PRESET, read_back=ReadBackBy.SERVER),
-    CampaignField("checksums", BoolKind(), "checksums", _CHECKSUMS, read_back=ReadBackBy.SERVER),
+    CampaignField(
+        "preset",
+        EnumKind(tuple(PRESETS)),
+        "preset",
+        _PRESET,
+        read_back=ReadBackBy.SERVER,
+        label=tr("Settings from"),
+    ),
+    CampaignField(
+        "checksums", BoolKind(), "checksums", _CHECKSUMS, read_back=ReadBackBy.SERVER, label=tr("Checksums")
+    ),
     CampaignField("settings", SettingsTable(), "settings", _SETTINGS, read_back=ReadBackBy.SERVER),
 )
 
@@ -186,20 +200,40 @@ _BETWEEN_PHASES: Final = tuple(each.name for each in MAINTENANCE if each.done_by
 _RATES: Final = FloatKind(0.01, 10_000_000)
 
 _ONE_PHASE_FIELDS: Final = (
-    CampaignField("script", Scripts(), "scripts", _SCRIPT),
-    CampaignField("size", SizeKind(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale"),
-    CampaignField("scale", IntKind(1, 1_000_000), "scale", _SCALE, "size"),
+    CampaignField("script", Scripts(), "scripts", _SCRIPT, label=tr("Script")),
+    CampaignField(
+        "size", SizeKind(16 * MIB, 100 * TIB, DataSize), "size", _SIZE, "scale", label=tr("Data size")
+    ),
+    CampaignField("scale", IntKind(1, 1_000_000), "scale", _SCALE, "size", label=tr("Scale factor")),
     CampaignField("compressibility", FloatKind(LEAST_RATIO, MOST_RATIO), "compressibility", _COMPRESSIBILITY),
     CampaignField("data_set", EnumKind(tuple(DataSet), DataSet), "data_set", _DATA_SET),
-    CampaignField("clients", IntKind(1, 10_000), "clients", _CLIENTS),
-    CampaignField("threads", IntKind(1, 10_000), "threads", _THREADS),
-    CampaignField("duration", WholeSeconds(1, 7 * 86_400), "duration_s", _DURATION, "transactions"),
-    CampaignField("transactions", IntKind(1, 2**31 - 1), "transactions", _TRANSACTIONS, "duration_s"),
-    CampaignField("warmup", WholeSeconds(0, 86_400), "warmup_s", _WARMUP),
-    CampaignField("caches", EnumKind(tuple(Caches), Caches), "caches", _CACHES),
-    CampaignField("protocol", EnumKind(tuple(Protocol), Protocol), "protocol", _PROTOCOL),
-    CampaignField("rate", _RATES, "rate_tps", _RATE),
-    CampaignField("latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT),
+    CampaignField("clients", IntKind(1, 10_000), "clients", _CLIENTS, label=tr("Clients")),
+    CampaignField("threads", IntKind(1, 10_000), "threads", _THREADS, label=tr("Threads of pgbench")),
+    CampaignField(
+        "duration",
+        WholeSeconds(1, 7 * 86_400),
+        "duration_s",
+        _DURATION,
+        "transactions",
+        label=tr("Measure for"),
+    ),
+    CampaignField(
+        "transactions",
+        IntKind(1, 2**31 - 1),
+        "transactions",
+        _TRANSACTIONS,
+        "duration_s",
+        label=tr("Transactions of each client"),
+    ),
+    CampaignField("warmup", WholeSeconds(0, 86_400), "warmup_s", _WARMUP, label=tr("Warm-up")),
+    CampaignField("caches", EnumKind(tuple(Caches), Caches), "caches", _CACHES, label=tr("Caches")),
+    CampaignField(
+        "protocol", EnumKind(tuple(Protocol), Protocol), "protocol", _PROTOCOL, label=tr("Query protocol")
+    ),
+    CampaignField("rate", _RATES, "rate_tps", _RATE, label=tr("Rate")),
+    CampaignField(
+        "latency_limit", Milliseconds(0.001, 3_600_000), "latency_limit_ms", _LIMIT, label=tr("Latency limit")
+    ),
 )
 
 PHASE_FIELDS: Final = (

@@ -309,6 +309,7 @@ class CampaignField:
         sentence: what it is for, for documentation.
         instead_of: attribute of the key that may not stand beside it and that it replaces.
         read_back: who reads back what it chose; None for what is no option of target or server.
+        label: the key for people; empty if it is shown by its name.
     """
 
     name: str
@@ -317,6 +318,7 @@ class CampaignField:
     sentence: str
     instead_of: str = ""
     read_back: ReadBackBy | None = None
+    label: str = ""
 
 
 def split_values(values: Mapping[str, Any], fields: Iterable[CampaignField]) -> dict[Key, Any]:

@@ -35,10 +35,11 @@ from app.domain.campaign.order import RunOrder
 from app.domain.problem import Problem
 from app.domain.text import tr
 from app.draft.disks.target import read_target
-from app.draft.fields.fields import CHANGE_WORDS, FIELDS, OPTIONAL, PHASES, SETTINGS, automatic_name
+from app.draft.fields.fields import FIELDS, OPTIONAL, PHASES, SETTINGS, automatic_name
 from app.draft.fields.phases import raw_phase, raw_scripts
 from app.draft.fields.state import (
     OWN_SCRIPTS,
+    TYPED_OF_CAMPAIGN,
     ConfigurationDraft,
     DraftParts,
     Length,
@@ -138,17 +139,12 @@ def _document(parts: DraftParts) -> Mapping[str, Any]:
     names = [each.name.strip() for each in chosen]
     printable = [name for name in names if name and name.isprintable()]
     document: dict[str, Any] = {
-        "name": parts.values["name"].strip() or automatic_name(printable),
+        "name": automatic_name(printable),
+        **{name: text for name in TYPED_OF_CAMPAIGN if (text := parts.values[name].strip())},
         "seeds": list(parts.seeds),
-        "order": parts.values["order"],
-        "design": parts.values["design"],
-        **({"io_baseline": parts.values["io_baseline"]} if parts.values["io_baseline"] else {}),
         "postgresql": _section(parts, "postgresql"),
         "workload": _workload(parts),
     }
-    for key in ("repeats", "precision", "repeat_disturbed", "time_budget", "zfs_arc_max"):
-        if parts.values[key].strip():
-            document[key] = parts.values[key]
     if parts.order_seed is not None and parts.values["order"] == RunOrder.RANDOM:
         document["order_seed"] = parts.order_seed
     if parts.remarks:
@@ -313,5 +309,7 @@ class _DraftReader(CampaignReader):
             else:
                 path = place.path
                 self.add(
-                    layer.place, sentence, about=CHANGE_WORDS.get(path, path.removeprefix(f"{SETTINGS}."))
+                    layer.place,
+                    sentence,
+                    about=FIELDS[path].label if path in FIELDS else path.removeprefix(f"{SETTINGS}."),
                 )

@@ -29,6 +29,7 @@ from app.draft.fields.fields import CHANGEABLE, FIELDS, OF_PAGES, SETTINGS, TYPE
 from app.draft.fields.phases import phase_part, script_parts
 from app.draft.fields.state import (
     OWN_SCRIPTS,
+    TYPED_OF_CAMPAIGN,
     ChangeDraft,
     ConfigurationDraft,
     DraftParts,
@@ -101,18 +102,11 @@ def parts_of(campaign: Campaign) -> DraftParts:
     for key in OF_PAGES:
         if _value(first, key) is not None:
             parts.values[key] = write_text(FIELDS[key], _value(first, key))
-    parts.values |= {
-        "name": campaign.name,
-        "repeats": str(campaign.repeats),
-        "design": campaign.design.value,
-        "precision": write_text(FIELDS["precision"], campaign.precision),
-        "order": campaign.order.value,
-        "io_baseline": write_text(FIELDS["io_baseline"], campaign.io_baseline),
-        "repeat_disturbed": str(campaign.repeat_disturbed) if campaign.repeat_disturbed else "",
-        "time_budget": write_text(FIELDS["time_budget"], campaign.time_budget_s),
-        "zfs_arc_max": write_text(FIELDS["zfs_arc_max"], campaign.zfs_arc_max_bytes),
-        SETTINGS: write_settings(shared),
-    }
+    for key in TYPED_OF_CAMPAIGN:
+        parts.values[key] = write_text(FIELDS[key], getattr(campaign, FIELDS[key].attribute))
+    if not campaign.repeat_disturbed:
+        parts.values["repeat_disturbed"] = ""
+    parts.values[SETTINGS] = write_settings(shared)
     _remember_choices(parts, first.workload)
     where: dict[Place, Target] = {}
     for each in campaign.configurations:

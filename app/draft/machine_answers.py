@@ -10,13 +10,14 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from typing_extensions import override
 
 from app.campaign_file.fields import WORKLOAD_FIELDS
+from app.campaign_file.kinds import ValueKind
+from app.campaign_file.paths import OneScript
 from app.campaign_file.problems import InvalidValueError
-from app.campaign_file.reader import parse_campaign
-from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import (
     Campaign,
     PostgresChoice,
@@ -25,6 +26,7 @@ from app.domain.campaign.configuration import (
     Workload,
     WorkloadPhase,
 )
+from app.domain.campaign.phases import all_scripts
 from app.domain.errors import CampaignError, FootingError, InternalError
 from app.domain.storage_plan.plan import StoragePlan
 from app.domain.text import tr
@@ -99,13 +101,21 @@ class ScriptsQuestion(MachineQuestion):
     @override
     def find_out(self, environment: DraftEnvironment) -> tuple[Script, ...] | tuple[WorkloadPhase, ...]:
         kind = next(each.kind for each in WORKLOAD_FIELDS if self.key == f"workload.{each.name}")
-        try:
-            found: tuple[Script, ...] | tuple[WorkloadPhase, ...]
-            found = kind.read(json.loads(self.raw), Path("/"))
-        except InvalidValueError as error:
-            words = " ".join(problem.message for problem in error.problems)
-            raise CampaignError(words, field=self.key) from error
+        found: tuple[Script, ...] | tuple[WorkloadPhase, ...] = _read(kind, json.loads(self.raw), self.key)
         return found
+
+
+def _read(kind: ValueKind, raw: object, key: str = "workload.script") -> Any:  # noqa: ANN401
+    """Return what the files of scripts hold now.
+
+    Raises:
+        CampaignError: one of them cannot be read.
+    """
+    try:
+        return kind.read(raw, Path("/"))
+    except InvalidValueError as error:
+        words = " ".join(problem.message for problem in error.problems)
+        raise CampaignError(words, field=key) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +201,9 @@ class CampaignQuestion(MachineQuestion):
 
     @override
     def find_out(self, environment: DraftEnvironment) -> ResolvedCampaign:
-        name = tr("The campaign")
-        if parse_campaign(format_campaign(self.campaign), base_directory="/", source_name=name) != (
-            self.campaign
-        ):
+        scripts = {each for item in self.campaign.configurations for each in all_scripts(item.workload)}
+        own = [each for each in scripts if each.path is not None]
+        if own != [_read(OneScript(), {"file": each.path, "weight": each.weight}) for each in own]:
             raise CampaignError(
                 tr("A script file has changed since it was read."),
                 field="workload.script",

@@ -43,31 +43,24 @@ a list."""
 CHANGEABLE: Final = tuple(key for key in OF_PAGES if key not in ALIKE)
 """What of this a configuration may change."""
 
-CHANGE_WORDS: Final = {
-    "postgresql.installation": tr("PostgreSQL"),
-    "postgresql.preset": tr("Settings from"),
-    "postgresql.checksums": tr("Checksums"),
-    "workload.script": tr("Script"),
-    "workload.size": tr("Data size"),
-    "workload.scale": tr("Scale factor"),
-    "workload.clients": tr("Clients"),
-    "workload.threads": tr("Threads of pgbench"),
-    "workload.duration": tr("Measure for"),
-    "workload.transactions": tr("Transactions of each client"),
-    "workload.warmup": tr("Warm-up"),
-    "workload.caches": tr("Caches"),
-    "workload.protocol": tr("Query protocol"),
-    "workload.rate": tr("Rate"),
-    "workload.latency_limit": tr("Latency limit"),
-}
-"""What people read for the key of a change."""
-
 OPTIONAL: Final = tuple(
     field
     for field in SECTIONS["workload"]
     if not field.instead_of and getattr(Workload(), field.attribute) is None
 )
 """What may be left empty: pgbench or pgFooting decides then."""
+
+
+_PAGES: Final = {
+    **{each.name: Step.WORKLOAD for each in CAMPAIGN_FIELDS},
+    "name": Step.MORE,
+    "io_baseline": Step.REVIEW,
+    "zfs_arc_max": Step.REVIEW,
+    "target": Step.WHERE,
+    "postgresql": Step.POSTGRESQL,
+    "workload": Step.WORKLOAD,
+}
+"""The pages of keys that are not about disks."""
 
 
 def step_of(path: str) -> Step:
@@ -77,20 +70,7 @@ def step_of(path: str) -> Step:
         key = next((key for key in keys if key not in _GROUPS), "")
         return Step.FILESYSTEM if key in _OF_FILESYSTEM else Step.DISKS
     head = path.partition(".")[0].partition("[")[0]
-    return {
-        "target": Step.WHERE,
-        "postgresql": Step.POSTGRESQL,
-        "workload": Step.WORKLOAD,
-        "repeats": Step.WORKLOAD,
-        "design": Step.WORKLOAD,
-        "precision": Step.WORKLOAD,
-        "order": Step.WORKLOAD,
-        "order_seed": Step.WORKLOAD,
-        "io_baseline": Step.REVIEW,
-        "repeat_disturbed": Step.WORKLOAD,
-        "time_budget": Step.WORKLOAD,
-        "zfs_arc_max": Step.REVIEW,
-    }.get(head, Step.MORE)
+    return _PAGES.get(head, Step.MORE)
 
 
 def automatic_name(names: Sequence[str]) -> str:

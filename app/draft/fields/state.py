@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final
 
-from app.campaign_file.fields import SECTIONS
+from app.campaign_file.fields import CAMPAIGN_FIELDS, SECTIONS, TARGETS
 from app.campaign_file.phases import Phases
 from app.domain.campaign.configuration import (
     DEFAULT_SEEDS,
     DataSize,
+    DiskTarget,
     PostgresChoice,
     Workload,
 )
@@ -147,21 +148,21 @@ class Length(StrEnum):
     TRANSACTIONS = "transactions"
 
 
+TYPED_OF_CAMPAIGN: Final = tuple(
+    each.name for each in CAMPAIGN_FIELDS if each.name not in {"seeds", "order_seed", "remarks"}
+)
+"""The keys of a campaign as a whole that have a text on a page."""
+
 _FIRST_LOOK: Final = {
-    "name": "",
-    "repeats": "",
+    **dict.fromkeys(TYPED_OF_CAMPAIGN, ""),
     "design": Design.FIXED.value,
-    "precision": "",
     "order": RunOrder.RANDOM.value,
-    "io_baseline": "",
-    "repeat_disturbed": "",
-    "time_budget": "",
-    "zfs_arc_max": "",
-    "target.folder.path": "",
-    "target.memory.size": "",
-    "target.server.connection": "",
-    "target.server.room": "",
-    "target.server.ssh": "",
+    **{
+        f"target.{target.kind}.{each.name}": ""
+        for target in TARGETS
+        if target.kind != DiskTarget.kind
+        for each in target.fields
+    },
     "workload.size": "2 GiB",
     "workload.scale": "100",
     "workload.duration": "30s",

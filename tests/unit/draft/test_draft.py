@@ -30,7 +30,6 @@ from app.draft.builder import build
 from app.draft.draft import CampaignDraft
 from app.draft.fields.environment import DraftEnvironment
 from app.draft.fields.fields import (
-    CHANGE_WORDS,
     CHANGEABLE,
     FIELDS,
     OF_PAGES,
@@ -51,7 +50,7 @@ from app.draft.fields.state import (
     Step,
 )
 from app.draft.from_campaign import first_parts, parts_of
-from app.draft.machine_answers import MachineAnswer, ScriptsQuestion, answer
+from app.draft.machine_answers import CampaignQuestion, MachineAnswer, ScriptsQuestion, answer
 from app.postgres.machine import Machine
 
 
@@ -198,7 +197,7 @@ def test_the_reason_at_a_configuration_names_the_setting_or_the_field_and_no_key
     ((_, place, message),) = problems_of(draft.parts)
     assert place == "configuration[3]"
     assert message.startswith("max_connections: found 9")
-    assert set(CHANGE_WORDS) == set(CHANGEABLE)
+    assert all(FIELDS[key].label for key in CHANGEABLE)
 
 
 def test_a_change_of_the_size_replaces_the_scale() -> None:
@@ -511,3 +510,19 @@ def test_the_order_that_is_chosen_arrives_and_a_seed_goes_with_a_random_one_only
     assert campaign_of(parts_of(chosen)) == again(chosen) == chosen
     parts.values["order"] = "backwards"
     assert problems_of(parts)[0][:2] == (Step.WORKLOAD, "order")
+
+
+def test_changed_script_stops_the_start(tmp_path: Path) -> None:
+    script = tmp_path / "own.sql"
+    script.write_text("SELECT 1;\n")
+    text = 'name = "x"\n[target.folder]\n[workload]\nscript = {file = "own.sql", weight = 2}\n'
+    campaign = parse_campaign(text, base_directory=tmp_path, source_name="x")
+    script.write_text("SELECT 2;\n")
+    with pytest.raises(CampaignError) as changed:
+        CampaignQuestion(campaign).find_out(DraftEnvironment(machine=ANY_MACHINE))
+    script.unlink()
+    with pytest.raises(CampaignError) as gone:
+        CampaignQuestion(campaign).find_out(DraftEnvironment(machine=ANY_MACHINE))
+    assert {changed.value.field, gone.value.field} == {"workload.script"}
+    assert changed.value.hint
+    assert not gone.value.hint

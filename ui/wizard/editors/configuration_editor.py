@@ -24,7 +24,7 @@ from app.draft.disks.options import changed_words, options_page
 from app.draft.disks.problems import server_settings_of
 from app.draft.disks.target import preset_of, spec_of
 from app.draft.draft import CampaignDraft
-from app.draft.fields.fields import CHANGE_WORDS, CHANGEABLE, FIELDS
+from app.draft.fields.fields import CHANGEABLE, FIELDS
 from app.draft.fields.state import ChangeDraft, ConfigurationDraft, Place
 from app.draft.fields.storage_state import DisksDraft, MadeDraft, level_of
 from ui.theme import SMALL, TINY, Theme
@@ -409,7 +409,7 @@ class _ChangesEditor(QWidget):
         taken = {each.key for each in self._changes if each is not change}
         for each in CHANGEABLE:
             if each not in taken:
-                key.addItem(CHANGE_WORDS.get(each, FIELDS[each].name), each)
+                key.addItem(FIELDS[each].label, each)
         key.setCurrentIndex(key.findData(change.key))
         text = line_edit()
         text.setText(change.text)
