@@ -3,7 +3,7 @@
 import os
 import sys
 
-from app.hosts.preferences import settle_language
+from app.preferences import settle_language
 from app.process.foreign_folders import forget_foreign_folders
 
 forget_foreign_folders(os.environ)

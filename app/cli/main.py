@@ -5,19 +5,23 @@ The command that is meant where none is named: `pgfooting FILE.footing`, or an i
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from app import TOP
-from app.cli.arguments.declared import Command, build_parser
-from app.cli.terminal import log
-from app.cli.terminal.error_boundary import run_guarded
+from app.arguments.declared import build_parser
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import CALLED, tr
 from app.postgres.libpq_environment import forget_libpq_environment
+from app.terminal import log
+from app.terminal.error_boundary import run_guarded
+
+Command = Callable[[argparse.Namespace], int]
 
 _ID: Final = re.compile(r"[0-9a-f]{4,16}")
 _RUN: Final = ".footing"
@@ -61,8 +65,16 @@ def _execute(argv: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(with_command(given, parser.commands))
     forget_libpq_environment(os.environ)
-    command: Command = arguments.command
-    return command(arguments)
+    return command_of(arguments.command)(arguments)
+
+
+def command_of(command: Command | str) -> Command:
+    """Return a command, which `app.arguments.declared` names as MODULE:FUNCTION of this package."""
+    if callable(command):
+        return command
+    module, _, name = command.partition(":")
+    found: Command = getattr(importlib.import_module(f"app.cli.{module}"), name)
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:

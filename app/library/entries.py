@@ -27,7 +27,7 @@ from app.domain.errors import BusyError, FootingError, UsageError, did_you_mean
 from app.domain.run import RunState
 from app.domain.storage_plan.plan import Group, StoragePlan
 from app.domain.text import tr
-from app.hosts.preferences import read_preferences
+from app.preferences import read_preferences
 from app.runfile.disturbance import marks_of
 from app.runfile.metadata.environment import EnvironmentFacts, machine_label, read_environment_facts
 from app.runfile.metadata.run_metadata import RunMetadata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +11,8 @@ from typing import Final
 
 from app.domain.errors import UsageError, did_you_mean
 from app.domain.text import tr
+
+_WORDS: Final = ("title", "author", "purpose", "conclusion")
 
 
 class Section(StrEnum):
@@ -88,3 +91,46 @@ def read_sections(words: Iterable[str]) -> tuple[Section, ...]:
             raise UsageError(told, hint=did_you_mean(word, known))
         found[Section(word)] = None
     return tuple(found)
+
+
+# --- As arguments: added, read, and handed on to the painter's process.
+
+
+def add_wishes(parser: argparse.ArgumentParser) -> None:
+    """Add the words of the author and the choice of sections."""
+    parser.add_argument("--title", default="", help=tr("instead of the campaign's name"))
+    parser.add_argument("--author", default="", help=tr("under the title, and in the properties of the file"))
+    parser.add_argument("--purpose", default="", help=tr("why it was measured, in your words"))
+    parser.add_argument("--conclusion", default="", help=tr("what follows from it, in your words"))
+    words = tr(
+        "behind the first page, in this order, with commas: {known}; all but commands as it comes; the "
+        "list of runs is always there"
+    )
+    parser.add_argument(
+        "--sections",
+        default=",".join(DEFAULT_SECTIONS),
+        metavar="NAME,...",
+        help=words.format(known=", ".join(Section)),
+    )
+
+
+def wishes_of(arguments: argparse.Namespace) -> ReportWishes:
+    """Return what was asked for.
+
+    Raises:
+        UsageError: there is no such section.
+    """
+    sections = (word.strip() for word in arguments.sections.split(","))
+    return ReportWishes(
+        **{name: getattr(arguments, name) for name in _WORDS},
+        sections=read_sections(filter(None, sections)),
+        anonymous=arguments.anonymous,
+    )
+
+
+def wish_argv(wishes: ReportWishes) -> list[str]:
+    """Return the arguments that `add_wishes` and `wishes_of` read as the same wishes, but for `anonymous`."""
+    return [
+        *(f"--{name}={getattr(wishes, name)}" for name in _WORDS),
+        f"--sections={','.join(wishes.sections)}",
+    ]

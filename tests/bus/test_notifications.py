@@ -14,7 +14,7 @@ import pytest
 from app import APPLICATION_ID
 from app.cli.commands.when_done import EndedCampaign, tell_desktop
 from app.dbus.desktop.notifications import LONGEST_TEXT, notify
-from app.hosts.preferences import Preferences
+from app.preferences import Preferences
 from tests.fix_bus import Serving, next_line
 
 pytestmark = pytest.mark.bus

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS, chapter_title
 from app.manual.markdown import anchor_of
 from ui.race.window import HINT

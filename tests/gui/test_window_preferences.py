@@ -16,8 +16,8 @@ from app.cli.commands import when_done
 from app.cli.commands.runs.report import painter_argv
 from app.cli.commands.when_done import EndedCampaign
 from app.domain import text
-from app.hosts.preferences import Preferences, preferences_path, read_preferences, settle_language
 from app.library.entries import default_library, standard_library
+from app.preferences import Preferences, preferences_path, read_preferences, settle_language
 from ui.live.leader_board import LeaderBoard
 from ui.motion import is_motion_reduced, set_reduced_motion
 from ui.report.dialog import ReportDialog, ReportRequest

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from app import APPLICATION_ID, COMMAND, TOP, VERSION
-from app.cli.arguments.parser import Parser
-from app.cli.arguments.values import speed
-from app.cli.terminal.log import configure_logging
+from app.arguments.parser import Parser
+from app.arguments.values import speed
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import CALLED, tr
 from app.process.qt_libraries import missing_library, soname_in, window_error
+from app.terminal.log import configure_logging
 from ui.program.second_start import ACTIVATION, Handed, hand_over, meeting_place
 
 ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"

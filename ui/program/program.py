@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app import APPLICATION_ID, COMMAND
 from app.domain.errors import InternalError
 from app.domain.text import ENGLISH, LANGUAGE
-from app.hosts.preferences import read_preferences
+from app.preferences import read_preferences
 from ui.background import finish_background
 from ui.collector import collect_in_gui_thread
 from ui.fonts import FAMILY, FONTS, load_fonts

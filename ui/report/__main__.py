@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app import COMMAND
-from app.cli.terminal.error_boundary import run_guarded
-from app.cli.terminal.log import configure_logging
-from app.cli.terminal.plain_text import tell_left_out
-from app.cli.terminal.report_wishes import add_wishes, wishes_of
 from app.domain.errors import ExitStatus
 from app.process.qt_libraries import report_error, soname_in
+from app.report.wishes import add_wishes, wishes_of
+from app.terminal.error_boundary import run_guarded
+from app.terminal.log import configure_logging
+from app.terminal.plain_text import tell_left_out
 
 
 def main(argv: Sequence[str]) -> int:

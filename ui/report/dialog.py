@@ -46,7 +46,7 @@ from typing_extensions import override
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import tr
 from app.export.unreadable_files import with_readable
-from app.hosts.preferences import preferred_paper, read_preferences
+from app.preferences import preferred_paper, read_preferences
 from app.report.report import MOST_TITLE, read_findings
 from app.report.take_with_you import taken_text
 from app.report.wishes import DEFAULT_SECTIONS, SECTION_LABELS, ReportWishes, Section, read_sections

@@ -20,7 +20,6 @@ from rich.text import Text
 
 from app import COMMAND
 from app.cli.commands.release import ReleaseQuestion, release_command, release_disk
-from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.dbus.udisks import UdisksUnavailable, fetch_objects
 from app.domain.disk import Disk, SpareAnswer, grouped_reasons
@@ -35,6 +34,7 @@ from app.hosts.disk_session import UnmakeOutcome, ask_root, recover
 from app.storage.inspect.snapshot import Policy
 from app.storage.inspect.udisks_objects import Objects
 from app.storage.spare.disks import Listing, list_disks
+from app.terminal.plain_text import json_text, plain
 
 _UDISKS_S: Final = 0.25
 """How long UDisks2 may take: it only adds to what sysfs tells."""

@@ -13,7 +13,6 @@ from rich.console import Console
 
 from app.analysis.labels import format_tps
 from app.cli.commands.runs.show import print_json
-from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
@@ -21,6 +20,7 @@ from app.domain.text import number_text, tr, trn
 from app.importers.importing import ImportedRun, ImportReport, as_json, import_paths
 from app.importers.runs.discovery import SkippedFile, shown
 from app.library.entries import default_library
+from app.terminal.plain_text import plain
 
 _MOST_NAMES: Final = 3
 _LINE_LENGTH: Final = 78

@@ -22,7 +22,6 @@ from app.campaign_file.recipes.head import Recipe, RecipeHead, find_recipe, list
 from app.campaign_file.recipes.on_servers import NamedServer, server_steps
 from app.campaign_file.writer import format_campaign
 from app.cli.commands.runs.show import print_json
-from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.tables import print_indented, print_line, print_table
 from app.domain.campaign.configuration import Campaign
 from app.domain.columns import CellKind, Column
@@ -30,6 +29,7 @@ from app.domain.errors import ExitStatus, UsageError, did_you_mean
 from app.domain.text import CALLED, tr
 from app.hosts.folders.account import server_account
 from app.process.starter import CommandOutcome
+from app.terminal.plain_text import tell_left_out
 
 _SUFFIX: Final = ".toml"
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.cli.terminal.consent import ask_for_tail, name_of
-from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.terminal_agent import is_terminal, terminal_agent
 from app.dbus.helper_errors import NOTHING_TOUCHED
 from app.domain.disk import Disk
@@ -18,6 +17,7 @@ from app.domain.storage_plan.kept_disk import KeptDisk, ReleaseOutcome
 from app.domain.text import CALLED, tr
 from app.draft.root_answers import inspect_kept, release_kept
 from app.storage.layout.disk_target import find_disks
+from app.terminal.plain_text import json_text, plain
 
 ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
     ReleaseOutcome.WIPED: tr(

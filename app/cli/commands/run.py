@@ -27,9 +27,7 @@ from app.cli.commands.recipes import campaign_to_run, refuse_mistaken_recipe
 from app.cli.commands.runs.named_runs import tell_left_over
 from app.cli.commands.when_done import EndedCampaign, run_when_done, tell_desktop
 from app.cli.terminal.consent import ErasureQuestion, LoadQuestion, TrustPrompt
-from app.cli.terminal.plain_text import plain
 from app.cli.terminal.progress import Progress
-from app.cli.terminal.standard_streams import drop_output
 from app.cli.terminal.tables import print_line, print_sentence, print_table
 from app.cli.terminal.terminal_agent import terminal_agent
 from app.comparison.comparison import RunComparison, compare_runs
@@ -59,12 +57,14 @@ from app.execution.recovery import sweep_abandoned
 from app.execution.resolve import ResolvedConfiguration, resolve_campaign
 from app.execution.servers import LoadConsent
 from app.hosts.folders.account import server_account
-from app.hosts.preferences import Preferences, read_preferences
 from app.library.entries import CAMPAIGN_NAME, default_library
 from app.library.trusted_campaigns import is_trusted
+from app.preferences import Preferences, read_preferences
 from app.process.starter import CommandOutcome
 from app.recording.events import RunResult
 from app.runfile.metadata.offered_load import LoadKind, OfferedLoad
+from app.terminal.plain_text import plain
+from app.terminal.standard_streams import drop_output
 
 _MOST_ROWS: Final = 40
 """On a terminal; a pipe gets all of them."""

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from app.analysis.data_set import data_words
 from app.cli.commands.runs.show import print_json
-from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import BusyError, ExitStatus, UsageError
@@ -23,6 +22,7 @@ from app.hosts.folders.account import server_account
 from app.hosts.folders.as_owner import unrecorded
 from app.hosts.folders.own_folders import templates_folder
 from app.hosts.templates.store import Template, TemplateStore, key_as_mapping
+from app.terminal.plain_text import plain
 
 ALL: Final = "all"
 

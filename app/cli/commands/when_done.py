@@ -15,7 +15,7 @@ from typing import Final
 from app.dbus.desktop.notifications import notify
 from app.domain.errors import ProgramError
 from app.domain.text import tr
-from app.hosts.preferences import Preferences
+from app.preferences import Preferences
 from app.process.starter import current_account, run_command
 
 TIMEOUT_S: Final = 300.0

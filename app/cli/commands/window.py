@@ -5,6 +5,7 @@ Nothing of it is imported here: everything but the window works where no Qt is i
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
 import sys
@@ -47,6 +48,16 @@ def _hint() -> str:
         "`packaging/run` installs what it needs. `pgfooting run quick` measures without a window, in two "
         "minutes; `pgfooting --help` lists all commands."
     )
+
+
+def window_command(arguments: argparse.Namespace) -> NoReturn:
+    """Open the window, with runs or with a replay."""
+    options = ["--library", str(arguments.library)] if arguments.library is not None else []
+    if arguments.replay is not None:
+        options += ["--replay", *arguments.replay]
+        options += ["--speed", str(arguments.speed)] if arguments.speed is not None else []
+        options += ["--talk"] if arguments.talk else []
+    become_window([*options, "--", *map(str, arguments.runs)])
 
 
 def become_window(arguments: Sequence[str]) -> NoReturn:

@@ -19,7 +19,6 @@ from app.cli.commands.disks import kept_disks
 from app.cli.commands.runs.report import check_painter_libraries
 from app.cli.commands.runs.show import print_json
 from app.cli.commands.window import check_window_libraries
-from app.cli.terminal.plain_text import plain
 from app.cli.terminal.tables import indented, print_indented, print_line, print_table
 from app.dbus.helper_client import HelperClient
 from app.dbus.helper_errors import NOTHING_TOUCHED
@@ -58,6 +57,7 @@ from app.storage.layout.availability import (
     level_availability,
     read_support,
 )
+from app.terminal.plain_text import plain
 
 ALL = "all"
 """What is asked for where no filesystem is named."""

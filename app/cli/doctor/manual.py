@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import Final
 
 from rich.console import Console
 from rich.markdown import Markdown
 
+from app.arguments.chapters import filled_text
 from app.cli.terminal.tables import print_line, print_table
 from app.domain.columns import CellKind, Column
 from app.domain.errors import ExitStatus
@@ -22,13 +22,8 @@ CHAPTER_COLUMNS: Final[tuple[Column[Chapter], ...]] = (
 """Of the list of chapters."""
 
 
-def manual_command(arguments: argparse.Namespace, filled: Callable[[Chapter], str]) -> int:
-    """List the chapters, or print one.
-
-    Args:
-        arguments: of the command.
-        filled: returns a chapter as Markdown.
-    """
+def manual_command(arguments: argparse.Namespace) -> int:
+    """List the chapters, or print one."""
     console = Console()
     if not arguments.chapter:
         print_table(console, CHAPTER_COLUMNS, CHAPTERS)
@@ -36,7 +31,7 @@ def manual_command(arguments: argparse.Namespace, filled: Callable[[Chapter], st
         hint = tr("“{command} manual CHAPTER” prints one; the window has them all: Menu, Manual.")
         print_line(console, hint.format(command=CALLED))
         return ExitStatus.DONE
-    text = filled(find_chapter(arguments.chapter))
+    text = filled_text(find_chapter(arguments.chapter))
     if console.is_terminal:
         console.print(Markdown(text))
     else:

@@ -15,7 +15,6 @@ from typing import Final
 from rich.console import Console
 
 from app.campaign_file.trust import Concern
-from app.cli.terminal.plain_text import plain
 from app.cli.terminal.terminal_agent import is_terminal
 from app.domain.disk import Disk
 from app.domain.errors import CancelledError, RefusedError, UsageError
@@ -27,6 +26,7 @@ from app.execution.servers import Contact, OpenServer
 from app.postgres.existing.look import made_sentence
 from app.storage.inspect.sampling import looked_before
 from app.storage.layout.disk_target import find_disks
+from app.terminal.plain_text import plain
 
 _ATTEMPTS: Final = 3
 

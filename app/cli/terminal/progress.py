@@ -17,7 +17,6 @@ from rich.text import Text
 from typing_extensions import override
 
 from app.analysis.labels import DISK_MARKS
-from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_line
 from app.domain.campaign.configuration import PlannedRun, ServerTarget
 from app.domain.json_value import Json
@@ -26,6 +25,7 @@ from app.domain.text import number_text, tr
 from app.domain.units import format_duration
 from app.export.runs import finite
 from app.recording.events import CampaignListener, ProgressReport, RunResult
+from app.terminal.plain_text import json_text, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.cli.terminal.plain_text import plain
 from app.domain.columns import Alignment, AnyColumn, CellKind, Column, RowT, texts
 from app.domain.text import tr
+from app.terminal.plain_text import plain
 
 _NARROW: Final = 12
 """Characters below which a column of words is not squeezed."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.arguments.declared import build_parser
-from app.cli.arguments.parser import MEANT
+from app.arguments.declared import build_parser
+from app.arguments.parser import MEANT
 from app.cli.main import with_command
 from app.domain.errors import UsageError
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from app import TOP
-from app.cli.arguments.completion import SHELLS
-from app.cli.arguments.declared import build_parser
+from app.arguments.completion import SHELLS
+from app.arguments.declared import build_parser
 from tests.fix_runs import Shape, write_run
 
 PARSER = build_parser()

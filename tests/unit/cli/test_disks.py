@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from app.cli.commands import disks
 from app.cli.commands.disks import show_disks
 from app.cli.doctor import doctor

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.terminal import log
-from app.cli.terminal.log import EVERYTHING, parse_levels, rooms
 from app.domain.errors import UsageError
+from app.terminal import log
+from app.terminal.log import EVERYTHING, parse_levels, rooms
 from tests.fix_forked import Command
 
 TOP = Path(__file__).resolve().parents[3]

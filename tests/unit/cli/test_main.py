@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from app import VERSION
+from app.arguments import declared
+from app.arguments.declared import build_parser
 from app.cli import main
 from app.domain.errors import BusyError, CampaignError, FootingError, RefusedError
 from app.library.query import FIELDS
@@ -336,3 +338,9 @@ def test_figures_are_shown_with_four_digits_that_count(call: Command, tmp_path: 
     assert ("0.9885", "ms") in shown
     assert "14,166" in ended.stdout
     assert "inf" in ended.stdout
+
+
+def test_commands_are_there() -> None:
+    named = re.findall(r'command="([\w.]+:\w+)"', Path(declared.__file__).read_text("utf-8"))
+    assert len(set(named)) >= len(build_parser().commands) - 3  # help, completion; open is replay
+    assert all(callable(main.command_of(each)) for each in named)

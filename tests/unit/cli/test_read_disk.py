@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from app.cli.commands import disks as read_disk
 from app.cli.commands.disks import InspectionProgress, read_whole
 from app.domain.disk import Disk, SpareAnswer

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from app.cli.commands import release
 from app.cli.commands.disks import disks_command
 from app.cli.commands.release import ReleaseQuestion, release_command, release_disk

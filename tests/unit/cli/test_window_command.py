@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from app.cli.commands import window
 from app.cli.main import main
 from app.domain.errors import UsageError

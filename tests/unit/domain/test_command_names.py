@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from app.domain import command_names
 from app.domain.command_names import (
     CALLED_VARIABLE,

@@ -12,7 +12,7 @@ import pytest
 
 from app.domain import text
 from app.domain.errors import UsageError
-from app.hosts.preferences import (
+from app.preferences import (
     CHOICES,
     LANGUAGE_VARIABLE,
     Preferences,

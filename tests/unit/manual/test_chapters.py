@@ -14,9 +14,9 @@ from app.analysis.bottleneck import CAUSES
 from app.analysis.data_set import MOST_CACHED
 from app.analysis.glossary import GLOSSARY
 from app.analysis.labels import MARK_WORDS, mark_words
+from app.arguments.chapters import filled_text
 from app.campaign_file.dimensions import DIMENSION_KEYS
 from app.campaign_file.recipes.head import list_recipes
-from app.cli.arguments.chapters import filled_text
 from app.comparison.offered_load import AGAIN_SHARE
 from app.domain.campaign.configuration import default_repeats
 from app.domain.campaign.order import RunOrder
@@ -29,7 +29,6 @@ from app.domain.options.raid import LAYOUTS
 from app.domain.text import tr
 from app.hosts.folders.own_folders import create_state_folder, default_folder, templates_folder
 from app.hosts.machine_lock import SHARED_LOCK
-from app.hosts.preferences import preferences_path
 from app.library.entries import standard_library
 from app.library.trusted_campaigns import trusted_folder
 from app.manual.chapters import (
@@ -42,6 +41,7 @@ from app.manual.chapters import (
     find_chapter,
 )
 from app.manual.markdown import anchor_of
+from app.preferences import preferences_path
 from app.process.starter import current_account
 from app.runfile.figures import FIGURES
 from app.runfile.writer import SCHEMAS, schema_script

@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from app.cli.arguments.completion import told_commands
-from app.cli.arguments.declared import build_parser
+from app.arguments.completion import told_commands
+from app.arguments.declared import build_parser
 from tests.manual_blocks import blocks
 
 PARSER = build_parser()

@@ -16,8 +16,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from app.cli.arguments.completion import SHELLS
-from app.cli.arguments.declared import build_parser
+from app.arguments.completion import SHELLS
+from app.arguments.declared import build_parser
 from app.manual.chapters import CHAPTERS
 from tests.unit.packaging.conftest import Scripts, missing
 

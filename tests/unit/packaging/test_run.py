@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app import VERSION
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from tests.unit.packaging.conftest import PROJECT, Scripts, missing
 
 APP = """

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.cli.arguments.declared import build_parser
+from app.arguments.declared import build_parser
 from tests.unit.packaging.conftest import PROJECT, Scripts
 
 GITHUB = PROJECT / ".github"

@@ -8,12 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.terminal.report_wishes import add_wishes, wish_argv, wishes_of
 from app.domain.errors import UsageError
 from app.report.blocks import Report, ReportTable, Text, TextRole
 from app.report.pages.first_page import first_page, warned_first
 from app.report.report import MOST_WORDS, read_findings, read_report
-from app.report.wishes import DEFAULT_SECTIONS, SECTION_LABELS, ReportWishes, Section, read_sections
+from app.report.wishes import (
+    DEFAULT_SECTIONS,
+    SECTION_LABELS,
+    ReportWishes,
+    Section,
+    add_wishes,
+    read_sections,
+    wish_argv,
+    wishes_of,
+)
 from tests.fix_report import Case, write_cases
 from tests.fix_runs import Shape
 from tests.unit.report.test_report_content import single_blocks, texts, three_by_three, words

@@ -26,8 +26,8 @@ from app.domain.errors import FootingError
 from app.domain.text import tr
 from app.draft.servers import agreed_names, contact_words, server_confirmations
 from app.execution.control import Request, send_request
-from app.hosts.preferences import read_preferences
 from app.library.entries import why_not_writable
+from app.preferences import read_preferences
 from ui.background import BackgroundOp
 from ui.theme import MEDIUM, Theme
 from ui.widgets.formatting import one_line

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.cli.arguments.chapters import filled_text
+from app.arguments.chapters import filled_text
 from app.domain.text import tr
 from app.manual.chapters import CHAPTERS, chapter_title
 from app.manual.markdown import anchor_of

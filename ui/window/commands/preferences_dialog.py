@@ -26,7 +26,8 @@ from PySide6.QtWidgets import (
 from app.domain.campaign.configuration import DEFAULT_REPEATS, DEFAULT_REPEATS_OF_SEVERAL
 from app.domain.errors import FootingError, UsageError
 from app.domain.text import OWN_NAMES, languages, tr
-from app.hosts.preferences import (
+from app.library.entries import standard_library, why_not_writable
+from app.preferences import (
     BY_COUNTRY,
     MOST_REPEATS,
     SYSTEM,
@@ -35,7 +36,6 @@ from app.hosts.preferences import (
     read_preferences,
     write_preferences,
 )
-from app.library.entries import standard_library, why_not_writable
 from ui.motion import set_reduced_motion
 from ui.theme import LARGE, MEDIUM, Scheme, Theme
 from ui.widgets.elided import ElidedComboBox

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.cli.terminal.plain_text import plain_lines
 from app.domain.columns import Alignment, CellKind, Column
 from app.domain.errors import FootingError
 from app.domain.problem import Problem
@@ -40,6 +39,7 @@ from app.execution.resolve import ResolvedCampaign
 from app.hosts.machine_lock import find_other_campaign, may_measure_beside
 from app.library.spreads import KnownSpread, read_spreads
 from app.process.starter import Account
+from app.terminal.plain_text import plain_lines
 from ui.background import BackgroundOp
 from ui.theme import SMALL, Theme
 from ui.widgets.fields import HELP, Field, Section, combo_box, describe_button, text_box

@@ -18,7 +18,6 @@ from app.analysis.labels import one_line
 from app.analysis.sentences import WITHIN_RUN_NOTE
 from app.cli.commands.runs.named_runs import library_of, runs_named, tell_left_over
 from app.cli.commands.runs.show import print_json
-from app.cli.terminal.plain_text import tell_left_out
 from app.cli.terminal.tables import print_sentence, print_table
 from app.comparison.again_at_rate import campaign_again
 from app.comparison.comparison import RunComparison, compare_runs
@@ -62,6 +61,7 @@ from app.export.comparison import comparison_as_json, gate_as_json
 from app.export.unreadable_files import with_readable
 from app.library.spreads import read_spreads
 from app.runfile.output_file import check_output, write_output
+from app.terminal.plain_text import tell_left_out
 
 
 def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app import COMMAND
-from app.cli.terminal.plain_text import plain
 from app.domain.errors import UsageError
 from app.domain.text import tr
 from app.execution.recovery import sweep_abandoned
 from app.hosts.recovery.cleanup import CleanupAction, SweepEvent
 from app.library.entries import default_library, find_run, run_paths
+from app.terminal.plain_text import plain
 
 
 def library_of(arguments: argparse.Namespace) -> Path:

@@ -21,16 +21,16 @@ from typing import Final, NoReturn
 
 from app.cli.commands.runs.named_runs import named_paths
 from app.cli.commands.window import window_environment
-from app.cli.terminal.plain_text import tell_left_out
-from app.cli.terminal.report_wishes import wish_argv, wishes_of
 from app.domain.errors import ExitStatus, UsageError
 from app.domain.text import tr
 from app.export.runs import FORMATS, export_runs, format_of
 from app.export.unreadable_files import with_readable
-from app.hosts.preferences import preferred_paper, read_preferences
+from app.preferences import preferred_paper, read_preferences
 from app.report.report import read_findings
 from app.report.take_with_you import taken_text
+from app.report.wishes import wish_argv, wishes_of
 from app.runfile.output_file import check_output, write_output
+from app.terminal.plain_text import tell_left_out
 
 LIBRARIES: Final = ("PySide6", "pypdf")
 

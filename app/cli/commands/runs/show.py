@@ -22,7 +22,6 @@ from app.analysis.labels import DISK_MARKS, WHOLE_RUN_TPS, at_least, format_tps
 from app.analysis.phase_figures import PHASE_COLUMNS, read_phase_figures
 from app.analysis.sentences import CLOSED_LOOP_NOTE, describe_disturbances, is_closed_loop
 from app.cli.commands.runs.named_runs import library_of, tell_left_over
-from app.cli.terminal.plain_text import json_text, plain
 from app.cli.terminal.tables import print_grid, print_line, print_pairs, print_sentence, print_table
 from app.comparison.offered_load import describe_rate, kept_rate
 from app.domain.columns import CellKind, Column
@@ -45,6 +44,7 @@ from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of, is_lower_bound, summarise
 from app.statistics.verdict import run_interval
+from app.terminal.plain_text import json_text, plain
 
 _MEASURED: Final = frozenset({Phase.PART, Phase.MEASURE})
 

@@ -1,7 +1,7 @@
 """Every command with its options; what each takes, and what its help says.
 
-Heavy parts (numpy, psycopg, rich) are imported by the commands that need them, so that `--help` and
-`--version` answer at once.
+A command is named by its module in `app.cli` and its function, which `app.cli.main` imports: heavy parts
+(numpy, psycopg, rich) come with the commands that need them, and `--help` and `--version` answer at once.
 
 What a person agrees to on the command line of `run`, before anything is erased, loaded or executed.
 
@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from app import COMMAND, VERSION
-from app.cli.arguments.completion import SHELLS
-from app.cli.arguments.parser import Parser
-from app.cli.arguments.values import cut_s, percent, speed
-from app.cli.terminal.report_wishes import add_wishes
+from app.arguments.completion import SHELLS
+from app.arguments.parser import Parser
+from app.arguments.values import cut_s, percent, speed
 from app.domain.text import CALLED, tr
+from app.report.wishes import add_wishes
 
 
 def add_consents(run: Parser) -> None:
@@ -89,99 +88,6 @@ def add_servers(run: Parser) -> None:
     )
 
 
-Command = Callable[[argparse.Namespace], int]
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.run import run_command
-
-    return run_command(arguments)
-
-
-def _recipes(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.recipes import recipes_command
-
-    return recipes_command(arguments)
-
-
-def _unfinished(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.unfinished import unfinished_command
-
-    return unfinished_command(arguments)
-
-
-def _list(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.runs.show import list_command
-
-    return list_command(arguments)
-
-
-def _show(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.runs.show import show_command
-
-    return show_command(arguments)
-
-
-def _compare(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.runs.compare import compare_command
-
-    return compare_command(arguments)
-
-
-def _export(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.runs.report import export_command
-
-    return export_command(arguments)
-
-
-def _report(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.runs.report import report_command
-
-    return report_command(arguments)
-
-
-def _import(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.import_results import import_command
-
-    return import_command(arguments)
-
-
-def _disks(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.disks import disks_command
-
-    return disks_command(arguments)
-
-
-def _templates(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.templates import templates_command
-
-    return templates_command(arguments)
-
-
-def _doctor(arguments: argparse.Namespace) -> int:
-    from app.cli.doctor.doctor import doctor_command
-
-    return doctor_command(arguments)
-
-
-def _manual(arguments: argparse.Namespace) -> int:
-    from app.cli.arguments.chapters import filled_text
-    from app.cli.doctor.manual import manual_command
-
-    return manual_command(arguments, filled_text)
-
-
-def _window(arguments: argparse.Namespace) -> int:
-    from app.cli.commands.window import become_window
-
-    options = ["--library", str(arguments.library)] if arguments.library is not None else []
-    if arguments.replay is not None:
-        options += ["--replay", *arguments.replay]
-        options += ["--speed", str(arguments.speed)] if arguments.speed is not None else []
-        options += ["--talk"] if arguments.talk else []
-    become_window([*options, "--", *map(str, arguments.runs)])
-
-
 def _add_library(parser: Parser, words: str = "") -> None:
     words = words or tr("folder of the runs (default: the user's library)")
     parser.add_argument("--library", type=Path, metavar="DIR", help=words)
@@ -199,7 +105,7 @@ def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
         "runs", nargs="*", type=Path, metavar="RUN", help=tr("run files, folders of them, or ids")
     )
     _add_library(opening)
-    opening.set_defaults(command=_window)
+    opening.set_defaults(command="commands.window:window_command")
 
     replay = commands.add_parser(
         "replay", help=tr("open the window and play a run as if it were live; two to six runs race")
@@ -215,7 +121,7 @@ def _add_window_commands(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     replay.add_argument("--talk", action="store_true", help=tr("on the full screen, as a race always is"))
     _add_library(replay)
-    replay.set_defaults(command=_window)
+    replay.set_defaults(command="commands.window:window_command")
 
 
 def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -244,7 +150,7 @@ def _add_disks(commands: argparse._SubParsersAction[Parser]) -> None:
         metavar="SERIAL",
         help=tr("let root read every byte of this disk, to know whether it holds anything but zeros"),
     )
-    disks.set_defaults(command=_disks)
+    disks.set_defaults(command="commands.disks:disks_command")
 
 
 def _add_templates(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -257,7 +163,7 @@ def _add_templates(commands: argparse._SubParsersAction[Parser]) -> None:
         "--remove", default="", metavar="ID", help=tr("remove this data set; “all” removes every one")
     )
     templates.add_argument("--json", action="store_true", help=tr("one object"))
-    templates.set_defaults(command=_templates)
+    templates.set_defaults(command="commands.templates:templates_command")
 
 
 def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -312,7 +218,7 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         help=tr("wait for the end of another campaign on this machine instead of being refused"),
     )
     add_consents(run)
-    run.set_defaults(command=_run)
+    run.set_defaults(command="commands.run:run_command")
 
 
 def _add_unfinished(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -321,7 +227,7 @@ def _add_unfinished(commands: argparse._SubParsersAction[Parser]) -> None:
     )
     unfinished.add_argument("--json", action="store_true", help=tr("an array of objects"))
     _add_library(unfinished)
-    unfinished.set_defaults(command=_unfinished)
+    unfinished.set_defaults(command="commands.unfinished:unfinished_command")
 
 
 def _add_recipes(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -332,7 +238,7 @@ def _add_recipes(commands: argparse._SubParsersAction[Parser]) -> None:
         "recipe", nargs="?", default="", metavar="RECIPE", help=tr("everything about this one")
     )
     recipes.add_argument("--json", action="store_true", help=tr("an array of objects, or one"))
-    recipes.set_defaults(command=_recipes)
+    recipes.set_defaults(command="commands.recipes:recipes_command")
 
 
 def _add_explanations(commands: argparse._SubParsersAction[Parser]) -> None:
@@ -347,11 +253,11 @@ def _add_explanations(commands: argparse._SubParsersAction[Parser]) -> None:
             "every option of a filesystem, or of all: effect, what it costs in safety, whether it is here"
         ),
     )
-    doctor.set_defaults(command=_doctor)
+    doctor.set_defaults(command="doctor.doctor:doctor_command")
 
     manual = commands.add_parser("manual", help=tr("the manual: its chapters, or one of them"))
     manual.add_argument("chapter", nargs="?", default="", metavar="CHAPTER", help=tr("print this one"))
-    manual.set_defaults(command=_manual)
+    manual.set_defaults(command="doctor.manual:manual_command")
 
 
 def build_parser() -> Parser:
@@ -371,7 +277,9 @@ def build_parser() -> Parser:
         ),
     )
     parser.add_argument("--version", action="version", version=f"{COMMAND} {VERSION}")
-    parser.set_defaults(command=_window, library=None, replay=None, speed=None, talk=False, runs=[])
+    parser.set_defaults(
+        command="commands.window:window_command", library=None, replay=None, speed=None, talk=False, runs=[]
+    )
     commands = parser.add_subparsers(title=tr("commands"), metavar="COMMAND")
 
     _add_run(commands)
@@ -391,13 +299,13 @@ def build_parser() -> Parser:
     listing.add_argument("words", nargs="*", metavar="WORD", help=tr("only runs that have these"))
     listing.add_argument("--json", action="store_true", help=tr("an array of objects"))
     _add_library(listing)
-    listing.set_defaults(command=_list)
+    listing.set_defaults(command="commands.runs.show:list_command")
 
     show = commands.add_parser("show", help=tr("show one run: figures, phases, commands, facts"))
     show.add_argument("run", metavar="RUN", help=tr("id (or its beginning) or path of a run file"))
     show.add_argument("--json", action="store_true", help=tr("one object"))
     _add_library(show)
-    show.set_defaults(command=_show)
+    show.set_defaults(command="commands.runs.show:show_command")
 
     compare = commands.add_parser("compare", help=tr("compare runs: verdicts, costs, what differs"))
     compare.add_argument(
@@ -452,19 +360,19 @@ def build_parser() -> Parser:
     )
     compare.add_argument("--details", action="store_true", help=tr("tell about every run, however many"))
     _add_library(compare)
-    compare.set_defaults(command=_compare)
+    compare.set_defaults(command="commands.runs.compare:compare_command")
 
     report = commands.add_parser("report", help=tr("write a PDF that says which configuration wins, and why"))
     add_report_arguments(report)
     _add_library(report)
-    report.set_defaults(command=_report)
+    report.set_defaults(command="commands.runs.report:report_command")
 
     export = commands.add_parser("export", help=tr("write runs as CSV or JSON, or draw them as PNG or SVG"))
     add_export_arguments(export)
     _add_library(export)
-    export.set_defaults(command=_export)
+    export.set_defaults(command="commands.runs.report:export_command")
 
-    add_import_parser(commands).set_defaults(command=_import)
+    add_import_parser(commands).set_defaults(command="commands.import_results:import_command")
     _add_window_commands(commands)
 
     _add_disks(commands)

@@ -17,9 +17,9 @@ from typing import Final
 from typing_extensions import override
 
 from app import TOP
-from app.cli.terminal.plain_text import plain_lines
 from app.domain.errors import UsageError
 from app.domain.text import tr
+from app.terminal.plain_text import plain_lines
 
 VARIABLE: Final = "PGFOOTING_LOG"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.cli.arguments.completion import commands_as_markdown
-from app.cli.arguments.declared import build_parser
+from app.arguments.completion import commands_as_markdown
+from app.arguments.declared import build_parser
 from app.manual.chapters import Chapter, chapter_text
 
 

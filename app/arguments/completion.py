@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from app import COMMAND, TOP
-from app.cli.arguments.parser import Parser
+from app.arguments.parser import Parser
 from app.domain.text import tr
 from app.manual.markdown import marked_markdown, plain_markdown
 

@@ -11,9 +11,9 @@ from contextlib import suppress
 from typing import Final
 
 from app import COMMAND
-from app.cli.terminal.standard_streams import drop_output, open_standard_streams
 from app.domain.errors import CancelledError, ExitStatus, FootingError, InternalError
 from app.domain.text import tr
+from app.terminal.standard_streams import drop_output, open_standard_streams
 
 _MOST_LINES: Final = 100
 _LONGEST_LINE: Final = 4000
@@ -21,7 +21,7 @@ _LONGEST_LINE: Final = 4000
 
 
 def _tell(error: FootingError) -> None:
-    from app.cli.terminal.plain_text import plain_lines  # noqa: PLC0415 - only where something went wrong
+    from app.terminal.plain_text import plain_lines  # noqa: PLC0415 - only where something went wrong
 
     lines = [
         line[:_LONGEST_LINE]

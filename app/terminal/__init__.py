@@ -1,0 +1,1 @@
+"""What every program does at its edges: log, exit statuses, standard streams, harmless text."""
