@@ -384,7 +384,7 @@ class LivePage(QWidget):
         self.header.again.with_changes.triggered.connect(lambda: self._pass_on(self.changes_wanted))
         self.header.talk.clicked.connect(self.talk)
         self.replay.steered.connect(self.poller.look)
-        self.charts_button.toggled.connect(lambda _shown: self._show_middle())
+        self.charts_button.toggled.connect(self._on_charts)
         self.log_button.toggled.connect(self._on_log_toggled)
         self.charts.charts_changed.connect(lambda ids: self._remember("live/charts", list(ids)))
         full = QShortcut(QKeySequence("F11"), self)
@@ -441,6 +441,10 @@ class LivePage(QWidget):
         self.charts_button.setVisible(self.result is not None)
         for of_a_run in (self.phases, self.numbers):
             of_a_run.setVisible(result is None)
+
+    def _on_charts(self) -> None:
+        self._show_middle()
+        self._show()  # the header tells of the last run, or of the campaign
 
     def stop(self) -> None:
         """Look no more, as when the window closes; the runner goes on."""
