@@ -212,7 +212,9 @@ def test_a_campaign_that_ends_shows_its_result_from_which_compare_and_report_lea
         page.charts_button.click()
         assert page.charts.isVisible()
         assert page.numbers.isVisible()
-        assert page.header.run.text() == page.watched.run.data.name  # its labels are those of the run, too
+        run = page.watched.run
+        assert run is not None
+        assert page.header.run.text() == run.data.name  # its labels are those of the run, too
         page.charts_button.click()
         assert page.header.run.text() == "Disks of db7"
         result.report.click()
