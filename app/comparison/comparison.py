@@ -213,6 +213,7 @@ class ComparedGroup:
         contest: the same for those that competed in a sequential campaign; empty else.
         left_out: when and why it was left out before the end, a clause; empty where it was not.
         in_memory: its data lie in memory.
+        short: its name below the heading of its condition; empty for the same.
     """
 
     name: str
@@ -224,6 +225,12 @@ class ComparedGroup:
     contest: str = ""
     left_out: str = ""
     in_memory: bool = False
+    short: str = ""
+
+    @property
+    def told_name(self) -> str:
+        """Its name in sentences about its condition."""
+        return self.short or self.name
 
     @property
     def warning(self) -> str:
@@ -300,7 +307,7 @@ class RunComparison:
         }
         if len(origins) == 1:
             return ORDER_NOT_KNOWN  # imported
-        return describe_apart(anchors.get(place), [each.name for each in self.groups], place)
+        return describe_apart(anchors.get(place), [each.told_name for each in self.groups], place)
 
     def why_indicative(self, group: ComparedGroup) -> str:
         """Return why nothing about a group and the first one is a verdict; empty where it may be one."""
@@ -379,6 +386,9 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
     parts = []
     for name, (held, each) in zip(told, alike.items(), strict=True):
         ordered = _in_order(each, baseline, [footings[at.members[0]] == footing for at in each])
+        if shorten and len(alike) > 1:
+            short = telling_names([group.name for group in ordered])
+            ordered = tuple(replace(group, short=name) for group, name in zip(ordered, short, strict=True))
         part = _with_rows(replace(whole, groups=ordered, condition=name, cut=cuts.get(held, _NO_CUT)))
         is_weighed = disturbed is DisturbedRuns.WHERE_NEEDED
         if is_weighed and (
@@ -519,7 +529,7 @@ def _weakened(part: RunComparison, place: int) -> PairVerdict:
         told = told.with_reservation(ReservationCode.LENGTHS, because)
     elif told.found is not None and (told.found.verdict is Verdict.EQUAL or told.found.equivalent):
         shapes = [part.shapes([each]) for each in (first, group)]
-        stalls, are_alike = describe_stalls(first.name, shapes[0], group.name, shapes[1])
+        stalls, are_alike = describe_stalls(first.told_name, shapes[0], group.told_name, shapes[1])
         is_withdrawn = not are_alike and told.found.verdict is Verdict.EQUAL
         if stalls:
             code = ReservationCode.UNLIKE_STALLS if is_withdrawn else ReservationCode.STALLS
@@ -659,7 +669,7 @@ def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) ->
     is_told = len(set(taking_part)) == len(taking_part)
     numbers = repeats if is_told else [-1 - place for place in group.members]
     return MeasuredConfiguration(
-        group.name,
+        group.told_name,
         tuple(
             MeasuredRun(
                 *(number, run.tps, run.figures, run.facts.load if run.facts.load.share else None),
@@ -687,10 +697,10 @@ def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdi
     if not is_ranked and told.found is not None and told.found.ratio is not None:
         told = _unranked(part, place, told)
     elif not is_ranked:
-        told = told.with_reservation(ReservationCode.NOT_RANKED, group.name)
+        told = told.with_reservation(ReservationCode.NOT_RANKED, group.told_name)
     both = tuple(dict.fromkeys((group, first)))
-    lost = [each.name for each in both if each.not_durable and is_ranked]
-    unsafe = [each.name for each in both if each.unsafe and not each.not_durable]
+    lost = [each.told_name for each in both if each.not_durable and is_ranked]
+    unsafe = [each.told_name for each in both if each.unsafe and not each.not_durable]
     for code, names in ((ReservationCode.NOT_DURABLE, lost), (ReservationCode.UNSAFE, unsafe)):
         told = told.with_reservation(code, *names) if names else told
     return told

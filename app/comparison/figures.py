@@ -161,15 +161,15 @@ def _verdicts(
 ) -> Iterator[str]:
     judged = sum(each.p_value is not None for each in comparisons)
     for place, each in enumerate(comparisons, 1):
-        first, group = part.groups[0].name, part.groups[place]
+        first, group = part.groups[0].told_name, part.groups[place]
         apart = part.describe_apart(place, anchors)
-        told = PairVerdict(first, group.name, each, judged, apart, wording=SIZE)
+        told = PairVerdict(first, group.told_name, each, judged, apart, wording=SIZE)
         if bounds[0] or bounds[place]:
-            told = replace(told, found=None, not_compared=_tell_bounds(first, group.name))
+            told = replace(told, found=None, not_compared=_tell_bounds(first, group.told_name))
         elif because := part.why_indicative(group):
             told = told.with_reservation(ReservationCode.DISTURBED, because)
         if not part.ranked[place]:
-            told = told.with_reservation(ReservationCode.NOT_RANKED, group.name)
+            told = told.with_reservation(ReservationCode.NOT_RANKED, group.told_name)
         yield f"{compared.label}: {told.text}"
 
 

@@ -52,7 +52,7 @@ def describe_bottlenecks(comparison: RunComparison) -> str:
         return found[0].sentence
     names: dict[Cause, list[str]] = {}
     for group, bottleneck in zip(comparison.groups, found, strict=True):
-        names.setdefault(bottleneck.cause, []).append(group.name)
+        names.setdefault(bottleneck.cause, []).append(group.told_name)
     if len(names) == 1:
         [cause] = names
         if cause is Cause.NOT_KNOWN:

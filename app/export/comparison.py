@@ -162,13 +162,16 @@ def _phase(phase: ComparedPhase) -> dict[str, Json]:
         "name": phase.name,
         "time": phase.time,
         "transactions": phase.transactions or None,
-        "configurations": [_in_phase(phase.comparison.rows[place]) for place in phase.groups],
+        "configurations": [
+            _in_phase(phase.comparison.groups[place].name, phase.comparison.rows[place])
+            for place in phase.groups
+        ],
     }
 
 
-def _in_phase(row: ComparisonRow) -> dict[str, Json]:
+def _in_phase(name: str, row: ComparisonRow) -> dict[str, Json]:
     found: dict[str, Json] = {
-        "name": row.name,
+        "name": name,
         "complete": row.runs,
         "mean": row.mean.mean,
         "low": row.mean.low,

@@ -79,7 +79,7 @@ def _of_few(comparison: RunComparison) -> str:
         return tr("No run was completed: there is nothing to compare.")
     first = measured[0]
     group, mean = comparison.groups[first], comparison.rows[first].mean
-    name = with_warning(group.name, group.warning)
+    name = with_warning(group.told_name, group.warning)
     unit = comparison.measured(tr("transactions per second"))
     if len(measured) == 1:
         told = tr("{name}: {tps} {unit} in the mean of {runs}.")
@@ -88,7 +88,7 @@ def _of_few(comparison: RunComparison) -> str:
     ranked = [place for place, is_ranked in enumerate(comparison.ranked) if is_ranked]
     if len(ranked) == 2 and comparison.rows[ranked[1]].verdict:
         verdict = f"{comparison.rows[ranked[1]].verdict}."
-        begins_with_name = any(verdict.startswith(each.name) for each in comparison.groups)
+        begins_with_name = any(verdict.startswith(each.told_name) for each in comparison.groups)
         return verdict if begins_with_name else verdict[:1].upper() + verdict[1:]
     unranked = [each for each in measured if not comparison.ranked[each]]
     if len(ranked) == 1 and unranked and comparison.rows[unranked[0]].verdict:

@@ -131,7 +131,7 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
     if found is None:
         return ""
     groups = [comparison.groups[place] for place in (found.best, *found.others)]
-    names = [with_warning(group.name, group.warning) for group in groups]
+    names = [with_warning(group.told_name, group.warning) for group in groups]
     told = tr("Fastest: {name}; each of the other {count} is slower beyond chance")
     if len(names) == found.judged:
         told = tr("Fastest: {name}, but none of the other {count} can be told from it: {others}")
@@ -139,7 +139,7 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
         told = tr("Fastest: {name}; not distinguishable from it: {others}")
     told = told.format(name=names[0], others=", ".join(names[1:]), count=found.judged - 1)
     if found.not_judged:
-        left = ", ".join(comparison.groups[place].name for place in found.not_judged)
+        left = ", ".join(comparison.groups[place].told_name for place in found.not_judged)
         told = tr("{told}; not compared: {names}").format(told=told, names=left)
     sentence = tr("{told} (95 times in 100 the truly fastest one is among those named).")
     if not found.others:

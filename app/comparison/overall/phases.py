@@ -194,7 +194,7 @@ def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: boo
     row, first, group = phase.rows[place], phase.groups[0], phase.groups[place]
     told = row.judged
     if place and not first_has_it:
-        why = tr("{name} has no such phase: nothing is compared with it").format(name=first.name)
+        why = tr("{name} has no such phase: nothing is compared with it").format(name=first.told_name)
         told = replace(told, found=None, not_compared=why)
     elif told.found is None:
         told = with_disturbed_rate(phase, place)

@@ -324,7 +324,7 @@ def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureCompariso
     for place, group in enumerate(comparison.groups):
         yield Column(
             f"group {place}",
-            group.name,
+            group.told_name,
             partial(_with_difference, place=place),
             CellKind.NUMBERS,
             optional=count - place if place >= _ALWAYS_SHOWN else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,20 @@ def test_headline_is_bounded() -> None:
     assert found.sentence.endswith("5 more conditions follow among the verdicts.")
     assert found.sentence.count("scale ") == MOST_CONDITIONS
     assert sum(each.startswith("scale 9: ") for each in found.verdicts) == 1
+
+
+def test_names_below_a_condition_leave_it_out() -> None:
+    runs = [
+        replace(
+            made_run({"filesystem": filesystem, "scale": scale}, 1000.0),
+            configuration=f"filesystem {filesystem}, scale {scale}",
+        )
+        for scale in ("1", "2")
+        for filesystem in ("ext4", "xfs")
+    ]
+    found = compare_runs(runs, shorten=True)
+    assert len({group.name for group in found.groups}) == len(found.groups)
+    for part in found.parts:
+        assert [row.name for row in part.rows] == ["filesystem ext4", "filesystem xfs"]
+        assert not [row.verdict for row in part.rows if "scale" in row.verdict]
+    assert "scale" not in find_answer(found).sentence.replace("scale 1: ", "").replace("scale 2: ", "")
