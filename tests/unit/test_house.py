@@ -86,9 +86,8 @@ def test_every_path_of_the_map_is_there() -> None:
 
 def test_the_map_names_every_room_and_in_the_order_of_the_contract() -> None:
     text = (PROJECT / "app" / "README.md").read_text(encoding="utf-8")
-    rows = [
-        set(re.findall(r"`app/(\w+)(?:\.py)?`", row.partition("|")[2].partition("|")[0])) for row in text.splitlines()
-    ]
+    named = re.compile(r"`app/(\w+)(?:\.py)?`")
+    rows = [set(named.findall(row.partition("|")[2].partition("|")[0])) for row in text.splitlines()]
     contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
         "importlinter"
     ]
