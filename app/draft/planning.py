@@ -23,7 +23,7 @@ from app.library.spreads import KnownSpread
 from app.statistics.sample_size import (
     RUNS_FOR_A_REFERENCE,
     RUNS_FOR_A_VERDICT,
-    first_level,
+    holm_alpha,
     minimum_detectable_effect,
     runs_needed,
 )
@@ -58,12 +58,12 @@ class Plan:
         The verdict pairs the runs of a round, and the difference of two runs spreads by the square root of
         two more than one run does.
         """
-        alpha = first_level(self.comparisons)
+        alpha = holm_alpha(self.comparisons)
         return minimum_detectable_effect(self.spread * math.sqrt(2), repeats, paired=True, alpha=alpha)
 
     def repeats(self, difference: float) -> int | None:
         """Return the repeats that show a difference in 4 of 5 campaigns; None above 10 000."""
-        alpha = first_level(self.comparisons)
+        alpha = holm_alpha(self.comparisons)
         return runs_needed(self.spread * math.sqrt(2), effect=difference, paired=True, alpha=alpha)
 
 

@@ -23,7 +23,7 @@ from app.domain.text import tr
 from app.library.annotations import mark_ended_run
 from app.recording.events import CampaignListener, RunResult
 from app.runfile.metadata.safety import NOT_DURABLE
-from app.statistics.selection import FEWEST_ROUNDS, Array, all_within, judge_round
+from app.statistics.selection import FEWEST_ROUNDS, Array, judge_round, within_precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _judge(
                     course.left_out[name] = LeftEarly(name, rounds, leader, behind)
             left = [name for name in left if name not in course.left_out]
             share = (campaign.precision or 0.0) / 100
-            if share and bool(all_within(judged, np.array([name in left for name in names]), share)):
+            if share and bool(within_precision(judged, np.array([name in left for name in names]), share)):
                 course.decided[tuple(left)] = rounds
                 return
     able = [name for name in left if runs.last_round(name)]  # what never ran to its end wins nothing

@@ -20,7 +20,7 @@ from app.execution.control import SOCKET_NAME
 from app.hosts.recovery.cleanup import SweepEvent, sweep
 from app.hosts.recovery.resource_journal import Owner, ResourceRecord
 from app.library.entries import LibraryEntry, is_live
-from app.recording.live_file import LiveFile, settle_live_file
+from app.recording.live_file import LiveFile, move_to_library
 from app.runfile.finalize import finish_run_file
 from app.runfile.reader import RunFile
 from app.runfile.summary import marks_after, summarise, summarise_phases
@@ -69,7 +69,7 @@ def _finish(path: Path) -> None:
         summary, phases = summarise(run), summarise_phases(run)
         marks = marks_after(summary)
     finish_run_file(file.live, state, summary, marks, phases=phases)
-    settle_live_file(file)
+    move_to_library(file)
 
 
 def finish_incomplete(entries: Iterable[LibraryEntry]) -> bool:

@@ -30,7 +30,7 @@ from app.domain.campaign.phases import (
     wants_backup,
     workload_of,
 )
-from app.domain.campaign.server_options import ServerOption, refused_with, server_options, vouches
+from app.domain.campaign.server_options import ServerOption, refused_with, safe_without, server_options
 from app.domain.endurance import DriveWear
 from app.domain.errors import CampaignError, TargetError
 from app.domain.filesystems import filesystem
@@ -432,7 +432,7 @@ def _unsafe(
     return tuple(
         each
         for each in unsafe_settings(pairs)
-        if not (isinstance(target, DiskTarget) and vouches(target, each[0], page_bytes))
+        if not (isinstance(target, DiskTarget) and safe_without(target, each[0], page_bytes))
     )
 
 

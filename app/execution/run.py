@@ -48,7 +48,7 @@ from app.probes.base.probe import ProbeUnavailable
 from app.probes.preflight.context import PreflightFinding
 from app.process.starter import Account, CommandOutcome
 from app.recording.events import CampaignListener, RunResult
-from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, settle_live_file
+from app.recording.live_file import LiveFile, begin_live_file, discard_live_file, move_to_library
 from app.recording.recorder import Recorder
 from app.runfile.disturbance import marks_of, read_disturbances
 from app.runfile.finalize import finish_run_file
@@ -385,7 +385,7 @@ def _end_file(
             result = replace(result, summary=summary, marks=marks, is_weak=weak)
             state = outcome.state if problem is None else RunState.FAILED
             finish_run_file(file.live, state, summary, marks, phases=phases)
-            settle_live_file(file)
+            move_to_library(file)
             settled = True
     except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
         problem = recorder.failure or footing_error(error)

@@ -23,21 +23,21 @@ _PARTS: Final = re.compile(r"([;,|\t\r\n\"'`])")
 
 def write_rows(stream: TextIO, rows: Iterable[Sequence[object]]) -> None:
     """Write rows as CSV; escape text that a spreadsheet might evaluate, keep numbers."""
-    csv.writer(stream).writerows(map(harmless, row) for row in rows)
+    csv.writer(stream).writerows(map(escape_formula, row) for row in rows)
 
 
-def harmless(cell: object) -> object:
+def escape_formula(cell: object) -> object:
     """Return a cell that no spreadsheet evaluates."""
-    return _harmless_text(cell) if isinstance(cell, str) else cell
+    return _escape(cell) if isinstance(cell, str) else cell
 
 
 @lru_cache(1 << 15)
-def _harmless_text(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape a text; cached, because names, units and phases repeat in many rows."""
     if _NUMBER.match(text):
         return text
-    told = "".join(map(_part, _PARTS.split(text)))
-    return f"'{told}" if told[:1] in {"\t", "\r", "\n"} else told
+    escaped = "".join(map(_part, _PARTS.split(text)))
+    return f"'{escaped}" if escaped[:1] in {"\t", "\r", "\n"} else escaped
 
 
 def _part(text: str) -> str:

@@ -92,7 +92,7 @@ class _Fraction(FloatLoader):
         return value
 
 
-class _Patience:
+class _Deadline:
     """Time limit for an answer, in seconds in which this process could poll; None for no limit.
 
     On a machine busy with pgbench this process may not run for seconds, while the answer has already arrived.
@@ -164,13 +164,13 @@ class MeteredConnection(psycopg.Connection[tuple[Any, ...]]):
         return super().wait(self._bounded(gen), *args, **named)
 
     def _bounded(self, gen: Generator[Any, Any, Value]) -> Generator[Any, Any, Value]:
-        patience, meter = _Patience(self.answer_s), _Meter(self.pgconn.socket)
+        deadline, meter = _Deadline(self.answer_s), _Meter(self.pgconn.socket)
         try:
             state = next(gen)
             while True:
                 ready = yield state
                 try:
-                    patience.check()
+                    deadline.check()
                     meter.check()
                 except psycopg.OperationalError:
                     self.pgconn.finish()
@@ -221,13 +221,13 @@ def _connected(conninfo: str, timeout_s: int) -> pq.abc.PGconn:
     asked.finish()
     seconds = said.get("connect_timeout", "").strip()
     given_s = int(seconds) if seconds.isdigit() else 0
-    patience = _Patience(max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s)
+    deadline = _Deadline(max(given_s, _LEAST_CONNECT_S) if given_s else timeout_s)
     if host and not host.startswith(("/", "@")) and "hostaddr" not in said:
-        _look_up(host, patience)
+        _look_up(host, deadline)
     pgconn = pq.PGconn.connect_start(conninfo.encode())
     steps = _Steps(pgconn)
     try:
-        _let_in(pgconn, steps, patience)
+        _let_in(pgconn, steps, deadline)
     except BaseException:
         steps.leave()
         raise
@@ -244,7 +244,7 @@ def _check_left() -> None:
         raise psycopg.OperationalError(tr("several servers still keep this process busy"))
 
 
-def _look_up(host: str, patience: _Patience) -> None:
+def _look_up(host: str, deadline: _Deadline) -> None:
     """Wait for the resolver and ignore its answer: libpq asks again, and reports errors."""
     _check_left()
     ended = threading.Event()
@@ -258,7 +258,7 @@ def _look_up(host: str, patience: _Patience) -> None:
     thread.start()
     try:
         while not ended.wait(_POLL_S):
-            patience.check()
+            deadline.check()
     except BaseException:
         _left.append(thread)
         raise
@@ -315,14 +315,14 @@ def _unlocked_poll(pgconn: pq.abc.PGconn) -> Callable[[], int]:
     return lambda: int(poll(pgconn.pgconn_ptr))  # type: ignore[attr-defined]  # every implementation has it
 
 
-def _let_in(pgconn: pq.abc.PGconn, steps: _Steps, patience: _Patience) -> None:
+def _let_in(pgconn: pq.abc.PGconn, steps: _Steps, deadline: _Deadline) -> None:
     """Connect, trying the next address of a name if necessary: each has its own socket."""
     if pgconn.status == pq.ConnStatus.BAD:
         raise psycopg.OperationalError(_reason(pgconn))
     meters: dict[int, _Meter] = {}
 
     def check() -> None:
-        patience.check()
+        deadline.check()
         for each in meters.values():
             each.check()
 

@@ -51,7 +51,7 @@ def begin_live_file(final: Path, memory_folder: Path | None) -> LiveFile:
     return LiveFile(final, live)
 
 
-def settle_live_file(file: LiveFile) -> None:
+def move_to_library(file: LiveFile) -> None:
     """Move a finished file from memory to its final path, atomically.
 
     Raises:

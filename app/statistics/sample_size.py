@@ -80,7 +80,7 @@ def _shift_needed(df: float, alpha: float) -> float:
     return high
 
 
-def first_level(comparisons: int, alpha: float = DEFAULT_ALPHA) -> float:
+def holm_alpha(comparisons: int, alpha: float = DEFAULT_ALPHA) -> float:
     """Return the error allowed for the first rejection among several comparisons (Holm's first step)."""
     return alpha / max(1, comparisons)
 

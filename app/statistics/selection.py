@@ -133,7 +133,7 @@ def judge_round(logs: Array, active: Flags, *, cap: int, prior_df: int = PRIOR_D
     found = differences_from(logs, leader, prior_df=prior_df)
     at = np.arange(count)
     may = (found.rounds >= FEWEST_ROUNDS) & (at != leader[..., None]) & active
-    most, for_rival = _critical(level_of(count), found.df), _boundary(count, rounds, cap, found.df)
+    most, for_rival = _critical(pair_alpha(count), found.df), _boundary(count, rounds, cap, found.df)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.where(found.behind == 0, 0.0, found.behind / found.error)
         nearest = np.argmin(np.where(may, score, np.inf), axis=-1)
@@ -142,12 +142,12 @@ def judge_round(logs: Array, active: Flags, *, cap: int, prior_df: int = PRIOR_D
     return RoundJudged(leader, found, out)
 
 
-def level_of(configurations: int) -> float:
+def pair_alpha(configurations: int) -> float:
     """Return the error of each comparison of the leader with any but its nearest rival."""
     return min(MOST_LEVEL, LEAST_LEVEL + SHARED_LEVEL / max(1, configurations))
 
 
-def rival_level_of(configurations: int) -> float:
+def rival_alpha(configurations: int) -> float:
     """Return the error of the comparison with the nearest rival, see `RIVAL_LEVEL`."""
     return RIVAL_LEVEL * min(1.0, max(1, configurations - 1) / (ENOUGH - 1))
 
@@ -158,7 +158,7 @@ def _boundary(configurations: int, rounds: int, cap: int, df: Places) -> Array:
     Up to `LAST_LOOK` this falls with the root of the rounds. Longer campaigns spend half of the error until
     then; after it the error of each look falls with their number.
     """
-    last, level = max(FEWEST_ROUNDS, min(cap - 1, LAST_LOOK)), rival_level_of(configurations)
+    last, level = max(FEWEST_ROUNDS, min(cap - 1, LAST_LOOK)), rival_alpha(configurations)
     if cap - 1 > last:
         level /= 2
     if rounds > last:
@@ -166,7 +166,9 @@ def _boundary(configurations: int, rounds: int, cap: int, df: Places) -> Array:
     return _critical(level, df) * math.sqrt(last / max(1, rounds))
 
 
-def all_within(judged: RoundJudged, left: Flags, share: float, *, alpha: float = DEFAULT_ALPHA) -> Flags:
+def within_precision(
+    judged: RoundJudged, left: Flags, share: float, *, alpha: float = DEFAULT_ALPHA
+) -> Flags:
     """Return whether all remaining configurations are significantly within a share of the leader.
 
     Args:

@@ -48,7 +48,7 @@ from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.widgets.tab_order import go_as_read
-from ui.widgets.texts import tell_data_to_screen_readers
+from ui.widgets.texts import expose_data_to_screen_readers
 from ui.window.commands.help_window import HelpWindow
 from ui.window.commands.manual_window import ManualWindow
 from ui.window.commands.preferences_dialog import PreferencesDialog
@@ -199,7 +199,7 @@ class Looks:
 
 @pytest.fixture
 def looks(qtbot: QtBot) -> Iterator[Looks]:
-    tell_data_to_screen_readers()
+    expose_data_to_screen_readers()
     made = Looks(qtbot)
     yield made
     assert made.seen

@@ -99,7 +99,7 @@ def room(enter: Enter, tmp_path: Path) -> Room:
 
 def test_before_the_first_second_the_board_gives_nobody_a_place(room: Room) -> None:
     assert [row.rank for row in room.window.board.rows] == [NOTHING] * 3
-    assert "1 fs" not in room.window.board.told_data()
+    assert "1 fs" not in room.window.board.accessible_text()
 
 
 def test_two_runs_race_and_the_board_says_who_leads(room: Room) -> None:
@@ -108,7 +108,7 @@ def test_two_runs_race_and_the_board_says_who_leads(room: Room) -> None:
     assert [row.rank for row in room.window.board.rows] == ["1", "2", "3"]
     room.wait(90.0)
     assert room.names == ["fs2 #1", "fs1 #1", "fs0 #1"], "who stalled was overtaken"
-    assert "1 fs2 #1" in room.window.board.told_data()
+    assert "1 fs2 #1" in room.window.board.accessible_text()
 
 
 def test_a_stall_is_written_large_and_one_that_ended_says_so(room: Room) -> None:

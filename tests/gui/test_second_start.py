@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app import TOP
 from ui.program.program import FirstWindow, bring_to_front
-from ui.program.second_start import TAKEN, Handed, hand_over, lock_place, meeting_place
+from ui.program.second_start import TAKEN, OpenRequest, hand_over, instance_socket, lock_place
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support")]
 
@@ -32,7 +32,7 @@ def runtime() -> Iterator[Path]:
 
 @pytest.fixture
 def place(runtime: Path, tmp_path: Path) -> Path:
-    found = meeting_place(tmp_path / "library", {"XDG_RUNTIME_DIR": str(runtime)})
+    found = instance_socket(tmp_path / "library", {"XDG_RUNTIME_DIR": str(runtime)})
     assert found is not None
     return found
 
@@ -41,7 +41,7 @@ class Window:
     """Keeps what it is handed."""
 
     def __init__(self, place: Path) -> None:
-        self.taken: list[Handed] = []
+        self.taken: list[OpenRequest] = []
         self.first = FirstWindow(place, self.taken.append)
 
 
@@ -80,7 +80,7 @@ def test_a_second_start_ends_at_once_and_its_runs_are_shown_in_the_first(
     run.write_text("a run file, to whoever only hands it over")
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "XDG_ACTIVATION_TOKEN": "from-the-menu"}
     environment["QT_QPA_PLATFORM"] = "there is none"  # Qt would end the process
-    found = meeting_place(library, environment)
+    found = instance_socket(library, environment)
     assert found is not None
     window = Window(found)
     argv = [sys.executable, "-P", "-m", "ui", "--library", str(library), str(run)]
@@ -91,36 +91,36 @@ def test_a_second_start_ends_at_once_and_its_runs_are_shown_in_the_first(
     out, _ = second.communicate()
     window.first.close()
     assert (second.returncode, out) == (0, "The window that is open shows it.\n")
-    assert window.taken == [Handed((str(run),), "from-the-menu")]
+    assert window.taken == [OpenRequest((str(run),), "from-the-menu")]
 
 
 def test_each_library_has_a_window_of_its_own(runtime: Path, tmp_path: Path) -> None:
     environment = {"XDG_RUNTIME_DIR": str(runtime)}
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "one")
-    assert meeting_place(tmp_path / "one", environment) != meeting_place(tmp_path / "two", environment)
-    assert meeting_place(tmp_path / "one", environment) == meeting_place(link, environment)
+    assert instance_socket(tmp_path / "one", environment) != instance_socket(tmp_path / "two", environment)
+    assert instance_socket(tmp_path / "one", environment) == instance_socket(link, environment)
 
 
 @pytest.mark.parametrize("folder", ["", "relative", "/nowhere/at/all"])
 def test_without_a_runtime_folder_every_start_has_its_own_window(tmp_path: Path, folder: str) -> None:
-    assert meeting_place(tmp_path, {"XDG_RUNTIME_DIR": folder}) is None
+    assert instance_socket(tmp_path, {"XDG_RUNTIME_DIR": folder}) is None
 
 
 def test_a_runtime_folder_that_others_may_enter_is_not_used(runtime: Path, tmp_path: Path) -> None:
     runtime.chmod(0o755)
-    assert meeting_place(tmp_path, {"XDG_RUNTIME_DIR": str(runtime)}) is None
+    assert instance_socket(tmp_path, {"XDG_RUNTIME_DIR": str(runtime)}) is None
 
 
 def test_what_a_killed_window_left_is_replaced(qtbot: QtBot, place: Path) -> None:
     left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     left.bind(str(place))
     left.close()  # as the kernel does: the file stays
-    assert not hand_over(place, Handed())
+    assert not hand_over(place, OpenRequest())
     window = Window(place)
-    assert beside(qtbot, hand_over, place, Handed(("/a run",))) == [True]
+    assert beside(qtbot, hand_over, place, OpenRequest(("/a run",))) == [True]
     window.first.close()
-    assert window.taken == [Handed(("/a run",))]
+    assert window.taken == [OpenRequest(("/a run",))]
     assert not place.exists()
 
 
@@ -138,13 +138,13 @@ def test_a_window_that_hangs_keeps_nobody_waiting_for_long(
     monkeypatch.setattr("ui.program.second_start._STARTING_S", 0.2)
     held = lock_place(place)
     assert held is not None
-    assert not hand_over(place, Handed())
+    assert not hand_over(place, OpenRequest())
     os.close(held)
 
 
 def test_a_lock_that_cannot_be_made_gives_a_window_of_its_own(qtbot: QtBot, place: Path) -> None:
     Path(f"{place}.lock").symlink_to("/etc/passwd")
-    assert not hand_over(place, Handed())
+    assert not hand_over(place, OpenRequest())
     window = Window(place)
     assert qtbot is not None
     assert not window.first.is_listening
@@ -169,8 +169,8 @@ def test_what_is_not_understood_is_not_taken_and_the_next_one_is(
     qtbot: QtBot, window: Window, place: Path, words: bytes
 ) -> None:
     assert beside(qtbot, say, place, words) == [b""]
-    assert beside(qtbot, say, place, Handed(("/b",)).line()) == [TAKEN]
-    assert window.taken == [Handed(("/b",))]
+    assert beside(qtbot, say, place, OpenRequest(("/b",)).line()) == [TAKEN]
+    assert window.taken == [OpenRequest(("/b",))]
 
 
 def test_the_lock_ends_with_the_window(window: Window, place: Path) -> None:

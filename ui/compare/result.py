@@ -102,8 +102,8 @@ class Headline(QWidget):
         layout.addWidget(self.words)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.hide()
-        theme.changed.connect(self._dress)
-        self._dress()
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     def show_comparison(self, comparison: RunComparison) -> None:
         """Show what a comparison ends on; take no room where it has no figure."""
@@ -112,7 +112,7 @@ class Headline(QWidget):
             label.setText(text)
         self.setVisible(told is not None)  # last: showing lays out at once, a text only with the next event
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.value.setFont(self._theme.number_font(_SCALE, bold=True))
         self._unit.setFont(self._theme.font(1.35))
         for label in (self._unit, self.words):
@@ -204,10 +204,10 @@ class ResultView(View):
         self.rows.addWidget(self.sentence)
         self.rows.addWidget(self.headline)
         self.rows.addWidget(self._parts, 1)
-        theme.changed.connect(self._dress)
-        self._dress()
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.sentence.setFont(self.theme.font(1.35, bold=True))
         self.refresh()
 

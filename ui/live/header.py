@@ -101,11 +101,11 @@ class Banner(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
         layout.addWidget(self.words, 1)
-        theme.changed.connect(self._dress)
-        self._dress()
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
         self.hide()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         palette = QPalette(self.palette())
         palette.setColor(QPalette.ColorRole.WindowText, self._theme.warning)
         palette.setColor(QPalette.ColorRole.Window, self._theme.background)
@@ -199,10 +199,10 @@ class Header(QWidget):
             layout.addWidget(button)
         for button in self._of_the_end:
             button.hide()
-        theme.changed.connect(self._dress)
-        self._dress()
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.run.setFont(self._theme.font(1.35, bold=True))
         colours = (
             (self.campaign, self._theme.muted),

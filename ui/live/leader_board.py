@@ -95,7 +95,7 @@ class LeaderBoard(QWidget):
         self.setAccessibleName(tr("Leader board"))
         theme.changed.connect(self.update)
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return what is ordered by what, and all rows, top first."""
         heading = ". ".join(filter(None, self._heading))
         return f"{heading}. {'; '.join(row.words for row in self.rows)}."

@@ -309,10 +309,10 @@ class NumberTile(QFrame):
         layout.addLayout(number, 1, 0)
         layout.addWidget(self.beneath, 2, 0)
         layout.addWidget(self.spark, 3, 0)
-        theme.changed.connect(self._dress)
-        self._dress()
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         theme = self._theme
         self.value.setFont(theme.number_font(self._scale, bold=True))
         self.unit.setFont(theme.font(1.1))

@@ -235,10 +235,10 @@ class LogDrawer(QPlainTextEdit):
         self.setAccessibleName(tr("Log of the run"))
         self.setPlaceholderText(tr("Nothing has happened yet."))
         self.setTabChangesFocus(True)
-        self._dress()
-        theme.changed.connect(self._dress)
+        self._apply_theme()
+        theme.changed.connect(self._apply_theme)
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self.setFont(self._theme.fixed_font(0.95))
 
     def show_lines(self, lines: Sequence[LogLine]) -> None:

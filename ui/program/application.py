@@ -18,7 +18,7 @@ from app.domain.errors import FootingError, UsageError
 from app.domain.text import CALLED, tr
 from app.process.qt_libraries import missing_library, soname_in, window_error
 from app.terminal.log import configure_logging
-from ui.program.second_start import ACTIVATION, Handed, hand_over, meeting_place
+from ui.program.second_start import ACTIVATION, OpenRequest, hand_over, instance_socket
 
 ICON: Final = TOP / "resources" / "icons" / f"{APPLICATION_ID}.svg"
 
@@ -154,11 +154,11 @@ def run_window(argv: Sequence[str]) -> int:
 
 def _is_shown_already(request: WindowRequest) -> bool:
     """Pass the request to this library's open window; return False for a replay."""
-    place = meeting_place(request.library, os.environ)
+    place = instance_socket(request.library, os.environ)
     if place is None or request.replay:
         return False
     runs = tuple(str(path.absolute()) for path in request.runs)
-    return hand_over(place, Handed(runs, os.environ.get(ACTIVATION, "")))
+    return hand_over(place, OpenRequest(runs, os.environ.get(ACTIVATION, "")))
 
 
 def _tell(error: FootingError) -> int:

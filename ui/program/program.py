@@ -28,10 +28,10 @@ from ui.background import finish_background
 from ui.collector import collect_in_gui_thread
 from ui.fonts import FAMILY, FONTS, load_fonts
 from ui.motion import set_reduced_motion
-from ui.program.second_start import ACTIVATION, MOST_BYTES, TAKEN, Handed, lock_place, meeting_place
+from ui.program.second_start import ACTIVATION, MOST_BYTES, TAKEN, OpenRequest, instance_socket, lock_place
 from ui.style import apply_theme
 from ui.theme import Theme
-from ui.widgets.texts import tell_data_to_screen_readers
+from ui.widgets.texts import expose_data_to_screen_readers
 from ui.window.commands.preferences_dialog import preferred_scheme, prefers_contrast, prefers_reduced_motion
 from ui.window.main_window import MainWindow
 from ui.window.pages.window_settings import ORGANISATION, WindowSettings, open_settings
@@ -47,8 +47,8 @@ _READ_S: Final = 1.0
 class FirstWindow(QObject):
     """Listens on a socket until it is closed; does nothing if another process listens there."""
 
-    def __init__(self, place: Path, take: Callable[[Handed], object], parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, place: Path, take: Callable[[OpenRequest], object]) -> None:
+        super().__init__()
         self._place = place
         self._take = take
         self._lock: int | None = None
@@ -83,12 +83,12 @@ class FirstWindow(QObject):
         with suppress(OSError), self._socket.accept()[0] as peer:
             peer.settimeout(_READ_S)
             try:
-                handed = Handed.of(_line_of(peer))
+                open_request = OpenRequest.of(_line_of(peer))
             except ValueError as error:
                 _log.debug("not understood: %s", error)
                 return
             peer.sendall(TAKEN)
-            self._take(handed)
+            self._take(open_request)
 
     def close(self) -> None:
         """Stop listening."""
@@ -214,7 +214,7 @@ def make_application() -> QApplication:
     app.setDesktopFileName(APPLICATION_ID)
     _translate_qt(app)
     set_typeface(app)
-    tell_data_to_screen_readers()
+    expose_data_to_screen_readers()
     return app
 
 
@@ -260,12 +260,12 @@ def show_window(request: WindowRequest, icon: Path) -> int:
             window.open_files(request.runs)
         _play(window, theme, settings, request)
 
-    def take(handed: Handed) -> None:
-        bring_to_front(window, handed.token)
-        if handed.runs:
-            window.open_files(map(Path, handed.runs))
+    def take(open_request: OpenRequest) -> None:
+        bring_to_front(window, open_request.token)
+        if open_request.runs:
+            window.open_files(map(Path, open_request.runs))
 
-    place = meeting_place(request.library, os.environ)
+    place = instance_socket(request.library, os.environ)
     first = FirstWindow(place, take) if place is not None else None
     QTimer.singleShot(0, begin)
     status = app.exec()

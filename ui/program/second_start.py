@@ -31,7 +31,7 @@ _LOOK_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
+class OpenRequest:
     """The request of a second start.
 
     Attributes:
@@ -47,7 +47,7 @@ class Handed:
         return json.dumps({"runs": list(self.runs), "token": self.token}).encode() + b"\n"
 
     @classmethod
-    def of(cls, line: bytes) -> Handed:
+    def of(cls, line: bytes) -> OpenRequest:
         """Parse such a line.
 
         Raises:
@@ -65,7 +65,7 @@ class Handed:
         raise ValueError("neither runs nor token")
 
 
-def meeting_place(library: Path, environment: Mapping[str, str]) -> Path | None:
+def instance_socket(library: Path, environment: Mapping[str, str]) -> Path | None:
     """Return the socket of a library's window; None if the user has no private runtime folder."""
     folder = environment.get("XDG_RUNTIME_DIR", "")
     if not folder.startswith("/"):
@@ -93,13 +93,13 @@ def lock_place(place: Path) -> int | None:
     return descriptor
 
 
-def hand_over(place: Path, handed: Handed) -> bool:
+def hand_over(place: Path, request: OpenRequest) -> bool:
     """Ask the open window to show the request; return whether it does.
 
     Waits for a window that holds the lock and does not listen yet, but not for one that does not answer.
     """
     until_s = time.monotonic() + _STARTING_S
-    while not _asked(place, handed):
+    while not _send(place, request):
         try:
             held = lock_place(place)
         except OSError:
@@ -116,12 +116,12 @@ def _is_path(text: str) -> bool:
     return text.startswith("/") and "\0" not in text
 
 
-def _asked(place: Path, handed: Handed) -> bool:
+def _send(place: Path, request: OpenRequest) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
         peer.settimeout(ANSWER_S)
         try:
             peer.connect(str(place))
-            peer.sendall(handed.line())
+            peer.sendall(request.line())
             return peer.recv(len(TAKEN)) == TAKEN
         except OSError:
             return False

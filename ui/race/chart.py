@@ -76,7 +76,7 @@ class RaceChart(QWidget):
             self._type = pixels
             self._forget()
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return what every line has come to, and how long its run stalled, up to the moment."""
         data, t_s = self.data, self._t_s
         if data is None:

@@ -85,7 +85,7 @@ class VerdictSlide(QWidget):
         layout.addWidget(self.figure, 1)
         layout.addWidget(self.weakened_by)
         self._show(content)
-        theme.changed.connect(self._dress)
+        theme.changed.connect(self._apply_theme)
 
     def _show(self, content: Content) -> None:
         if content.comparison is None:
@@ -104,12 +104,12 @@ class VerdictSlide(QWidget):
             font = self._theme.number_font(bold=label is self.sentence)
             font.setPixelSize(max(10, round(pixels * share)))
             label.setFont(font)
-        self._dress()
+        self._apply_theme()
 
     def _theme_pixels(self) -> float:
         return self._theme.font().pointSizeF() * self.logicalDpiY() / 72
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         palette = QPalette(self.weakened_by.palette())
         palette.setColor(QPalette.ColorRole.WindowText, self._theme.warning)
         self.weakened_by.setPalette(palette)
@@ -260,7 +260,7 @@ class RaceWindow(FullScreenWindow):
         stage = leader, at_end
         if stage != self._said and (at_end or now_s >= self._said_s + _SAID_EVERY_S) and is_listened_to():
             self._said, self._said_s = stage, now_s
-            announce(self.board, self.board.told_data())
+            announce(self.board, self.board.accessible_text())
 
     def _told_s(self, position_s: float) -> float:
         """Return the moment whose figures are told: while somebody looks at it, exactly that one."""

@@ -110,7 +110,7 @@ class _Page(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.told: Callable[[], str] = str
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return the words of the page."""
         return self.told()
 

@@ -48,8 +48,8 @@ class EmptyState(QWidget):
         layout.addSpacing(SMALL)
         layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addStretch(3)
-        theme.changed.connect(self._dress)
-        self._dress()
+        theme.changed.connect(self._apply_theme)
+        self._apply_theme()
 
     def tell(self, title: str, sentence: str, button: str = "") -> None:
         """Set the texts; `button` is the button's label, empty for none."""
@@ -58,7 +58,7 @@ class EmptyState(QWidget):
         self.button.setText(button)
         self.button.setVisible(bool(button))
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         muted = self._theme.muted
         self._picture.setPixmap(icon_pixmap(self._icon, muted, _PICTURE, self.devicePixelRatioF()))
         self.title.setFont(self._theme.font(1.25, bold=True))
@@ -70,4 +70,4 @@ class EmptyState(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self._dress()
+            self._apply_theme()

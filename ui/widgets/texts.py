@@ -230,14 +230,14 @@ def below_rule(theme: Theme, widget: QWidget) -> QWidget:
 
 
 @runtime_checkable
-class TellsData(Protocol):
+class AccessibleText(Protocol):
     """A painted widget that describes its data as text."""
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return all currently shown data in sentences."""
 
 
-class _Told(QAccessibleWidget):
+class _Described(QAccessibleWidget):
     """Describes a widget by its data."""
 
     def __init__(self, widget: QWidget) -> None:
@@ -247,19 +247,21 @@ class _Told(QAccessibleWidget):
     def text(self, t: QAccessible.Text) -> str:
         if t is QAccessible.Text.Description and self.isValid():
             widget = self.object()
-            if isinstance(widget, TellsData):
-                return widget.told_data()
+            if isinstance(widget, AccessibleText):
+                return widget.accessible_text()
         return super().text(t)
 
 
 def _interface_of(_class_name: str, asked: QObject) -> QAccessibleInterface | None:
     """Return the interface of a widget that describes its data; None for all others."""
-    return _Told(asked) if isinstance(asked, QWidget) and hasattr(type(asked), "told_data") else None
+    return (
+        _Described(asked) if isinstance(asked, QWidget) and hasattr(type(asked), "accessible_text") else None
+    )
 
 
 @lru_cache(maxsize=1)
-def tell_data_to_screen_readers() -> None:
-    """Describe every `TellsData` of this process by its data; once is enough."""
+def expose_data_to_screen_readers() -> None:
+    """Describe every `AccessibleText` of this process by its data; once is enough."""
     QAccessible.installFactory(_interface_of)
 
 

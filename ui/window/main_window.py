@@ -43,7 +43,7 @@ from ui.window.commands.deferred import (
 from ui.window.commands.tool_bar import ToolBar
 from ui.window.commands.tools import ShownRuns, ToolContext, ToolUser
 from ui.window.files.opening import RunOpener, holds_runs, open_folder_of
-from ui.window.files.run_actions import RunCare
+from ui.window.files.run_actions import RunFileActions
 from ui.window.library.model import MIME_TYPE
 from ui.window.library.reader import LibraryReader
 from ui.window.pages.runs_page import RunsPage
@@ -106,7 +106,7 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget()
         self.opener = RunOpener(self, settings, library)
         self.campaigns = CampaignPages(self, theme, library, settings.qt)
-        self.care = RunCare(self, theme, self.runs_page.model, self.reader, self.notice.tell)
+        self.care = RunFileActions(self, theme, self.runs_page.model, self.reader, self.notice.tell)
         self.runs_page.library.folder = library
         self.tools = ToolUser(self, self._tool_context)
         self.commands = make_actions(self, {**self._deeds(), **self.tools.deeds()})

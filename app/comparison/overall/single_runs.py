@@ -13,7 +13,7 @@ from app.domain.text import number_text, tr
 from app.library.spreads import KnownSpread, pooled_spread
 from app.runfile.metadata.offered_load import LoadKind
 from app.runfile.metadata.run_metadata import IMPORTED
-from app.statistics.sample_size import DEFAULT_ALPHA, RUNS_FOR_A_VERDICT, first_level
+from app.statistics.sample_size import DEFAULT_ALPHA, RUNS_FOR_A_VERDICT, holm_alpha
 from app.statistics.single_runs import chance_of, needed_spread
 from app.statistics.verdict import Comparison, Verdict
 
@@ -42,7 +42,7 @@ class ChanceOfFewRuns:
     @property
     def is_explained(self) -> bool | None:
         """Whether chance explains the difference at the level of all comparisons; None where unknown."""
-        return None if self.chance is None else self.chance >= first_level(self.comparisons)
+        return None if self.chance is None else self.chance >= holm_alpha(self.comparisons)
 
 
 def is_of_few(comparison: Comparison | None) -> bool:
@@ -73,7 +73,7 @@ def chance_of_few(
         between_campaigns: whether the two are of different campaigns, whose spread no repeat tells.
     """
     ratio, runs = comparison.ratio or 1.0, (1, 1) if between_campaigns else comparison.runs
-    needed = needed_spread(ratio, runs, first_level(comparisons, DEFAULT_ALPHA))
+    needed = needed_spread(ratio, runs, holm_alpha(comparisons, DEFAULT_ALPHA))
     if known is None or between_campaigns:
         return ChanceOfFewRuns(needed, comparisons, between_campaigns)
     chance = chance_of(ratio, runs, known.spread, known.df)

@@ -136,7 +136,7 @@ def unseen_choices(target: DiskTarget) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
-def elsewhere(option: OptionSpec) -> str:
+def why_no_effect(option: OptionSpec) -> str:
     """Return why an option of the server stage has no effect on the disks that it was chosen for."""
     if option.of_wal:
         return tr("it is about the WAL, which has disks of its own.")
@@ -151,7 +151,9 @@ def _misplaced_options(target: DiskTarget) -> Iterator[Problem]:
             option = filesystem(group.filesystem).option(name)
             does_nothing = not holds_wal if option.of_wal else group is target.wal
             if option.stage is Stage.SERVER and does_nothing:
-                message = tr("{name} does nothing here: {reason}").format(name=name, reason=elsewhere(option))
+                message = tr("{name} does nothing here: {reason}").format(
+                    name=name, reason=why_no_effect(option)
+                )
                 yield Problem(f"{prefix}options.{name}", message)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice
-from app.domain.campaign.disk_target import chosen_options, elsewhere
+from app.domain.campaign.disk_target import chosen_options, why_no_effect
 from app.domain.filesystems import filesystem
 from app.domain.options.checks import check, implied
 from app.domain.options.conflicts import Action, Circumstances, ConflictFinding
@@ -77,7 +77,7 @@ class ServerOption:
         """Why it is not applied; empty if it is."""
         if self.fate is Fate.APPLIED:
             return ""
-        reason = elsewhere(self.option)
+        reason = why_no_effect(self.option)
         if self.fate is Fate.OVERRULED:
             reason = tr("your own setting says {value}.").format(value=self.instead)
         sentence = tr("{name} = {value}, advised for {label}, is not applied: {reason}")
@@ -125,7 +125,7 @@ def contradiction(target: DiskTarget, own: Mapping[str, str]) -> ServerOption | 
     return next(found, None)
 
 
-def vouches(target: DiskTarget, name: str, server_page_bytes: int = USUAL_PAGE_BYTES) -> bool:
+def safe_without(target: DiskTarget, name: str, server_page_bytes: int = USUAL_PAGE_BYTES) -> bool:
     """Return whether the filesystems of all data make it safe to turn off a setting.
 
     Args:
@@ -133,10 +133,10 @@ def vouches(target: DiskTarget, name: str, server_page_bytes: int = USUAL_PAGE_B
         name: of the setting.
         server_page_bytes: of a data page of the server.
     """
-    return all(_vouches(group, name, server_page_bytes) for group in target.of_relations)
+    return all(_makes_safe(group, name, server_page_bytes) for group in target.of_relations)
 
 
-def _vouches(group: GroupChoice, name: str, server_page_bytes: int) -> bool:
+def _makes_safe(group: GroupChoice, name: str, server_page_bytes: int) -> bool:
     spec = filesystem(group.filesystem)
     options = [option for option in spec.options if option.stage is Stage.SERVER and option.id == name]
     off: OptionValue = False

@@ -210,8 +210,8 @@ def changed_words(page: OptionsPage) -> str:
     )
 
 
-def elsewhere(spec: FilesystemSpec, text: str) -> str:
-    """Return what to say where a search finds no option: who has it, or why this filesystem has not."""
+def explain_no_match(spec: FilesystemSpec, text: str) -> str:
+    """Return why a search finds no option: which filesystems have it, or why this one lacks it."""
     wanted = text.casefold().split()
     others = [option for other in FILESYSTEMS for option in other.options if other is not spec]
     for lack in spec.lacks:

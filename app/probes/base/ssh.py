@@ -35,7 +35,7 @@ _OPTIONS: Final = {
 """Options of ssh_config(5): no questions, no forwarding, broken connections are detected."""
 
 
-def harmless(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Replace characters that control terminals or change the direction of text."""
     return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
 
@@ -59,7 +59,7 @@ class SshDestination:
 
     def __post_init__(self) -> None:
         if not is_destination(self.host):
-            raise ValueError(tr("“{host}” is no name of a host.").format(host=harmless(self.host)))
+            raise ValueError(tr("“{host}” is no name of a host.").format(host=strip_controls(self.host)))
 
     def argv(self) -> tuple[str, ...]:
         """Return ssh's arguments for a remote shell that reads its program from standard input."""
@@ -146,7 +146,7 @@ def explain(host: str, errors: str, status: int | None) -> str:
     for cause in _CAUSES:
         if cause.words in errors:
             return cause.sentence.format(host=host)
-    lines = [line for line in harmless(errors.replace("\n", "\t")).split("\t") if line.strip()]
+    lines = [line for line in strip_controls(errors.replace("\n", "\t")).split("\t") if line.strip()]
     if lines:
         told = tr("The connection to {host} ended; ssh said: {words}")
         return told.format(host=host, words=lines[-1].strip()[:_LONGEST_WORDS])

@@ -30,7 +30,7 @@ from typing import IO, Final
 from app.domain.errors import ProgramError
 from app.domain.text import tr
 from app.probes.base.probe import ProbeUnavailable
-from app.probes.base.ssh import CONNECT_TIMEOUT_S, SshDestination, explain, harmless
+from app.probes.base.ssh import CONNECT_TIMEOUT_S, SshDestination, explain, strip_controls
 from app.process.account import SEARCH_PATH
 from app.process.spawn import end
 from app.process.starter import BoundedOutput, current_account, spawn
@@ -160,7 +160,7 @@ def parse_line(line: bytes, token: str) -> RemoteLine | None:
         return None
     if not _FEWEST_FIELDS[kind] <= len(fields) <= _MOST_FIELDS:
         return None
-    return RemoteLine(kind, tuple(harmless(field.decode("utf-8", "replace")) for field in fields))
+    return RemoteLine(kind, tuple(strip_controls(field.decode("utf-8", "replace")) for field in fields))
 
 
 class LineReader:

@@ -9,7 +9,7 @@ import pytest
 
 from app.domain.campaign.configuration import DiskTarget, GroupChoice, PostgresChoice, Workload
 from app.domain.campaign.disk_target import target_problems
-from app.domain.campaign.server_options import Fate, contradiction, refused_with, server_options, vouches
+from app.domain.campaign.server_options import Fate, contradiction, refused_with, safe_without, server_options
 from app.domain.filesystems import FILESYSTEMS
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.options.kinds import Choice, OptionValue, parse_switch
@@ -172,11 +172,11 @@ def test_an_own_option_that_would_change_nothing_is_refused(target: DiskTarget, 
 
 def test_only_a_filesystem_that_never_writes_half_a_page_makes_it_safe_not_to_repeat_pages() -> None:
     name = "full_page_writes"
-    assert vouches(DiskTarget(ZFS_PRESET), name)
-    assert not vouches(DiskTarget(replace(ZFS_PRESET, options=(("recordsize", 4096),))), name)
-    assert not vouches(DiskTarget(replace(ZFS_PRESET, filesystem="btrfs")), name)
-    assert not vouches(DiskTarget(EXT4), name)
-    assert not vouches(DiskTarget(ZFS_PRESET), "fsync")
+    assert safe_without(DiskTarget(ZFS_PRESET), name)
+    assert not safe_without(DiskTarget(replace(ZFS_PRESET, options=(("recordsize", 4096),))), name)
+    assert not safe_without(DiskTarget(replace(ZFS_PRESET, filesystem="btrfs")), name)
+    assert not safe_without(DiskTarget(EXT4), name)
+    assert not safe_without(DiskTarget(ZFS_PRESET), "fsync")
 
 
 SMALL_RECORDS = DiskTarget(replace(ZFS_PRESET, options=(("recordsize", 4096),)))

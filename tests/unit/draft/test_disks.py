@@ -34,7 +34,7 @@ from app.draft.disks.filesystems import (
     shared_obstacles,
 )
 from app.draft.disks.levels import level_choices
-from app.draft.disks.options import OptionGroup, elsewhere, options_page
+from app.draft.disks.options import OptionGroup, explain_no_match, options_page
 from app.draft.disks.problems import group_warnings
 from app.draft.disks.table import InspectionResult, StorageFacts, assign, disk_rows, move, reasons
 from app.draft.disks.target import read_option, read_target, write_option
@@ -724,7 +724,7 @@ def test_of_many_values_those_are_offered_that_are_worth_trying() -> None:
 def test_who_has_an_option_is_told_where_a_search_finds_none(
     filesystem_id: str, text: str, says: str
 ) -> None:
-    assert elsewhere(filesystem(filesystem_id), text) == says
+    assert explain_no_match(filesystem(filesystem_id), text) == says
 
 
 def test_a_plan_that_cannot_be_is_told_without_the_keys_of_campaign_files() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.export.csv_cells import harmless, write_rows
+from app.export.csv_cells import escape_formula, write_rows
 from app.export.runs import export_runs
 from tests.made_runs import finished_run
 
@@ -79,17 +79,17 @@ def test_no_cell_is_a_formula_whatever_a_spreadsheet_takes_for_the_end_of_one(
     found = cells(stream.getvalue(), delimiter)
     assert found
     assert not [cell for cell in found if is_computed(cell)]
-    assert harmless(text) != text
+    assert escape_formula(text) != text
 
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_numbers_and_plain_text_stay_what_they_are(text: str) -> None:
-    assert harmless(text) == text
+    assert escape_formula(text) == text
 
 
 @pytest.mark.parametrize("value", [-1.5, -3, 0.25, None, True])
 def test_what_is_no_text_is_not_touched(value: object) -> None:
-    assert harmless(value) is value
+    assert escape_formula(value) is value
 
 
 def test_an_exported_run_computes_nothing_and_its_numbers_can_be_read(tmp_path: Path) -> None:

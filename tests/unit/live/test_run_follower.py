@@ -18,7 +18,7 @@ from app.library.entries import CampaignLock
 from app.live.campaign_follower import RunFollower
 from app.live.snapshot import QUIET_S, latest_numbers
 from app.process.starter import CommandOutcome
-from app.recording.live_file import begin_live_file, settle_live_file
+from app.recording.live_file import begin_live_file, move_to_library
 from app.runfile.finalize import finish_run_file
 from app.runfile.writer import RunFileWriter
 from tests.fix_runs import WARM_UP_S, Shape, add_seconds, begin_run
@@ -251,7 +251,7 @@ def test_the_finished_file_takes_the_place_of_the_link_to_memory_while_it_is_fol
         writer.end_phase(1000 * (WARM_UP_S + 40))
     writer.close()
     finish_run_file(file.live, RunState.DONE, {"tps": 5000.0})
-    settle_live_file(file)
+    move_to_library(file)
     assert not file.final.is_symlink()
     snapshot = follower.poll()
     assert (snapshot.state, snapshot.problem) == (RunState.DONE, "")

@@ -9,7 +9,7 @@ import pytest
 from app.campaign_file.reader import parse_campaign
 from app.campaign_file.writer import format_campaign
 from app.domain.campaign.configuration import DiskTarget, GroupChoice, MemoryTarget
-from app.domain.campaign.server_options import server_options, vouches
+from app.domain.campaign.server_options import safe_without, server_options
 from app.domain.errors import CampaignError, TargetError
 from app.domain.options.raid import Level
 from app.domain.storage_plan.plan import Role
@@ -101,9 +101,9 @@ def test_full_page_writes_stay_where_one_of_the_filesystems_does_not_write_whole
     """A setting of the server counts for all tables and indexes."""
     alone, both = DiskTarget(ON_ZFS), DiskTarget(ON_ZFS, tables=ON_EXT4)
     alike = DiskTarget(ON_ZFS, tables=GroupChoice(("S2",), Level.SINGLE, "zfs", preset="recommended"))
-    assert vouches(alone, "full_page_writes")
-    assert vouches(alike, "full_page_writes")
-    assert not vouches(both, "full_page_writes")
+    assert safe_without(alone, "full_page_writes")
+    assert safe_without(alike, "full_page_writes")
+    assert not safe_without(both, "full_page_writes")
 
     def applied(target: DiskTarget) -> set[str]:
         return {each.name for each in server_options(target, {}) if not each.note}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import RunFileError
-from app.recording.live_file import begin_live_file, discard_live_file, settle_live_file
+from app.recording.live_file import begin_live_file, discard_live_file, move_to_library
 from app.runfile.reader import RunFile
 from tests.made_runs import finished_run, write_run
 
@@ -28,7 +28,7 @@ def test_without_memory_the_file_grows_where_it_stays(final: Path) -> None:
     file = begin_live_file(final, None)
     assert not file.in_memory
     finished_run(file.live)
-    settle_live_file(file)
+    move_to_library(file)
     assert final.is_file()
 
 
@@ -39,7 +39,7 @@ def test_a_file_in_memory_is_found_under_its_final_name_and_takes_its_place(
     finished_run(file.live)
     with RunFile(final) as run:
         assert run.values["name"] == "ext4 #1"
-    settle_live_file(file)
+    move_to_library(file)
     assert final.is_file()
     assert not final.is_symlink()
     assert final.stat().st_mode & 0o777 == 0o600
@@ -52,7 +52,7 @@ def test_a_library_that_is_gone_keeps_the_file_in_memory_and_tells_where(final: 
     final.unlink()
     final.parent.rmdir()
     with pytest.raises(RunFileError, match="could not be moved") as caught:
-        settle_live_file(file)
+        move_to_library(file)
     assert str(file.live) in caught.value.message
     assert "pgfooting list" in caught.value.hint
     with RunFile(file.live) as run:

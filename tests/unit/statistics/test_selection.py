@@ -12,11 +12,11 @@ from app.statistics.selection import (
     SIMULATED_ALONE,
     SIMULATED_LOST,
     SIMULATED_LOST_UNEQUAL,
-    all_within,
     differences_from,
     judge_round,
-    level_of,
-    rival_level_of,
+    pair_alpha,
+    rival_alpha,
+    within_precision,
 )
 from tests.simulated_selections import (
     CAP,
@@ -171,11 +171,11 @@ def test_what_was_left_out_neither_leads_nor_is_left_out_again() -> None:
 
 
 def test_of_fewer_configurations_the_nearest_rival_is_judged_more_strictly() -> None:
-    assert rival_level_of(2) < rival_level_of(3) < rival_level_of(6) == rival_level_of(33)
+    assert rival_alpha(2) < rival_alpha(3) < rival_alpha(6) == rival_alpha(33)
 
 
 def test_the_more_there_are_the_more_strictly_all_but_the_nearest_rival_are_judged() -> None:
-    assert level_of(2) == level_of(6) > level_of(12) > level_of(33) > rival_level_of(33)
+    assert pair_alpha(2) == pair_alpha(6) > pair_alpha(12) > pair_alpha(33) > rival_alpha(33)
 
 
 def test_within_a_precision_is_what_is_known_to_be_no_farther_behind() -> None:
@@ -183,17 +183,17 @@ def test_within_a_precision_is_what_is_known_to_be_no_farther_behind() -> None:
     near = 0.004 * random.standard_normal((3, 8)) + np.array([[0.01], [0.0], [0.0]])
     active = np.ones(3, dtype=bool)
     judged = judge_round(near, active, cap=CAP)
-    assert all_within(judged, active, 0.05)
-    assert not all_within(judged, active, 0.002)
+    assert within_precision(judged, active, 0.05)
+    assert not within_precision(judged, active, 0.002)
     only = np.arange(3) == judged.leader
-    assert all_within(judged, only, 0.001)
+    assert within_precision(judged, only, 0.001)
 
 
 def test_equals_are_declared_within_a_precision_and_others_hardly_ever() -> None:
     for kind, least, most in (("equal", 0.9, 1.0), ("5 %", 0.0, 0.05)):
         _, logs = simulated(kind, 6, 0.01)
         judged = judge_round(logs, np.ones(logs.shape[:2], dtype=bool), cap=CAP)
-        share = all_within(judged, np.ones(logs.shape[:2], dtype=bool), 0.03).mean()
+        share = within_precision(judged, np.ones(logs.shape[:2], dtype=bool), 0.03).mean()
         assert least <= share <= most
 
 

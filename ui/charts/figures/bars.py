@@ -118,7 +118,7 @@ class BarFigure:
                 )
         return ""
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return every bar with its interval, a sentence a group."""
         groups = ("; ".join(map(_told_bar, group.bars)) for group in self.groups)
         told = [
@@ -295,9 +295,9 @@ class FiguresSideBySide:
                 return f"{part.title}\n{told}"
         return ""
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return every figure in sentences."""
-        return " ".join([f"{self.title}.", *(part.told_data() for part in self.parts)])
+        return " ".join([f"{self.title}.", *(part.accessible_text() for part in self.parts)])
 
     def csv(self) -> str:
         """Return a row a bar, with the title of its figure."""

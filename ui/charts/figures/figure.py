@@ -50,7 +50,7 @@ class Figure(Protocol):
     def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
         """Return what stands at a place, lines of plain text; empty for nothing."""
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return all of it in sentences, for those who do not see it."""
 
     def csv(self) -> str:
@@ -126,8 +126,8 @@ class _Sheet(QWidget):
         self.setAccessibleName("" if figure is None else figure.title)
         self._repaint_all()
 
-    def told_data(self) -> str:
-        return "" if self.figure is None else self.figure.told_data()
+    def accessible_text(self) -> str:
+        return "" if self.figure is None else self.figure.accessible_text()
 
     def picture(self) -> FigurePicture | None:
         return None if self.figure is None else FigurePicture(self.figure, self.theme, self.size())

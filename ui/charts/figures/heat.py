@@ -112,7 +112,7 @@ class HeatFigure:
         head = f"{self.down}: {self.rows[place[0]]}\n{self.across}: {self.columns[place[1]]}"
         return "\n".join(part for part in (head, _number(cell), cell.note, cell.tip) if part)
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return a sentence a row."""
         nothing = tr("nothing")
         told = []

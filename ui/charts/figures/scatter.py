@@ -105,7 +105,7 @@ class ScatterFigure:
             return ""
         return f"{near.label}\n{self.x_label}: {format_value(near.x)}\n{self.y_label}: {format_value(near.y)}"
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return both figures of every run."""
         point = tr("{run}: {across} {x}, {up} {y}")
         told = [

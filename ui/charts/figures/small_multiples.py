@@ -140,7 +140,7 @@ class SmallMultiples:
         t_s = self._time_at(size, theme, at)
         return "" if t_s is None else format_moment(t_s, self.times[1])
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return mean and last value of every run."""
         told = []
         for trace, curve in zip(self.traces, self._curves, strict=True):

@@ -405,7 +405,7 @@ class ChartStack(QWidget):
         """The saved runs, hidden ones included."""
         return self.shown.runs
 
-    def told_data(self) -> str:
+    def accessible_text(self) -> str:
         """Return all that is shown now, in sentences."""
         return told_charts(self.charts, self.shown, self.kind, self._times)
 

@@ -144,7 +144,7 @@ def _annotate_all(wanted: Sequence[tuple[Path, Annotations]]) -> None:
 Tell = Callable[..., None]
 
 
-class RunCare(QObject):
+class RunFileActions(QObject):
     """Runs file actions for one window, in the background; actions with an undo need no confirmation.
 
     Attributes:

@@ -25,7 +25,7 @@ from typing_extensions import override
 from app.domain.options.filesystem_spec import FilesystemSpec
 from app.domain.problem import Problem
 from app.domain.text import tr
-from app.draft.disks.options import OptionGroup, OptionRow, OptionsPage, elsewhere
+from app.draft.disks.options import OptionGroup, OptionRow, OptionsPage, explain_no_match
 from ui.painting import painting
 from ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 from ui.widgets.columns import Columns
@@ -381,7 +381,7 @@ class OptionsForm(QWidget):
             columns.updateGeometry()
         also = self.find_elsewhere(text)
         none = bool(text) and not shown and not also and self._built_for is not None
-        self.nothing.setText(elsewhere(self._built_for, text) if none and self._built_for else "")
+        self.nothing.setText(explain_no_match(self._built_for, text) if none and self._built_for else "")
         self.nothing.setVisible(none)
 
     def _is_usual(self, row: OptionRow) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.probes.base.ssh import RemoteMachine, SshDestination, explain, harmless, is_destination
+from app.probes.base.ssh import RemoteMachine, SshDestination, explain, is_destination, strip_controls
 from app.probes.remote import connection
 from app.probes.remote.connection import (
     LONGEST_LINE,
@@ -41,7 +41,7 @@ def test_escape_sequences_and_what_turns_writing_round_do_not_get_through() -> N
     line = parse_line(b"pgfooting 0011aabb F\tname\t\x1b[2J\x1b]0;x\x07\xe2\x80\xae\xff", TOKEN)
     assert line is not None
     assert line.fields[1].isprintable()
-    assert "\x1b" not in harmless("\x1b[31m")
+    assert "\x1b" not in strip_controls("\x1b[31m")
 
 
 def test_what_stands_before_and_between_the_lines_is_counted_and_thrown_away() -> None:

@@ -1,4 +1,4 @@
-"""What a screen reader is told of everything that is painted: asked as it asks, on the pages themselves."""
+"""Screen readers get the data of everything that is painted: asked through Qt, on the pages themselves."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ui.race.window import RaceWindow
 from ui.report.dialog import ReportDialog, ReportRequest
 from ui.theme import Scheme, Theme
 from ui.widgets import texts
-from ui.widgets.texts import TellsData, show_tip, tell_data_to_screen_readers
+from ui.widgets.texts import AccessibleText, expose_data_to_screen_readers, show_tip
 from ui.window.main_window import MainWindow
 
 pytestmark = [pytest.mark.gui, pytest.mark.qt_log_ignore("This plugin does not support propagateSizeHints")]
@@ -48,7 +48,7 @@ OpenWindow = Callable[..., MainWindow]
 
 @pytest.fixture(autouse=True)
 def _described(qtbot: QtBot) -> None:
-    tell_data_to_screen_readers()
+    expose_data_to_screen_readers()
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_nothing_is_worked_out_before_somebody_asks(two: ChartStack, monkeypatch
         asked.append("asked")
         return "words"
 
-    monkeypatch.setattr(ChartStack, "told_data", tell)
+    monkeypatch.setattr(ChartStack, "accessible_text", tell)
     two.show_times(10, 30)
     two.grab()
     assert not asked
@@ -166,7 +166,7 @@ def test_a_stack_that_has_gone_is_asked_no_more(two: ChartStack) -> None:
 def telling(window: QWidget) -> list[QWidget]:
     """Return every widget in sight that paints data."""
     found = [window, *window.findChildren(QWidget)]
-    return [each for each in found if isinstance(each, TellsData) and each.isVisible()]
+    return [each for each in found if isinstance(each, AccessibleText) and each.isVisible()]
 
 
 def test_the_charts_of_library_and_every_view_of_a_comparison_tell_their_data(
@@ -408,7 +408,7 @@ def test_a_page_of_the_preview_tells_its_words(qtbot: QtBot, tmp_path: Path) -> 
 def test_the_program_lets_screen_readers_ask() -> None:
     source = Path(program.__file__).read_text()
     made = source.partition("def make_application")[2].partition("\ndef ")[0]
-    assert "tell_data_to_screen_readers()" in made
+    assert "expose_data_to_screen_readers()" in made
 
 
 def test_a_tip_is_said_in_its_own_words_and_a_name_in_it_is_no_markup(qtbot: QtBot) -> None:
