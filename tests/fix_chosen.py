@@ -22,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
-        "slow: a second of a processor or more; packaging/test --quick leaves it out",
+        "slow: a second of a processor or more for all of its cases; packaging/test --quick leaves it out",
         "long: only packaging/test --all, --machine and --only=TIER run it",
         "longest: takes a server long; only packaging/test --machine and --only=postgres run it",
     ):

@@ -32,6 +32,7 @@ from ui.wizard.wizard import Wizard
 pytestmark = [
     pytest.mark.gui,
     pytest.mark.postgres,
+    pytest.mark.long,
     pytest.mark.usefixtures("installation"),
     pytest.mark.qt_log_ignore("This plugin does not support"),
 ]

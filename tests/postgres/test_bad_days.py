@@ -25,7 +25,7 @@ from app.runfile.reader import RunFile
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, Running, campaign_text, kill
 from tests.postgres.test_killed_runner import processes_of
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 LONG = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "60s"'
 WARMED = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "1s"'

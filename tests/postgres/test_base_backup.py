@@ -23,7 +23,7 @@ from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_postgres import Workbench, give
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = pytest.mark.long
 
 
 def backed_up(

@@ -26,7 +26,7 @@ from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench
 from tests.machine.batches import smallest_cover
 from tests.pairs import Row, every_pair, pairs_of, pairwise
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 ANYWHERE = Places(Path("/home/x"), Path("/home"), Installation("/bin", "15.1", 15))
 NAMES = {key: tuple(values) for key, values in declared(ANYWHERE).items()}

@@ -18,7 +18,7 @@ from app.runfile.reader import RunFile
 from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench, campaign_text
 from tests.fix_postgres import Workbench
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 COLD = 'scale = 4\nclients = 2\ncaches = "cold"\nduration = "3s"\nscript = "select-only"'
 

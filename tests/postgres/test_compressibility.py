@@ -31,7 +31,7 @@ from app.runfile.summary import figures_of
 from tests.fix_campaign import CampaignBench, campaign_text
 from tests.fix_postgres import PgbenchServer, Workbench, give
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 SCALE = 2
 HALF_OF_TOLERANCE = RATIO_TOLERANCE / 2

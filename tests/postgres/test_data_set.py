@@ -12,7 +12,7 @@ from app.runfile.reader import RunFile
 from app.runfile.summary import figures_of
 from tests.fix_campaign import CampaignBench, campaign_text, kill
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 COPIED = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "2s"\ndata_set = "copied"'
 

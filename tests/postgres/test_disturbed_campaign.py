@@ -13,7 +13,7 @@ from app.runfile.disturbance import DISTURBED, REPEATED, marks_of
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, campaign_text
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

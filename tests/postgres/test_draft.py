@@ -25,7 +25,7 @@ from app.hosts.folders.targets import CheckedTarget
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 RANDOM = re.compile(r"pgfooting-(?:[0-9a-f]{16}|[X-Z]{8})")
 SHARE = re.compile(r" --sampling-rate=\S+")

@@ -38,7 +38,7 @@ from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, kill
 from tests.fix_existing import PASSWORD, Elsewhere
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 LOOK_S = 0.3
 WORKLOAD = Workload(scale=1, size=None, clients=2, threads=1, duration_s=3, warmup_s=1)

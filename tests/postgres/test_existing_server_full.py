@@ -22,7 +22,7 @@ from tests.fix_campaign import CampaignBench
 from tests.fix_existing import PASSWORD, Elsewhere
 from tests.postgres.test_existing_server import Telling, campaign, open_there
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 FULL = "The disk of the server is full: "
 

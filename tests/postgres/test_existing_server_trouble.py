@@ -27,7 +27,7 @@ from tests.fix_existing import Elsewhere
 from tests.fix_postgres import TEMPLATE_SECRET, give
 from tests.postgres.test_existing_server import Telling, campaign, open_there
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 LONG = 'duration = "120s"'
 

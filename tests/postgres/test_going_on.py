@@ -14,7 +14,7 @@ from app.library.campaign_end import CampaignEnd, read_end
 from app.library.entries import CAMPAIGN_NAME
 from tests.fix_campaign import CampaignBench, campaign_text, kill
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 SHORT = 'scale = 1\nclients = 1\nwarmup = "0s"\nduration = "1s"'
 

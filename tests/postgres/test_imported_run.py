@@ -18,7 +18,7 @@ from app.process.starter import Account, run_command
 from app.runfile.reader import RunFile
 from tests.fix_postgres import Workbench, give
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from tests.fix_postgres import give
 
 pytestmark = [
     pytest.mark.postgres,
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("fio") is None, reason="fio is needed"),
 ]
 DATA = TOP / "tests" / "data" / "io_baseline"

@@ -14,7 +14,7 @@ from app.domain.run import Phase
 from app.runfile.reader import RunFile
 from tests.fix_campaign import PATIENCE_S, CampaignBench, Running, campaign_text, check_ticks, remains
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 LONG = 'scale = 1\nclients = 2\nwarmup = "2s"\nduration = "60s"'
 SHORT = 'scale = 1\nclients = 2\nwarmup = "0s"\nduration = "1s"'

@@ -24,7 +24,7 @@ from app.runfile.reader import RunFile
 from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
 from tests.launched import wait_for_end, wait_for_folder
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 LONG = 'scale = 1\nclients = 2\nwarmup = "1s"\nduration = "600s"'
 

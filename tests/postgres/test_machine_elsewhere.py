@@ -27,7 +27,7 @@ from tests.postgres.test_server_of_others import WHY, WORKLOAD, Bench, ServerOfO
 
 __all__ = ["bench"]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @dataclass(slots=True)

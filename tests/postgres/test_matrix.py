@@ -7,7 +7,7 @@ import pytest
 from app.domain.errors import ExitStatus
 from tests.fix_campaign import CampaignBench
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 
 def matrix(bench: CampaignBench) -> str:

@@ -31,7 +31,7 @@ from tests.fix_campaign import ORDINARY_EVENTS, CampaignBench, campaign_text
 from tests.fix_postgres import SMALL_MACHINE, Workbench, give
 from tests.servers.builds import BLOCK_SIZES_KB
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 EVERY_KB = tuple(sorted((*BLOCK_SIZES_KB, USUAL_PAGE_BYTES // KIB)))
 

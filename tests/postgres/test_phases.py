@@ -15,7 +15,7 @@ from app.runfile.metadata.typed_json import known
 from app.runfile.reader import RunFile
 from tests.fix_campaign import CampaignBench, campaign_text
 
-pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+pytestmark = pytest.mark.long
 
 WORKLOAD = """scale = 1
 clients = 2

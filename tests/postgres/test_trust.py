@@ -22,7 +22,7 @@ from tests.fix_campaign import PATIENCE_S, TOP, CampaignBench, campaign_text
 from tests.fix_postgres import Workbench
 from tests.postgres.test_bench_role import one_transaction
 
-pytestmark = pytest.mark.postgres
+pytestmark = pytest.mark.long
 
 SHORT = 'scale = 1\nclients = 1\nwarmup = "0s"\ntransactions = 3'
 REFUSED = ExitStatus.REFUSED

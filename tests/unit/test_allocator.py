@@ -40,6 +40,7 @@ def page_faults(*arguments: str) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.slow
 def test_memory_that_was_freed_is_used_again_without_page_faults() -> None:
     without = page_faults()
     assert page_faults("keep") < without / 10

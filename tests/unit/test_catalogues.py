@@ -51,6 +51,7 @@ def inside_of_texts(source: str) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_no_text_is_translated_inside_of_another_where_xgettext_does_not_see_it() -> None:
     assert inside_of_texts("a = tr('x')\nb = f'{a} {tr(\"y\")}'") == [2]
     modules = [path for part in ("app", "ui") for path in sorted((TOP / part).rglob("*.py"))]
@@ -124,6 +125,7 @@ _ENGLISH_NUMBER = re.compile(
 
 
 @pytest.mark.parametrize("language", CATALOGUES)
+@pytest.mark.slow
 def test_numbers_that_stand_in_a_text_are_written_as_the_language_does(language: str) -> None:
     assert NUMBER_FORMATS[language].decimal == ","
     told = [text for each in messages(language) for text in each.translations if each.source]

@@ -56,12 +56,14 @@ def test_a_budget_is_lowered_with_its_room() -> None:
     assert slack == {}
 
 
+@pytest.mark.slow
 def test_root_executes_these_packages_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(packages_of(closure("app.helper.__main__"))) == list(ROOT_EXECUTES)
     with capsys.disabled():
         print(f"\n{report()}")  # noqa: T201 - whoever reviews what root executes looks at how much it is
 
 
+@pytest.mark.slow
 def test_only_who_makes_a_server_names_its_process_and_folders() -> None:
     for name in modules():
         if not name.startswith(NAME_IT):
@@ -70,6 +72,7 @@ def test_only_who_makes_a_server_names_its_process_and_folders() -> None:
             assert words & OF_A_SERVER == set(), name
 
 
+@pytest.mark.slow
 def test_runner_and_recorder_do_not_know_how_a_server_is_made() -> None:
     found = {name for name in modules() if imports_of(name) & MAKE_A_SERVER}
     assert {name for name in found if not name.startswith(("app.postgres.", "app.hosts."))} == {

@@ -139,6 +139,7 @@ BUSY = "several servers still keep this process busy"
     ("stop_s", "timeout_s", "times", "said"),
     [(2, 600, 1, ["stopped"]), (30, 2, 1, [NOT_IN_TIME]), (50, 2, 5, [NOT_IN_TIME] * 3 + [BUSY] * 2)],
 )
+@pytest.mark.slow
 def test_endless_hashing_ends_in_time_and_when_stopped(
     stop_s: int, timeout_s: int, times: int, said: list[str]
 ) -> None:
@@ -173,6 +174,7 @@ NAMESPACES = ("unshare", "--user", "--map-root-user", "--mount", "--net")
     reason="namespaces cannot be made here",
 )
 @pytest.mark.parametrize(("stop_s", "timeout_s", "said"), [(2, 600, "stopped"), (60, 2, NOT_IN_TIME)])
+@pytest.mark.slow
 def test_resolver_without_answer(tmp_path: Path, stop_s: int, timeout_s: int, said: str) -> None:
     settings = tmp_path / "resolv.conf"
     settings.write_text("nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 TOP: Final = Path(__file__).resolve().parents[2]
 PLURAL_ONLY: Final = TOP / "tests" / "data" / "plural_only.txt"
 """Messages whose count is never 1, such as a bound; one a line. A new message is not added, it uses `trn`."""
@@ -34,6 +36,7 @@ def messages(source: str) -> Iterator[str]:
                 yield text.value
 
 
+@pytest.mark.slow
 def test_counts_have_a_singular() -> None:
     assert COUNT.search(next(messages('tr("with {clients:.0f} clients it takes {seconds} s")')))
     assert not list(messages('trn("{count} run", "{count} runs", 1)'))

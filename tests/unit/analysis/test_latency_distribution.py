@@ -29,6 +29,7 @@ def histogram(latency_us: list[int]) -> Histogram:
 
 
 @given(st.lists(LATENCIES, max_size=12))
+@pytest.mark.slow
 def test_merging_encoded_histograms_is_the_histogram_of_all(seconds: list[list[int]]) -> None:
     whole = histogram([value for second in seconds for value in second])
     found = merge_encoded([histogram(second).encode() for second in seconds])

@@ -49,6 +49,7 @@ def test_every_key_of_the_example_is_tried_in_pairs() -> None:
     assert declared | tables >= {prefix.rstrip(".") for prefix in free}
 
 
+@pytest.mark.slow
 def test_every_row_of_keys_that_combine_is_a_campaign(tmp_path: Path) -> None:
     values = campaign_keys.declared(PLACES)
     names = {key: tuple(each) for key, each in values.items()}
@@ -86,6 +87,7 @@ def test_every_pair_of_keys_of_disks_stands_in_a_row_or_nobody_can_choose_it() -
         (("filesystem", "btrfs"), ("memory_limit", "512 MiB")),
     ],
 )
+@pytest.mark.slow
 def test_what_can_be_chosen_is_tried(first: tuple[str, str], second: tuple[str, str]) -> None:
     rows, _ = disk_keys.disk_rows()
     assert any(row[first[0]] == first[1] and row[second[0]] == second[1] for row in rows)

@@ -477,6 +477,7 @@ def accepted(text: str) -> Campaign | None:
 
 @settings(deadline=None, max_examples=60)
 @given(matrices())
+@pytest.mark.slow
 def test_what_is_written_of_a_matrix_reads_back_equal(text: str) -> None:
     campaign = accepted(text)
     assume(campaign is not None)

@@ -648,6 +648,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("text", "field", "words"), REFUSED, ids=[f"{at}-{n}" for n, (_, at, _) in enumerate(REFUSED)]
 )
+@pytest.mark.slow
 def test_a_refusal_names_field_found_and_allowed(text: str, field: str, words: str) -> None:
     error = refusal(text)
     assert error.field == field

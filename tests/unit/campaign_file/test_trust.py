@@ -148,6 +148,7 @@ def test_a_value_of_a_dimension_asks_as_a_configuration_does(tmp_path: Path) -> 
     assert concerns[1].configurations == ("archive_command rm x",)
 
 
+@pytest.mark.slow
 def test_no_recipe_that_ships_asks(tmp_path: Path) -> None:
     for path in RECIPES.glob("*.toml"):
         campaign = read_campaign_file(path).campaign

@@ -231,6 +231,7 @@ def test_sizes_are_written_in_the_largest_exact_unit() -> None:
 
 @settings(deadline=None)
 @given(server_settings)
+@pytest.mark.slow
 def test_settings_can_be_written_on_one_line_as_well(pairs: tuple[tuple[str, str], ...]) -> None:
     written = tomllib.loads(f"settings = {SettingsTable().write(pairs)}")
     assert SettingsTable().read(written["settings"], Path("/")) == pairs

@@ -110,6 +110,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, capsys: Capture, ba
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)])
+@pytest.mark.slow
 def test_a_bad_file_in_a_folder_is_named_and_the_others_are_compared(
     tmp_path: Path, capsys: Capture, arguments: tuple[str, ...]
 ) -> None:

@@ -206,6 +206,7 @@ def test_what_root_says_of_a_disk_that_it_could_not_give_back_stands_in_red(
 
 
 @pytest.mark.parametrize("serial", ["S1", "$(touch x) 'y'"])
+@pytest.mark.slow
 def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -> None:
     identity = dataclasses.replace(SPARE.identity, serial=serial, device_number="8:32")
     left = dataclasses.replace(REFUSED, name="sdc", identity=identity, is_left_over=True)
@@ -220,6 +221,7 @@ def test_doctor_names_kept_disks(monkeypatch: pytest.MonkeyPatch, serial: str) -
     assert find_named(words[-1], (left,))
 
 
+@pytest.mark.slow
 def test_the_command_answers_on_this_machine_also_as_json() -> None:
     argv = [sys.executable, "-m", "app", "disks", "--json"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])

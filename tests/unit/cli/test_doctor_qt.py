@@ -52,5 +52,6 @@ def test_missing_libraries_are_named_all_at_once(
         assert "the libraries libEGL.so.1, libGL.so.1, which are not installed" in check.message
 
 
+@pytest.mark.slow
 def test_the_doctor_tells_window_and_reports() -> None:
     assert {"window", "reports"} <= {check.topic for check in doctor.examine_machine(read_support())}

@@ -91,6 +91,7 @@ def test_what_every_disk_needs_is_named_once() -> None:
 
 
 @pytest.mark.parametrize("works", [True, False])
+@pytest.mark.slow
 def test_what_is_ready_stands_first(monkeypatch: pytest.MonkeyPatch, *, works: bool) -> None:
     monkeypatch.setattr(doctor, "_installations", lambda account: [Check("postgresql", works, "16")])
     topics = [each.topic for each in doctor.examine_machine(WHOLE)]

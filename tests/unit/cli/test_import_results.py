@@ -49,6 +49,7 @@ def test_the_same_again_is_success_and_says_where_it_is(
     assert "Imported" not in told
 
 
+@pytest.mark.slow
 def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(VONDRA), "--output", str(tmp_path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -59,6 +60,7 @@ def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     }
 
 
+@pytest.mark.slow
 def test_many_means_are_counted_and_not_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(VONDRA), "--output", str(tmp_path)]) == 0
     told = capsys.readouterr().out

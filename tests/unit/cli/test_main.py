@@ -173,6 +173,7 @@ def test_a_reader_that_leaves_ends_the_command_without_a_word(
     assert ended.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_full_output_is_told_with_status_1(environment: dict[str, str]) -> None:
     ended = start(environment, "list", "--json", script='exec "$@" > /dev/full')
     assert ended.returncode == 1
@@ -189,6 +190,7 @@ def test_closed_streams_are_no_error(environment: dict[str, str], closed: str) -
     assert ended.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_locale_without_unicode_prints_escapes(environment: dict[str, str], tmp_path: Path) -> None:
     write_run(tmp_path / "a.footing", values={"name": "größe ✔"}).close()
     plain = {**environment, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -198,6 +200,7 @@ def test_a_locale_without_unicode_prints_escapes(environment: dict[str, str], tm
 
 
 @pytest.mark.parametrize("home", [None, ""])
+@pytest.mark.slow
 def test_without_home_the_user_database_is_asked(environment: dict[str, str], home: str | None) -> None:
     changed = {name: value for name, value in environment.items() if name != "HOME"}
     if home is not None:

@@ -41,6 +41,7 @@ def test_an_unknown_chapter_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> 
     assert "words" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_hint_names_the_command_as_it_was_called() -> None:
     environment = {**os.environ, "PGFOOTING_COMMAND": "packaging/run"}
     argv = [sys.executable, "-m", "app", "manual"]

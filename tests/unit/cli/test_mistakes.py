@@ -44,6 +44,7 @@ def sentence(told: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(("typed", "status", "told"), list(rows()))
+@pytest.mark.slow
 def test_a_mistake_is_told_in_a_sentence(
     typed: str,
     status: int,

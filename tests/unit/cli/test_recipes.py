@@ -120,6 +120,7 @@ def test_a_recipe_or_file_that_is_for_no_server_is_refused(
     assert "is no recipe" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_of_a_recipe_on_a_server_it_is_told_what_would_be_done(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("psycopg")
     command = ["run", "lentfer-2009", "--dry-run", "--server", "host=db user=x", "--as", "HAMMER2"]

@@ -92,6 +92,7 @@ def listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[[str]
 
 
 @pytest.mark.parametrize("place", range(len(LIST_COLUMNS) + 1))
+@pytest.mark.slow
 def test_a_column_put_into_the_list_of_runs_moves_no_other_one(
     monkeypatch: pytest.MonkeyPatch, listed: Callable[[str], Shown], place: int
 ) -> None:

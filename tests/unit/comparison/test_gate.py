@@ -90,6 +90,7 @@ def test_one_that_is_worse_makes_all_worse_and_one_that_cannot_be_told_makes_all
 @pytest.mark.parametrize("factor", [0.8, 1.0])
 @pytest.mark.parametrize("side_of", ["old", "new"])
 @pytest.mark.parametrize("how", [partial(disturbed, percent=52.0), unknown])
+@pytest.mark.slow
 def test_disturbed_or_unknown_runs_are_untold(
     recorded: RunFacts, factor: float, side_of: str, how: Callable[[RunFacts], RunFacts]
 ) -> None:
@@ -234,6 +235,7 @@ def write_side(folder: Path, kernel: str, factor: float, boots: Sequence[float] 
         (0.975, ExitStatus.UNTOLD, "cannot be told"),
     ],
 )
+@pytest.mark.slow
 def test_the_exit_status_says_the_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], factor: float, status: int, word: str
 ) -> None:
@@ -266,6 +268,7 @@ def test_the_exit_status_says_the_verdict(
         (["BASE", "NEW", "--worse-than", "0"], "above 0"),
     ],
 )
+@pytest.mark.slow
 def test_what_is_no_gate_is_refused_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:

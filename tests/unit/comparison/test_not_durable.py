@@ -46,6 +46,7 @@ def read(folder: Path, *arguments: Sequence[str]) -> list[RunFacts]:
 
 
 @pytest.mark.parametrize("names", list(permutations(NAMES)))
+@pytest.mark.slow
 def test_whatever_the_order_it_stands_last_and_is_no_baseline(tmp_path: Path, names: tuple[str, ...]) -> None:
     found = compare_runs(read(tmp_path, names), baseline="off")
     assert [group.name for group in found.groups] == [*(name for name in names if name != "off"), "off"]

@@ -340,6 +340,7 @@ def test_hostile_names_of_phases_are_one_line_of_plain_text(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize("tps", [-5.0, float("inf"), float("nan"), None])
+@pytest.mark.slow
 def test_a_phase_with_an_impossible_figure_takes_no_part(tmp_path: Path, tps: float | None) -> None:
     facts = facts_of(tmp_path, ext4_and_xfs())
     reads = next(each for each in facts[0].phases if each.told.name == "reads")
@@ -387,6 +388,7 @@ def beside(configuration: str, work: BackgroundMetadata) -> list[PhasedRun]:
         (BackgroundMetadata(name="snapshot", every_s=300), "tpcb-like beside snapshot every 05:00"),
     ],
 )
+@pytest.mark.slow
 def test_phases_with_other_work_beside_them_are_never_the_same(
     tmp_path: Path, other: BackgroundMetadata, told: str
 ) -> None:

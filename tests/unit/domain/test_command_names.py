@@ -51,12 +51,14 @@ def spoken() -> Iterator[tuple[str, str, bool]]:
                 yield f"{path.relative_to(TOP)}:{node.lineno}", told, id(node) in through
 
 
+@pytest.mark.slow
 def test_every_sentence_that_names_a_command_is_said_as_the_command_is_called_here() -> None:
     own = "app/domain/command_names.py"  # which says what is replaced
     unsaid = [where for where, _, through in spoken() if not through and not where.startswith(own)]
     assert unsaid == []
 
 
+@pytest.mark.slow
 def test_every_sentence_names_a_command_or_an_option_that_there_is() -> None:
     known = {*build_parser().commands, "help", "version"}
     named = {(where, found["word"]) for where, text, _ in spoken() for found in SPOKEN.finditer(text)}

@@ -95,6 +95,7 @@ def test_what_is_lacking_is_something_that_others_have_and_says_why(spec: Filesy
 
 
 @OPTION
+@pytest.mark.slow
 def test_an_option_has_effect_source_label_and_a_legal_default(
     spec: FilesystemSpec, option: OptionSpec
 ) -> None:
@@ -110,6 +111,7 @@ def test_an_option_has_effect_source_label_and_a_legal_default(
 
 
 @OPTION
+@pytest.mark.slow
 def test_an_option_costs_safety_for_legal_values_only_and_never_by_its_default(
     spec: FilesystemSpec, option: OptionSpec
 ) -> None:
@@ -124,6 +126,7 @@ def test_an_option_costs_safety_for_legal_values_only_and_never_by_its_default(
 
 
 @OPTION
+@pytest.mark.slow
 def test_an_option_has_a_flag_exactly_where_a_mkfs_program_reads_it(
     spec: FilesystemSpec, option: OptionSpec
 ) -> None:
@@ -135,6 +138,7 @@ def test_an_option_has_a_flag_exactly_where_a_mkfs_program_reads_it(
 
 
 @OPTION
+@pytest.mark.slow
 def test_what_an_option_writes_is_one_plain_word_and_different_for_every_value(
     spec: FilesystemSpec, option: OptionSpec
 ) -> None:
@@ -150,6 +154,7 @@ def test_what_an_option_writes_is_one_plain_word_and_different_for_every_value(
 
 
 @OPTION
+@pytest.mark.slow
 def test_a_read_back_tells_every_value_from_every_other(spec: FilesystemSpec, option: OptionSpec) -> None:
     if option.shown is None:
         return
@@ -181,6 +186,7 @@ def _expected_tells(spec: FilesystemSpec, option: OptionSpec) -> bool:
 
 
 @OPTION
+@pytest.mark.slow
 def test_an_option_says_where_it_is_read_back_or_why_nothing_ever_shows_it(
     spec: FilesystemSpec, option: OptionSpec
 ) -> None:
@@ -201,6 +207,7 @@ def test_an_option_without_a_read_back_is_found() -> None:
 
 
 @OPTION
+@pytest.mark.slow
 def test_what_must_never_be_offered_is_not(spec: FilesystemSpec, option: OptionSpec) -> None:
     for value in some_values(option):
         written = option.written(value)
@@ -209,6 +216,7 @@ def test_what_must_never_be_offered_is_not(spec: FilesystemSpec, option: OptionS
 
 
 @OPTION
+@pytest.mark.slow
 def test_an_option_newer_than_what_could_be_tested_says_so(spec: FilesystemSpec, option: OptionSpec) -> None:
     newest = {"Linux": (6, 18), "OpenZFS": (2, 1, 11)}
     for need in option.since:

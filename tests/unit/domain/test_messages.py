@@ -69,6 +69,7 @@ def crossed(text: str) -> str:
 
 
 @pytest.mark.parametrize("code", SENTENCES)
+@pytest.mark.slow
 def test_every_sentence_is_the_same_at_the_other_end_of_the_bus_and_in_the_journal(code: str) -> None:
     said = sample(code)
     for read in (crossed(said), message_from_json(json.loads(json.dumps(message_to_json(said))))):
@@ -78,6 +79,7 @@ def test_every_sentence_is_the_same_at_the_other_end_of_the_bus_and_in_the_journ
 
 
 @pytest.mark.parametrize("code", SENTENCES)
+@pytest.mark.slow
 def test_a_sentence_has_plain_names_for_its_values(code: str) -> None:
     assert all(name.isidentifier() and spec in {"", ".0f"} for name, spec in fields_of(code).items())
 

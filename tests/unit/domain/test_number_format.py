@@ -84,6 +84,7 @@ EXAMPLE = sorted(map(str, (TOP / "resources" / "examples" / "vondra-2022").glob(
 
 
 @pytest.mark.parametrize("language", sorted(NUMBER_FORMATS))
+@pytest.mark.slow
 def test_people_read_numbers_of_their_language(language: str) -> None:
     numbers = NUMBER_FORMATS[language]
     table = _told(language, "list", "--library", str(TOP / "resources" / "examples"))
@@ -92,6 +93,7 @@ def test_people_read_numbers_of_their_language(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["de"])
+@pytest.mark.slow
 def test_what_programs_read_is_the_same_in_every_language(language: str, tmp_path: Path) -> None:
     files = [tmp_path / f"{each}.{ending}" for ending in ("csv", "json") for each in (language, "en")]
     for file in files:

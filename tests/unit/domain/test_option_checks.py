@@ -236,6 +236,7 @@ def test_what_is_not_installed_decides_nothing() -> None:
 
 
 @pytest.mark.parametrize(("spec", "option"), OPTIONS, ids=[f"{s.id}-{o.id}" for s, o in OPTIONS])
+@pytest.mark.slow
 def test_no_hostile_text_is_a_value_and_none_is_repeated_at_length(
     spec: FilesystemSpec, option: OptionSpec
 ) -> None:
@@ -285,6 +286,7 @@ def test_whatever_comes_is_answered_and_never_let_through(
 @untimed
 @given(chosen())
 @example((filesystem("ext4"), {"block_size": 65536, "bigalloc": True}))
+@pytest.mark.slow
 def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field(
     made: tuple[FilesystemSpec, dict[str, OptionValue]],
 ) -> None:
@@ -298,6 +300,7 @@ def test_legal_options_are_refused_by_rules_only_and_every_finding_names_a_field
 
 @untimed
 @given(chosen(), st.data())
+@pytest.mark.slow
 def test_one_wrong_value_among_legal_ones_is_named(
     made: tuple[FilesystemSpec, dict[str, OptionValue]], data: st.DataObject
 ) -> None:
@@ -310,6 +313,7 @@ def test_one_wrong_value_among_legal_ones_is_named(
 
 @untimed
 @given(chosen())
+@pytest.mark.slow
 def test_what_is_written_is_one_word_without_separators_inside(
     made: tuple[FilesystemSpec, dict[str, OptionValue]],
 ) -> None:

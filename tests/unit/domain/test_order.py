@@ -27,6 +27,7 @@ def never(blocks: tuple[Block, ...]) -> int:
 
 @settings(max_examples=40)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**31 - 1))
+@pytest.mark.slow
 def test_every_block_holds_each_configuration_once(count: int, repeats: int, seed: int) -> None:
     blocks = random_blocks(count, repeats, seed)
     assert [sorted(block) for block in blocks] == [list(range(count))] * repeats
@@ -35,6 +36,7 @@ def test_every_block_holds_each_configuration_once(count: int, repeats: int, see
 
 @pytest.mark.parametrize("count", [3, 4, 5, 6, 8])
 @pytest.mark.parametrize("repeats", [2, 3, 5, 6, 10])
+@pytest.mark.slow
 def test_no_configuration_follows_itself_and_as_few_pairs_as_possible_are_missing(
     count: int, repeats: int
 ) -> None:
@@ -45,6 +47,7 @@ def test_no_configuration_follows_itself_and_as_few_pairs_as_possible_are_missin
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.slow
 def test_up_to_four_configurations_meet_in_every_order_with_five_repeats(count: int) -> None:
     assert {never(random_blocks(count, 5, seed)) for seed in range(15)} == {0}
 
@@ -56,6 +59,7 @@ def test_the_alternating_order_leaves_half_of_the_neighbours_out() -> None:
 
 
 @pytest.mark.parametrize(("count", "repeats"), [(4, 4), (6, 6), (4, 8), (3, 6), (5, 10), (8, 8)])
+@pytest.mark.slow
 def test_a_williams_square_comes_out_where_the_numbers_allow_one(count: int, repeats: int) -> None:
     for seed in range(5):
         blocks = random_blocks(count, repeats, seed)
@@ -66,6 +70,7 @@ def test_a_williams_square_comes_out_where_the_numbers_allow_one(count: int, rep
         assert set(places.values()) == {repeats // count}
 
 
+@pytest.mark.slow
 def test_seeds_give_many_orders_and_every_configuration_is_as_often_the_first() -> None:
     orders = [random_blocks(4, 5, seed) for seed in range(60)]
     assert len(set(orders)) > 30  # the best ones are few, under 24 names
@@ -89,6 +94,7 @@ def test_an_order_that_was_drawn_once_is_the_same_in_every_version() -> None:
     assert random_blocks(4, 4, 7) == GOLDEN_FOUR
 
 
+@pytest.mark.slow
 def test_thousands_of_runs_are_ordered_too() -> None:
     assert len(random_blocks(100, 100, 1)) == 100
     assert len(random_blocks(1, 1000, 1)) == 1000

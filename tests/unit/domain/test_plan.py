@@ -154,6 +154,7 @@ def good_plans(draw: st.DrawFn) -> StoragePlan:
 
 
 @given(good_plans())
+@pytest.mark.slow
 def test_a_plan_survives_being_written_and_read(plan: StoragePlan) -> None:
     assert parse_plan(json.loads(json.dumps(plan_as_mapping(plan)))) == plan
 
@@ -174,6 +175,7 @@ def problems_of(values: object) -> tuple[Problem, ...]:
 
 
 @given(good_plans(), st.data())
+@pytest.mark.slow
 def test_whatever_is_put_in_place_of_a_field_it_is_read_or_refused_with_a_field(
     plan: StoragePlan, data: st.DataObject
 ) -> None:

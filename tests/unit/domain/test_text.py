@@ -117,6 +117,7 @@ def test_a_catalogue_that_is_missing_is_no_language_and_one_that_vanishes_is_tol
     assert "cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_program_speaks_the_language_of_its_environment() -> None:
     def printed(**environment: str) -> str:
         argv = (sys.executable, "-P", "-m", "app", "list", "--help")

@@ -62,6 +62,7 @@ def keeps(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("recipe", WITH_MATRIX, ids=lambda each: each.name)
+@pytest.mark.slow
 def test_a_recipe_with_dimensions_is_saved_with_the_same_dimensions(recipe: Recipe) -> None:
     text = recipe.path.read_text(encoding="utf-8")
     keeps(parse(text, recipe.path.parent))
@@ -159,6 +160,7 @@ def test_a_value_that_only_the_filesystem_of_a_dimension_takes_is_kept(
 
 @settings(deadline=None, max_examples=80)
 @given(campaigns(), st.data())
+@pytest.mark.slow
 def test_every_matrix_of_what_is_declared_goes_through_the_draft_unchanged(
     text: str, data: st.DataObject
 ) -> None:

@@ -42,6 +42,7 @@ def launch(text: str, tmp_path: Path) -> LaunchedCampaign:
     return start_campaign(text, tmp_path / "library")
 
 
+@pytest.mark.slow
 def test_a_campaign_that_is_refused_is_told_in_the_command_s_own_words(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     with pytest.raises(LaunchError) as caught:
@@ -81,6 +82,7 @@ def test_what_a_person_is_asked_before_the_first_run_is_known_to_the_window(tmp_
     assert (launched.asking, launched.waiting, launched.folder) == (sentence, "", None)
 
 
+@pytest.mark.slow
 def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert launched.poll() is None
@@ -91,6 +93,7 @@ def test_polling_never_blocks_and_tells_the_failure_when_it_is_there(tmp_path: P
         launched.poll()
 
 
+@pytest.mark.slow
 def test_the_runner_leads_a_session_of_its_own_and_reads_nothing(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     assert os.getsid(launched.pid) == launched.pid
@@ -132,6 +135,7 @@ def test_folders_of_ended_launches_are_removed_but_the_newest_and_those_that_run
         wait_for_end(running, PATIENCE_S)
 
 
+@pytest.mark.slow
 def test_the_folder_is_told_when_the_first_run_has_begun(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     wait_for_end(launched, PATIENCE_S)
@@ -176,6 +180,7 @@ def test_live_campaigns_are_those_whose_runner_lives(tmp_path: Path) -> None:
     assert live_campaigns() == ()
 
 
+@pytest.mark.slow
 def test_why_a_run_failed_is_learnt_from_the_runner_also_after_it_has_begun(tmp_path: Path) -> None:
     launched = launch(UNKNOWN_KEY, tmp_path)
     wait_for_end(launched, PATIENCE_S)

@@ -72,6 +72,7 @@ def rounds_of(result: CampaignResult) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_what_cannot_win_is_left_out_after_the_third_round_and_the_others_go_on_to_the_cap(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_what_cannot_win_is_left_out_after_the_third_round_and_the_others_go_on_
     assert "is unlikely to be the fastest" in bench.told[0]
 
 
+@pytest.mark.slow
 def test_the_last_run_of_what_was_left_out_says_when_and_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +124,7 @@ def test_with_a_precision_it_ends_where_all_that_are_left_are_known_to_be_that_c
 @pytest.mark.parametrize(
     "stop_at", [2, 13, *(pytest.param(at, marks=pytest.mark.long) for at in (7, 12, 14, 15, 20, 25))]
 )
+@pytest.mark.slow
 def test_a_stop_at_any_run_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop_at: int
 ) -> None:
@@ -143,6 +146,7 @@ def test_a_stop_at_any_run_changes_nothing(
 
 
 @pytest.mark.parametrize("weak", ["disturbed", "unknown"])
+@pytest.mark.slow
 def test_weak_runs_do_not_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weak: str) -> None:
     """The best one is disturbed, or may be, in the first three rounds, and slow in them."""
     slow = speeds()
@@ -252,6 +256,7 @@ def test_what_was_left_out_stays_out_also_where_its_file_was_decided_otherwise_s
     assert course.ended_after("b") == 4
 
 
+@pytest.mark.slow
 def test_the_comparison_says_what_was_left_out_and_allows_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +282,7 @@ def test_the_comparison_says_what_was_left_out_and_allows_for_it(
     assert told["left_out"].keys() == {"a", "c"}
 
 
+@pytest.mark.slow
 def test_the_method_of_a_sequential_report_says_which_rounds_held_whom_and_whose_spread_it_took(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,6 +303,7 @@ def test_the_method_of_a_sequential_report_says_which_rounds_held_whom_and_whose
     assert [added in method[name] for name in campaigns] == [True, False]
 
 
+@pytest.mark.slow
 def test_a_part_of_those_that_competed_is_called_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

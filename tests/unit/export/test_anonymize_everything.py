@@ -204,6 +204,7 @@ def test_no_secret_is_in_an_anonymous_table(run: tuple[Path, set[str]], tmp_path
     assert "acme" not in output.read_text()
 
 
+@pytest.mark.slow
 def test_no_secret_is_in_what_an_anonymous_report_or_picture_is_made_of(run: tuple[Path, set[str]]) -> None:
     path, hidden = run
     for anonymous in (False, True):

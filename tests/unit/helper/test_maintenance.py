@@ -67,6 +67,7 @@ def test_root_does_nothing_that_is_no_name_of_its_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT], ids=str)
+@pytest.mark.slow
 def test_what_root_runs_is_declared_for_exactly_the_filesystems_of_the_registry(kind: Any) -> None:  # noqa: ANN401
     for filesystem in ("ext4", "xfs", "btrfs", "zfs", "f2fs", "ext3", "reiserfs"):
         found = commands(kind.name, filesystem)

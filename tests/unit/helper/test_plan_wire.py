@@ -189,6 +189,7 @@ GROUPS = st.tuples(
 
 @settings(deadline=None)
 @given(GROUPS, st.lists(st.tuples(TEXT | st.sampled_from(FURTHER), GROUPS), max_size=4), IDENTITIES)
+@pytest.mark.slow
 def test_whatever_fits_the_signature_is_a_plan_or_refused_with_fields(
     data: Any,  # noqa: ANN401
     wal: Any,  # noqa: ANN401

@@ -19,6 +19,7 @@ def test_every_item_of_the_list_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
+@pytest.mark.slow
 def test_a_test_that_is_named_is_there(name: str) -> None:
     files = (PROJECT / "tests").rglob("test_*.py")
     assert any(f"def {name}(" in file.read_text(encoding="utf-8") for file in files)

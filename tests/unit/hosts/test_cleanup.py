@@ -100,6 +100,7 @@ def test_a_campaign_is_finished_before_its_folders_are_removed(
 
 
 @pytest.mark.parametrize("error", [RunFileError("damaged"), OSError(28, "No space left on device")])
+@pytest.mark.slow
 def test_a_campaign_that_cannot_be_finished_keeps_its_folders_and_its_record(
     left: Left, state_folder: Path, error: Exception
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_campaign_that_cannot_be_finished_keeps_its_folders_and_its_record(
     assert not left[0].exists()
 
 
+@pytest.mark.slow
 def test_a_sweep_that_dies_while_it_removes_loses_nothing(
     left: Left, bench: Path, state_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +246,7 @@ def test_an_announced_folder_that_holds_something_is_not_ours(
 
 
 @pytest.mark.parametrize("what", ["damaged", "link", "folder", "writable", "huge"])
+@pytest.mark.slow
 def test_a_record_that_cannot_be_trusted_is_reported_and_kept_and_hides_no_other(
     what: str, left: Left, resources: ResourceJournal, state_folder: Path
 ) -> None:

@@ -68,11 +68,13 @@ def test_a_header_is_read_back_as_it_was_written() -> None:
 
 
 @given(written=st.lists(entries, unique_by=lambda entry: entry.path))
+@pytest.mark.slow
 def test_entries_are_read_back_in_their_order(written: list[ResourceEntry]) -> None:
     assert parsed(header_line(LEAVING), *map(entry_line, written)).entries == tuple(written)
 
 
 @given(written=st.lists(entries, min_size=1, unique_by=lambda entry: entry.path), data=st.data())
+@pytest.mark.slow
 def test_a_record_that_was_cut_anywhere_holds_every_complete_line(
     written: list[ResourceEntry], data: st.DataObject
 ) -> None:

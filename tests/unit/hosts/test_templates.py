@@ -333,6 +333,7 @@ def test_nothing_else_is_removed(store: TemplateStore, outside: str, tmp_path: P
         lambda values: {name: value for name, value in values.items() if name != "made_epoch_s"},
     ],
 )
+@pytest.mark.slow
 def test_a_template_that_does_not_say_what_it_is_counts_as_none_and_can_be_removed(
     store: TemplateStore,
     change: Any,  # noqa: ANN401

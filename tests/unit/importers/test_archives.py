@@ -65,6 +65,7 @@ def test_links_and_devices_refuse_the_whole_archive(tmp_path: Path, kind: bytes)
         list_members(tar_with(tmp_path / "bad.tgz", info))
 
 
+@pytest.mark.slow
 def test_a_bomb_is_given_up_long_before_its_end_and_in_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "bomb.tgz"
     info = tarfile.TarInfo("pgbench_log.1")

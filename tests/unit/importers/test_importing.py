@@ -98,6 +98,7 @@ def test_a_sampled_log_is_scaled_by_its_rate_and_marked(tmp_path: Path) -> None:
         assert run.summary()["tps"] == pytest.approx(sum(tps) / len(tps))
 
 
+@pytest.mark.slow
 def test_the_noise_of_the_sample_is_no_jitter(tmp_path: Path) -> None:
     write_log(tmp_path / "run", [4000] * 120, rate=0.01)
     (tmp_path / "run" / "pgbench.log").write_text(summary_text(480_000, 4000.0, seconds=120))

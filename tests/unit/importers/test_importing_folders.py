@@ -28,6 +28,7 @@ def vondra(tmp_path: Path) -> ImportReport:
     return bring_in(tmp_path / "library", VONDRA)
 
 
+@pytest.mark.slow
 def test_every_folder_and_every_row_without_a_folder_becomes_a_run(vondra: ImportReport) -> None:
     assert len(vondra.imported) == 30  # three tables of ten rows; three of the rows have a folder
     assert sum("mean-only" in each.marks for each in vondra.imported) == 28
@@ -44,6 +45,7 @@ def test_every_folder_and_every_row_without_a_folder_becomes_a_run(vondra: Impor
         ("btrfs stripe scale 1000 rw #1", None),
     ],
 )
+@pytest.mark.slow
 def test_tps_are_exactly_those_of_the_output_or_the_row(
     vondra: ImportReport, name: str, tps: float | None
 ) -> None:
@@ -51,6 +53,7 @@ def test_tps_are_exactly_those_of_the_output_or_the_row(
     assert found == ([] if tps is None else [tps])
 
 
+@pytest.mark.slow
 def test_a_cut_log_is_noticed_and_its_latencies_are_marked_partial(vondra: ImportReport) -> None:
     xfs = by_name(vondra, "xfs stripe scale 1000 simple-update #1")
     assert "partial-latencies" in xfs.marks
@@ -63,6 +66,7 @@ def test_a_cut_log_is_noticed_and_its_latencies_are_marked_partial(vondra: Impor
         assert run.events()[0].t_ms == pytest.approx(-75, abs=5)
 
 
+@pytest.mark.slow
 def test_without_a_log_tps_by_the_second_are_commits_and_say_so(vondra: ImportReport) -> None:
     btrfs = by_name(vondra, "btrfs stripe scale 1000 select-only #1")
     assert btrfs.marks == ("imported", "tps-from-statistics")
@@ -72,6 +76,7 @@ def test_without_a_log_tps_by_the_second_are_commits_and_say_so(vondra: ImportRe
     assert source_of(btrfs.path, "wal.bytes") == "pg_current_wal_lsn()"
 
 
+@pytest.mark.slow
 def test_facts_for_filters_and_differences_are_there(vondra: ImportReport) -> None:
     entry = read_entry(by_name(vondra, "xfs stripe scale 1000 simple-update #1").path)
     assert (entry.filesystem, entry.raid, entry.scale, entry.clients) == ("xfs", "stripe", 1000, 16)
@@ -92,6 +97,7 @@ def test_facts_for_filters_and_differences_are_there(vondra: ImportReport) -> No
     assert told["Machine", "kernel"] == "5.17.11"
 
 
+@pytest.mark.slow
 def test_devices_and_profiles_come_from_what_the_tools_printed(vondra: ImportReport) -> None:
     with RunFile(by_name(vondra, "btrfs stripe scale 1000 select-only #1").path) as run:
         raid = run.facts("before")["storage"]["raid"]  # type: ignore[index,call-overload]
@@ -103,6 +109,7 @@ def test_devices_and_profiles_come_from_what_the_tools_printed(vondra: ImportRep
     }
 
 
+@pytest.mark.slow
 def test_a_row_without_a_folder_is_a_mean_and_nothing_else(vondra: ImportReport) -> None:
     row = by_name(vondra, "zfs stripe no-fpw scale 250 read-only #1")
     assert row.tps == 70196.843108
@@ -115,6 +122,7 @@ def test_a_row_without_a_folder_is_a_mean_and_nothing_else(vondra: ImportReport)
         assert run.values["data_bytes"] is None
 
 
+@pytest.mark.slow
 def test_what_is_no_result_is_listed_with_the_reason(vondra: ImportReport) -> None:
     left = {Path(each.path).name: each.reason for each in vondra.left}
     assert left["fs.mount.log"] == "is empty"
@@ -131,12 +139,14 @@ def test_a_folder_inside_the_layout_can_be_imported_alone(tmp_path: Path) -> Non
     assert ("filesystem", "no file and no name of a folder tells it") in imported.missing
 
 
+@pytest.mark.slow
 def test_the_report_is_plain_json(vondra: ImportReport, tmp_path: Path) -> None:
     told = json.loads(json.dumps(as_json(vondra, tmp_path / "library")))
     assert {"library", "imported", "present", "left"} == told.keys()
     assert told["imported"][0]["marks"]
 
 
+@pytest.mark.slow
 def test_imported_configurations_are_no_pairs_and_campaigns_are_called_by_their_folder(
     vondra: ImportReport,
 ) -> None:
@@ -148,6 +158,7 @@ def test_imported_configurations_are_no_pairs_and_campaigns_are_called_by_their_
     assert xfs.campaign_key != ext4.campaign_key
 
 
+@pytest.mark.slow
 def test_a_whole_tree_in_an_archive_is_read_without_unpacking_it(tmp_path: Path) -> None:
     members = {
         str(path.relative_to(VONDRA)): path.read_bytes()
@@ -162,6 +173,7 @@ def test_a_whole_tree_in_an_archive_is_read_without_unpacking_it(tmp_path: Path)
     assert {each.name for each in tmp_path.iterdir()} == {"all.tar.gz", "library"}
 
 
+@pytest.mark.slow
 def test_importing_the_same_again_makes_no_duplicates_and_says_so(tmp_path: Path) -> None:
     first = bring_in(tmp_path / "library", VONDRA)
     again = bring_in(tmp_path / "library", VONDRA)

@@ -48,6 +48,7 @@ def imported(folder: Path, version: str, scenario: str) -> RunFacts:
         ("rate_limit", OfferedLoad(LoadKind.RATE, None, 25.0, limit_is_known=True)),
     ],
 )
+@pytest.mark.slow
 def test_that_there_was_a_rate_or_a_limit_is_seen_in_what_pgbench_printed(
     tmp_path: Path, version: str, scenario: str, load: OfferedLoad
 ) -> None:

@@ -35,6 +35,7 @@ def batch(ends_us: list[int], latencies_us: list[int], lag_us: list[int] | None 
     ),
     st.integers(0, 30),
 )
+@pytest.mark.slow
 def test_every_transaction_is_in_its_second_whatever_is_spilled(
     batches: list[list[tuple[int, int]]], most_cells: int
 ) -> None:

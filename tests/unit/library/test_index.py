@@ -71,6 +71,7 @@ def test_a_run_that_is_not_settled_is_read_each_time(tmp_path: Path, read: list[
 
 
 @pytest.mark.parametrize("damage", ["bytes", "rows", "version", "fields"])
+@pytest.mark.slow
 def test_a_damaged_or_older_index_is_begun_anew(
     tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:

@@ -147,6 +147,7 @@ def test_a_file_that_is_just_being_created_belongs_to_the_run_that_begins(live: 
     assert "not a pgFooting run file" in status.runs[0].problem
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_a_dead_campaign_is_incomplete_with_its_reason(folder: Path) -> None:
     path_of(folder, 1).write_text("rubbish" * 100)
     run = CampaignWatch(folder).read().runs[0]

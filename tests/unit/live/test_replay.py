@@ -134,6 +134,7 @@ def test_a_speed_that_is_none_is_refused(replay: ReplaySource, speed: float) -> 
 
 
 @given(st.lists(st.tuples(st.sampled_from("pjsrt"), st.floats(0.01, 500)), max_size=20))
+@pytest.mark.slow
 def test_whatever_is_done_the_position_stays_inside_the_run(
     recorded: Path, steps: list[tuple[str, float]]
 ) -> None:

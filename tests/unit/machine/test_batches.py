@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import chain
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def test_parts_take_about_equally_long_and_the_longest_comes_first() -> None:
         st.text("abcdef", min_size=1, max_size=3), st.sets(st.integers(0, 20).map(str)), max_size=30
     )
 )
+@pytest.mark.slow
 def test_the_short_tier_leaves_no_word_out(covers: dict[str, set[str]]) -> None:
     chosen = smallest_cover(covers, {})
     assert chosen <= covers.keys()
@@ -64,6 +66,7 @@ def test_the_short_tier_prefers_what_covers_more_for_its_seconds() -> None:
 @given(
     st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3), max_size=5), st.data()
 )
+@pytest.mark.slow
 def test_reports_are_told_from_other_output_however_it_is_cut(
     reports: list[dict[str, str]], data: st.DataObject
 ) -> None:

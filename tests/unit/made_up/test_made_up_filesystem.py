@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROJECT = Path(__file__).parents[3]
 REGISTERED = """
 import sys
@@ -18,6 +20,7 @@ sys.exit(pytest.main([*options, sys.argv[1]]))
 """
 
 
+@pytest.mark.slow
 def test_a_filesystem_is_one_file_and_one_line() -> None:
     """In a process of its own: many modules hold what the registry was when they were imported."""
     walk = Path(__file__).with_name("walk.py")

@@ -175,6 +175,7 @@ def on_terminal(scripts: Scripts, run: Path, typed: str) -> str:
 
 
 @pytest.mark.parametrize(("typed", "files"), [("y\n", sorted(FILES)), ("n\n", []), ("\n", [])])
+@pytest.mark.slow
 def test_it_is_offered_once_on_a_terminal(scripts: Scripts, run: Path, typed: str, files: list[str]) -> None:
     assert "[y/N]" in on_terminal(scripts, run, typed)
     assert there(scripts) == files

@@ -101,6 +101,7 @@ def test_a_machine_for_which_something_has_no_wheel_is_told(scripts: Scripts) ->
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("group", ["engine", "run", "test"])
+@pytest.mark.slow
 def test_every_list_is_of_the_requirements_of_pyproject(python: str, group: str) -> None:
     text = (PROJECT / "packaging" / "lock" / f"{group}-{python}.txt").read_text()
     optional = {"engine": [], "run": ["window"], "test": ["window", "development", "servers"]}[group]

@@ -100,6 +100,7 @@ def test_graphics_libraries_are_asked_for_only_where_they_are_used(scripts: Scri
 
 
 @pytest.mark.parametrize("status", ["0", "1", "2", "3", "130"])
+@pytest.mark.slow
 def test_the_exit_status_is_that_of_pgfooting(scripts: Scripts, start: Path, status: str) -> None:
     scripts.environment["STATUS"] = status
     assert scripts.run([str(start), "list"]).returncode == int(status)
@@ -159,6 +160,7 @@ def test_a_checkout_with_a_colon_in_its_path_is_refused(
     assert not scripts.environments.exists()
 
 
+@pytest.mark.slow
 def test_help_and_version_install_nothing(scripts: Scripts, start: Path) -> None:
     missing(scripts, "postgresql", "qt", "fio")
     for asked in ("--help", "-h", "--version", "help list", "run --help", "list -h"):

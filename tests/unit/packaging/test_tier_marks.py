@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.fix_chosen import TIER_OF_FIXTURE
 from tests.unit.packaging.test_tiers import TIERS
 
@@ -16,6 +18,7 @@ def test_the_marks_of_fixtures_are_tiers() -> None:
     assert set(TIER_OF_FIXTURE.values()) == set(TIERS) - {"unit"}
 
 
+@pytest.mark.slow
 def test_a_test_without_a_word_is_in_the_tier_of_its_fixture(tmp_path: Path) -> None:
     """Also where another fixture lies between; nothing is run."""
     direct = [f"def test_{name}({name}): pass" for name in TIER_OF_FIXTURE]
@@ -49,6 +52,7 @@ sys.exit(pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "-p", "n
     assert found == expected
 
 
+@pytest.mark.slow
 def test_a_test_without_a_word_is_in_the_tier_of_its_folder() -> None:
     recipe = PROJECT / "tests" / "postgres" / "test_recipe.py"
     assert "mark.postgres" not in recipe.read_text()

@@ -99,6 +99,7 @@ def test_versions_are_read_as_programs_print_them(text: str, expected: tuple[str
         "opt/PostgreSQL/15/bin",
     ],
 )
+@pytest.mark.slow
 def test_every_distributions_place_is_looked_into(account: Account, root: Path, place: str) -> None:
     folder = _tree(root / place, "15.18")
     [found] = _find(account, root)
@@ -108,6 +109,7 @@ def test_every_distributions_place_is_looked_into(account: Account, root: Path, 
     assert found.origin
 
 
+@pytest.mark.slow
 def test_the_newest_comes_first_and_a_beta_before_none(account: Account, root: Path) -> None:
     for version in ("13.23", "18beta1", "15.9", "15.18"):
         _tree(root / "usr/lib/postgresql" / version / "bin", version)
@@ -127,6 +129,7 @@ def test_one_installation_reached_by_three_ways_is_listed_once(account: Account,
 
 
 @pytest.mark.parametrize("part", ["", "/bin", "/", "/bin/"])
+@pytest.mark.slow
 def test_a_named_folder_may_be_the_prefix_or_the_programs_folder(
     account: Account, root: Path, part: str
 ) -> None:
@@ -153,6 +156,7 @@ def test_a_version_that_is_too_old_is_listed_with_the_reason(
 
 
 @pytest.mark.parametrize("version", ["19devel", "19rc1", "20.3", "31.0"])
+@pytest.mark.slow
 def test_a_version_newer_than_tested_is_used_and_says_so(account: Account, root: Path, version: str) -> None:
     _tree(root / "usr/lib/postgresql/19/bin", version)
     [found] = _find(account, root)
@@ -287,6 +291,7 @@ def test_every_command_is_recorded(account: Account, root: Path) -> None:
         ("exit 1", None),
     ],
 )
+@pytest.mark.slow
 def test_the_block_size_comes_from_the_configure_line_where_the_server_does_not_tell(
     account: Account, root: Path, script: str, expected: int | None
 ) -> None:

@@ -138,6 +138,7 @@ def logs(draw: st.DrawFn) -> tuple[bytes, LogFormat]:
 
 
 @given(logs())
+@pytest.mark.slow
 def test_any_log_is_read_as_the_plain_way_reads_it(log: tuple[bytes, LogFormat]) -> None:
     text, log_format = log
     batch = parse_transactions(text, log_format)
@@ -162,6 +163,7 @@ def _check(text: bytes, log_format: LogFormat) -> None:
 
 
 @given(logs(), st.data())
+@pytest.mark.slow
 def test_a_log_with_a_changed_byte_is_a_log_or_an_error(
     log: tuple[bytes, LogFormat], data: st.DataObject
 ) -> None:

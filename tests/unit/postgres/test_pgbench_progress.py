@@ -13,6 +13,7 @@ from tests.unit.postgres.recordings import MAJORS, Recording, recording, recordi
 
 
 @pytest.mark.parametrize("run", recordings(), ids=str)
+@pytest.mark.slow
 def test_every_recorded_progress_line_is_read_and_nothing_else_is(run: Recording) -> None:
     for line in run.errors.splitlines():
         assert (parse_progress(line) is not None) == line.startswith("progress: ")

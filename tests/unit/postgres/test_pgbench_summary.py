@@ -29,11 +29,13 @@ def _summary(run: Recording) -> PgbenchSummary:
 
 
 @pytest.mark.parametrize("run", FINISHED, ids=str)
+@pytest.mark.slow
 def test_no_line_of_any_recorded_summary_is_unknown(run: Recording) -> None:
     assert _summary(run).other_lines == ()
 
 
 @pytest.mark.parametrize("run", FINISHED, ids=str)
+@pytest.mark.slow
 def test_what_the_arguments_asked_for_is_what_the_summary_says(run: Recording) -> None:
     summary = _summary(run)
     assert summary.clients == int(run.arguments[run.arguments.index("-c") + 1])
@@ -67,6 +69,7 @@ def test_a_run_of_which_nothing_was_left_has_zero_tps(major: int) -> None:
 
 
 @pytest.mark.parametrize("run", [run for run in FINISHED if run.exit_code == 0], ids=str)
+@pytest.mark.slow
 def test_a_run_that_went_well_is_not_aborted(run: Recording) -> None:
     summary = _summary(run)
     assert not summary.aborted

@@ -150,6 +150,7 @@ def test_comments_become_spaces_and_everything_else_keeps_its_place() -> None:
         "set ",
     ],
 )
+@pytest.mark.slow
 def test_a_hostile_script_of_the_largest_size_takes_no_time_that_grows_with_its_square(piece: str) -> None:
     def seconds(size: int) -> float:
         text = piece * (size // len(piece))

@@ -87,6 +87,7 @@ def test_any_window_has_the_percentiles_of_its_transactions() -> None:
         st.lists(st.tuples(st.integers(-(10**9), 10**12), st.integers(0, 10**9)), max_size=30), max_size=8
     )
 )
+@pytest.mark.slow
 def test_however_lines_come_every_transaction_is_counted_once(pieces: list[list[tuple[int, int]]]) -> None:
     seconds = SecondHistograms(ORIGIN_US)
     expected: dict[int, list[int]] = defaultdict(list)

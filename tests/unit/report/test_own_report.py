@@ -80,6 +80,7 @@ def test_sections_come_in_the_order_that_is_asked_for_and_the_runs_are_always_li
 
 
 @pytest.mark.parametrize("section", [each for each in Section if each is not Section.RUNS])
+@pytest.mark.slow
 def test_nothing_refers_to_a_section_that_is_left_out(nine: list[Path], section: Section) -> None:
     rest = tuple(each for each in Section if each is not section)
     whole, report = (read_report(nine, ReportWishes(sections=each)) for each in (tuple(Section), rest))
@@ -103,6 +104,7 @@ def test_without_the_verdicts_every_reservation_stands_on_the_first_page(nine: l
     assert not [text for text in alone if "“Verdicts”" in text]
 
 
+@pytest.mark.slow
 def test_more_configurations_than_a_page_holds_stand_whole_under_the_verdicts(tmp_path: Path) -> None:
     cases = [Case(f"c{number}", 0, Shape(2, 5000 - 50 * number)) for number in range(26)]
     report = read_report(write_cases(tmp_path, cases))

@@ -98,6 +98,7 @@ def bars(report: Report) -> BarFigure:
     return figure
 
 
+@pytest.mark.slow
 def test_the_fastest_stands_first_and_the_first_run_decides_what_is_compared_with(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     assert [bar.name for bar in bars(report).bars] == ["xfs", "ext4", "btrfs"]
@@ -123,6 +124,7 @@ def test_single_runs_of_a_matrix_begin_with_the_verdict_on_its_factor(tmp_path: 
     assert any(sentence.startswith("Over the cells of a matrix the ratios") for sentence in told)
 
 
+@pytest.mark.slow
 def test_every_table_has_a_heading_for_each_cell_and_a_cell_for_each_heading(tmp_path: Path) -> None:
     tables = [
         block for block in read_report(three_by_three(tmp_path)).blocks if isinstance(block, ReportTable)
@@ -135,6 +137,7 @@ def test_every_table_has_a_heading_for_each_cell_and_a_cell_for_each_heading(tmp
         assert all(list(row.cells) == ids and row.warned <= set(ids) for row in each.rows)
 
 
+@pytest.mark.slow
 def test_unsafe_options_are_named_on_the_first_page_in_the_table_the_chart_and_on_their_page(
     tmp_path: Path,
 ) -> None:
@@ -218,6 +221,7 @@ def test_long_names_are_whole_on_their_pages_and_short_in_sentences(tmp_path: Pa
     assert all(any(f"{number} {LONG_NAME}" in heading for heading in headings) for number in range(2))
 
 
+@pytest.mark.slow
 def test_every_figure_says_of_which_runs_it_is(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     waiting = False
@@ -233,6 +237,7 @@ def test_every_figure_says_of_which_runs_it_is(tmp_path: Path) -> None:
     assert figures > 10
 
 
+@pytest.mark.slow
 def test_an_anonymous_report_names_no_host_user_folder_or_serial(tmp_path: Path) -> None:
     paths = three_by_three(tmp_path)
     named, anonymous = (
@@ -308,6 +313,7 @@ def test_stalls_and_drift_are_told_on_the_first_page(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_what_checkpoints_cost_is_drawn_with_its_interval(tmp_path: Path) -> None:
     cases = [
         Case(name, 0, Shape(400, 5000, checkpoint_every_s=every))
@@ -380,6 +386,7 @@ def test_a_long_value_does_not_fill_the_page_of_a_configuration_and_stands_whole
         "UPDATE series SET metric = 'nobody.' || id",
     ],
 )
+@pytest.mark.slow
 def test_a_strange_file_is_reported_with_what_it_holds(tmp_path: Path, statement: str) -> None:
     paths = write_cases(tmp_path, [Case(name, 0, Shape(12, 5000, 1, 5)) for name in ("ext4", "xfs")])
     report = read_report([spoil(paths[0], statement), paths[1]])
@@ -393,6 +400,7 @@ def test_a_date_that_does_not_exist_is_no_date(tmp_path: Path) -> None:
     assert report.moment_epoch_s == 0
 
 
+@pytest.mark.slow
 def test_what_all_runs_share_is_told_once_in_words_and_everything_else_is_attached(tmp_path: Path) -> None:
     report = read_report(three_by_three(tmp_path))
     told = [pair for block in report.blocks if isinstance(block, Facts) for pair in block.pairs]
@@ -420,6 +428,7 @@ def test_names_are_text_whatever_is_in_them(tmp_path: Path) -> None:
     assert not {"\x1b", "\u202e", "\n"} & set(everything)
 
 
+@pytest.mark.slow
 def test_a_picture_holds_the_charts_and_their_sources(tmp_path: Path) -> None:
     picture = read_picture(three_by_three(tmp_path))
     assert [block.chart for block in picture.blocks if isinstance(block, TimeFigure)] == [
@@ -455,6 +464,7 @@ def test_many_configurations_are_drawn_beside_each_other(tmp_path: Path) -> None
     ("seconds", "width"),
     [(12, 2), (300, 5), *(pytest.param(s, s // 60, marks=pytest.mark.long) for s in (1800, 3600))],
 )
+@pytest.mark.slow
 def test_the_width_of_means_follows_the_length_of_the_runs(tmp_path: Path, seconds: int, width: int) -> None:
     cases = [Case(name, 0, Shape(seconds, 5000, histograms=5)) for name in ("ext4", "xfs")]
     report = read_report(write_cases(tmp_path, cases), ReportWishes(sections=(Section.TIME,)))
@@ -484,6 +494,7 @@ def test_how_far_rows_can_be_compressed_and_what_was_made_of_them_stands_in_the_
     assert sum("zstd -3" in text for text in texts(report, TextRole.NOTE)) == 2
 
 
+@pytest.mark.slow
 def test_verdicts_over_cells_that_do_not_fit_the_first_page_are_counted_there(tmp_path: Path) -> None:
     levels = [
         (name, scale, raid)

@@ -41,6 +41,7 @@ def part(one: TakenConfiguration, heading: str) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_each_line_says_what_runs_showed_that_differ_in_nothing_else(tmp_path: Path) -> None:
     cases = three_times(
         Case("both", shape=Shape(20, 6000), values=(settings(shared_buffers="8GB", wal_compression="lz4"),)),
@@ -139,6 +140,7 @@ def two_scripts(**tps: tuple[int, int]) -> list[Case]:
     )
 
 
+@pytest.mark.slow
 def test_nothing_is_taken_for_all_conditions_that_loses_one(tmp_path: Path) -> None:
     """What reads fastest writes slowest."""
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))))
@@ -151,6 +153,7 @@ def test_nothing_is_taken_for_all_conditions_that_loses_one(tmp_path: Path) -> N
     assert taken_text(found).count("Take it with you") == 2
 
 
+@pytest.mark.slow
 def test_one_footing_is_taken_for_all_conditions_that_it_wins(tmp_path: Path) -> None:
     found = read_findings(write_cases(tmp_path, two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600))))
     [one] = take_with_you(found)
@@ -158,6 +161,7 @@ def test_one_footing_is_taken_for_all_conditions_that_it_wins(tmp_path: Path) ->
     assert {told.split(":")[0] for told in one.told[:-1]} == {"select-only", "tpcb-like"}
 
 
+@pytest.mark.slow
 def test_condition_without_a_result_is_not_counted(tmp_path: Path) -> None:
     failed = Case("zfs", 0, Shape(20, 5000), "zfs", state=RunState.FAILED, values=(("scale", 7),))
     cases = [*two_scripts(ext4=(5000, 4000), btrfs=(4000, 1600)), failed]
@@ -168,6 +172,7 @@ def test_condition_without_a_result_is_not_counted(tmp_path: Path) -> None:
     assert "under every condition" not in one.as_text()
 
 
+@pytest.mark.slow
 def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
     """What is the fastest is so whatever noise says at a rate that all kept."""
     loads: list[dict[str, Json]] = [
@@ -193,6 +198,7 @@ def test_kept_rate_is_no_condition_to_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("count", "is_proved"), [(1, False), (3, True)])
+@pytest.mark.slow
 def test_highest_mean_of_few_runs_is_not_proved(tmp_path: Path, count: int, *, is_proved: bool) -> None:
     cases = two_scripts(ext4=(5000, 4000), btrfs=(6000, 1600))
     found = read_findings(write_cases(tmp_path, [each for each in cases if each.repeat < count]))

@@ -71,6 +71,7 @@ def read_all(path: Path) -> None:
         summarise(run)
 
 
+@pytest.mark.slow
 def test_a_real_file_takes_far_fewer_steps_than_it_may(
     long_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +141,7 @@ def _statements(path: Path) -> Iterator[str]:
     yield from told
 
 
+@pytest.mark.slow
 def test_no_statement_sorts_or_makes_a_table_of_its_own(long_run: Path) -> None:
     statements = list(_statements(long_run))
     assert len(statements) >= 16

@@ -20,6 +20,7 @@ def histogram(latency_us: list[int]) -> Histogram:
 
 
 @given(st.lists(LATENCIES, max_size=12), st.sampled_from([0.0, 50.0, 95.0, 99.0, 99.9, 100.0]))
+@pytest.mark.slow
 def test_many_at_once_say_what_each_says_alone(seconds: list[list[int]], percent: float) -> None:
     histograms = [histogram(second) for second in seconds]
     found = percentiles([each.encode() for each in histograms], [percent])[0]
@@ -61,6 +62,7 @@ def test_a_damaged_one_among_good_ones_is_refused(damaged: bytes) -> None:
 
 
 @given(st.binary(max_size=60))
+@pytest.mark.slow
 def test_whatever_bytes_come_the_answer_is_that_of_the_decoder(content: bytes) -> None:
     encoded = b"\x01" + zlib.compress(content)
     try:

@@ -84,6 +84,7 @@ def test_every_format_has_its_schema_and_the_first_one_is_what_it_was() -> None:
 
 
 @pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.slow
 def test_what_no_format_has_is_refused_before_anything_is_read(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     REFUSED[kind](path)
@@ -94,6 +95,7 @@ def test_what_no_format_has_is_refused_before_anything_is_read(good: Path, tmp_p
 
 
 @pytest.mark.parametrize("kind", DAMAGED)
+@pytest.mark.slow
 def test_damage_that_a_list_meets_is_told_in_a_sentence(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     DAMAGED[kind](path)
@@ -156,6 +158,7 @@ def test_a_file_name_that_is_no_text_does_not_keep_a_library_from_its_index(
 
 
 @pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.slow
 def test_nothing_is_written_into_a_file_that_is_refused(good: Path, tmp_path: Path, kind: str) -> None:
     path = shutil.copyfile(good, tmp_path / "hostile.footing")
     REFUSED[kind](path)

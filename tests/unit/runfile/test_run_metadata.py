@@ -99,6 +99,7 @@ def test_nothing_is_known_of_an_empty_file_and_of_strange_values() -> None:
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
+@pytest.mark.slow
 def test_a_field_that_is_changed_alone_is_told_to_differ(change: Change) -> None:
     runs = [tuple(properties_of(each, ENVIRONMENT)) for each in (change.before, change.run)]
     found = compare_properties(runs)
@@ -110,6 +111,7 @@ def test_a_field_that_is_changed_alone_is_told_to_differ(change: Change) -> None
 @pytest.mark.parametrize(
     "change", [each for each in CHANGES if not NOT_SEARCHED.match(each.name)], ids=lambda change: change.name
 )
+@pytest.mark.slow
 def test_a_field_that_is_changed_alone_can_be_searched_for(change: Change) -> None:
     before = {*option_words(change.before, ENVIRONMENT), *workload_words(change.before)}
     after = {*option_words(change.run, ENVIRONMENT), *workload_words(change.run)}
@@ -141,6 +143,7 @@ def test_the_words_of_a_run_are_in_the_library(tmp_path: Path) -> None:
     assert {"clients=4", "protocol=prepared", "rate=100.0", "script=tpcb-like"} <= set(entry.keys)
 
 
+@pytest.mark.slow
 def test_everything_that_differs_is_told_in_the_terminal_in_the_report_and_in_json(tmp_path: Path) -> None:
     paths = [
         write_known(

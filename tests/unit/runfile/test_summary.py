@@ -182,6 +182,7 @@ def test_seconds_with_impossible_throughput_are_damage(tmp_path: Path) -> None:
     cut_s=st.integers(1, 39),
     rate=st.floats(0, 1e6),
 )
+@pytest.mark.slow
 def test_after_a_cut_the_figures_are_those_of_a_run_that_began_there(
     tmp_path: Path, tps: list[int], cut_s: int, rate: float
 ) -> None:

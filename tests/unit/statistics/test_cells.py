@@ -20,6 +20,7 @@ means = st.floats(0.1, 1e6)
 
 
 @given(st.lists(st.tuples(means, means), min_size=3, max_size=12))
+@pytest.mark.slow
 def test_cells_of_one_campaign_are_compared_as_pairs(pairs: list[tuple[float, float]]) -> None:
     found = compare_over_cells([CellPair(*pair) for pair in pairs])
     first, second = zip(*pairs, strict=True)

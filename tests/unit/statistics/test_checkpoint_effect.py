@@ -38,6 +38,7 @@ def test_a_known_effect_is_found_within_three_points_whatever_the_drift(depth: f
     assert found.low <= found.change <= found.high
 
 
+@pytest.mark.slow
 def test_noise_without_an_effect_is_seldom_called_one() -> None:
     found = [checkpoint_effect(run_of(0.0, cycles=6, seed=seed), range(0, 1801, 300)) for seed in range(400)]
     assert (

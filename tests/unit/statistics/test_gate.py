@@ -105,6 +105,7 @@ sides = st.lists(st.lists(st.floats(1.0, 1e6), min_size=1, max_size=4), min_size
 
 
 @given(base=sides, new=sides, unit=st.floats(0.01, 100.0))
+@pytest.mark.slow
 def test_the_verdict_is_the_same_in_any_unit_and_never_both(
     base: list[list[float]], new: list[list[float]], unit: float
 ) -> None:

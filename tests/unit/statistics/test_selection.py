@@ -90,6 +90,7 @@ def test_half_of_the_time_is_enough_where_the_winner_is_as_far_ahead_as_runs_spr
 
 @pytest.mark.parametrize("configurations", [6, 12, 33])
 @pytest.mark.parametrize("spread", ["alike", "unequal", "one noisy"])
+@pytest.mark.slow
 def test_the_best_is_lost_and_one_of_equals_is_alone_no_more_often_than_the_method_says(
     configurations: int, spread: str
 ) -> None:
@@ -112,6 +113,7 @@ def test_truths_as_published_runs_have_them_take_a_third_of_the_time() -> None:
 
 
 @pytest.mark.parametrize("effects", [{}, {"drift": -0.105}, {"carry_over": -0.03}])
+@pytest.mark.slow
 def test_where_all_are_equal_the_cap_is_reached_with_several_left(effects: dict[str, float]) -> None:
     for configurations in (2, 6, 33):
         _, logs = simulated("equal", configurations, 0.025, effects=effects)

@@ -62,6 +62,7 @@ def test_runs_without_transactions_do_not_count() -> None:
     assert math.isfinite(found.difference)
 
 
+@pytest.mark.slow
 def test_the_ratio_that_is_told_lies_within_its_interval() -> None:
     random = np.random.default_rng(9)
     for _ in range(30):

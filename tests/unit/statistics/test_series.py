@@ -98,6 +98,7 @@ def test_what_is_no_tps_is_refused(series: list[float]) -> None:
 
 @settings(deadline=None)
 @given(busy, st.floats(0.01, 100), st.randoms())
+@pytest.mark.slow
 def test_jitter_has_no_unit_and_mostly_no_order(
     values: list[float], factor: float, random: np.random.Generator
 ) -> None:
@@ -115,6 +116,7 @@ def test_jitter_has_no_unit_and_mostly_no_order(
 
 @settings(deadline=None)
 @given(seconds)
+@pytest.mark.slow
 def test_no_series_gives_nan_or_an_exception(values: list[float]) -> None:
     results = (
         jitter(values),
@@ -183,6 +185,7 @@ def test_mser_equals_its_definition() -> None:
 
 @settings(deadline=None)
 @given(busy, st.sampled_from([0.25, 2.0, 1024.0]))
+@pytest.mark.slow
 def test_the_cut_has_no_unit(values: list[float], factor: float) -> None:
     assert mser5([value * factor for value in values]) == mser5(values)
 
@@ -191,6 +194,7 @@ def test_the_cut_has_no_unit(values: list[float], factor: float) -> None:
 
 
 @pytest.mark.parametrize(("phi", "time_s"), [(0.0, 1.0), (0.3, 1.857), (0.6, 4.0), (0.9, 19.0)])
+@pytest.mark.slow
 def test_autocorrelation_time_of_an_autoregressive_series_is_known(phi: float, time_s: float) -> None:
     found = np.mean([autocorrelation_time(noise(20_000, phi, seed)) for seed in range(5)])
     assert found == pytest.approx(time_s, rel=0.12)
@@ -216,6 +220,7 @@ def test_alternating_seconds_are_not_counted_as_more_than_they_are() -> None:
     assert autocorrelation_time([]) == 1
 
 
+@pytest.mark.slow
 def test_the_error_within_a_run_covers_its_mean() -> None:
     covered = 0
     for seed in range(400):

@@ -26,6 +26,7 @@ def test_the_table_of_scipy_is_there_in_full() -> None:
 
 
 @pytest.mark.parametrize(("df", "p", "t"), SCIPY)
+@pytest.mark.slow
 def test_quantiles_equal_those_of_scipy(df: float, p: float, t: float) -> None:
     assert student_t_quantile(p, df) == pytest.approx(t, rel=1e-8, abs=1e-12)
 

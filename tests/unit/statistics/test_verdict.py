@@ -243,6 +243,7 @@ def test_pairs_of_different_length_are_refused() -> None:
 
 @settings(deadline=None)
 @given(several, several, st.floats(1e-3, 1e3))
+@pytest.mark.slow
 def test_a_comparison_has_no_unit_and_turns_around(a: list[float], b: list[float], factor: float) -> None:
     one = compare_unpaired(a, b)
     scaled = compare_unpaired([value * factor for value in a], [value * factor for value in b])
@@ -277,6 +278,7 @@ def test_identical_configurations_are_called_different_in_5_of_100_campaigns(pai
     assert 0.035 < wrong < 0.065  # Welch is a little conservative; standard error 0.004
 
 
+@pytest.mark.slow
 def test_a_true_difference_at_the_bound_is_called_equal_in_at_most_5_of_100_campaigns() -> None:
     random = np.random.default_rng(2)
     noise = random.normal(0, 0.01, (3000, 2, 6))
@@ -424,6 +426,7 @@ def test_what_a_reference_changed_by_is_welch_of_its_two_groups() -> None:
 
 
 @given(several, several, several, several, st.floats(0.1, 10), st.floats(0.1, 10))
+@pytest.mark.slow
 def test_what_a_campaign_changes_all_by_changes_no_verdict_by_a_reference(
     a: list[float], b: list[float], c: list[float], d: list[float], one: float, two: float
 ) -> None:

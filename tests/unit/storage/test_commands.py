@@ -111,6 +111,7 @@ def plans(draw: st.DrawFn) -> StoragePlan:
 
 
 @given(plans())
+@pytest.mark.slow
 def test_whatever_is_chosen_nothing_is_forced_and_all_is_undone_on_its_own_disks(plan: StoragePlan) -> None:
     steps = steps_of(plan)
     for step in walk(steps):
@@ -132,6 +133,7 @@ def test_whatever_is_chosen_nothing_is_forced_and_all_is_undone_on_its_own_disks
 
 
 @given(plans())
+@pytest.mark.slow
 def test_the_reverse_of_each_disk_ends_with_its_partition_table_and_its_release(plan: StoragePlan) -> None:
     undo = undo_of(steps_of(plan))
     tables = [step for step in undo if isinstance(step, WipeTable)]
@@ -145,6 +147,7 @@ def test_the_reverse_of_each_disk_ends_with_its_partition_table_and_its_release(
 
 
 @given(plans())
+@pytest.mark.slow
 def test_every_command_that_writes_names_the_disks_to_look_at_first(plan: StoragePlan) -> None:
     for step in walk(steps_of(plan)):
         if isinstance(step, Command) and step.argv[0] not in {"mount", "umount", "chattr", "btrfs", "partx"}:
@@ -153,6 +156,7 @@ def test_every_command_that_writes_names_the_disks_to_look_at_first(plan: Storag
 
 
 @given(plans())
+@pytest.mark.slow
 def test_disks_are_claimed_before_anything_else_and_what_is_made_is_read_back(plan: StoragePlan) -> None:
     steps = steps_of(plan)
     claim = next(step for step in steps if not isinstance(step, Settle))

@@ -122,6 +122,7 @@ def mkfs(image: Path, offset: int, *argv: str) -> None:
     ],
     ids=lambda argv: argv[0],
 )
+@pytest.mark.slow
 def test_an_empty_filesystem_behind_a_lost_table_is_found_at_every_usual_start(
     image: Path, start: int, argv: tuple[str, ...]
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_partition_of_ours_is_a_table_like_any_other(image: Path) -> None:
 
 
 @pytest.mark.parametrize("magic", MAGICS, ids=lambda magic: f"{magic.name}@{magic.offset}")
+@pytest.mark.slow
 def test_every_magic_is_recognised_where_it_stands(magic: Magic) -> None:
     head, tail = bytearray(3 * MIB), bytearray(MIB)
     data, place = (head, magic.offset) if magic.offset >= 0 else (tail, MIB + magic.offset)
@@ -179,6 +181,7 @@ def test_no_bytes_make_the_recognition_fail(head: bytes, tail: bytes) -> None:
 
 
 @given(entries=st.binary(min_size=128, max_size=512), header=st.binary(min_size=84, max_size=84))
+@pytest.mark.slow
 def test_no_bytes_make_a_partition_table_fail(
     tmp_path_factory: pytest.TempPathFactory, entries: bytes, header: bytes
 ) -> None:

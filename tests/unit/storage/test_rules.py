@@ -134,6 +134,7 @@ def test_a_source_that_was_passed_over_never_ends_in_spare(source: str) -> None:
         {source: st.sampled_from(list(SourceKnowledge)) for source in READINGS},
     )
 )
+@pytest.mark.slow
 def test_spare_means_that_everything_was_read_or_may_be_absent(states: dict[str, SourceKnowledge]) -> None:
     machine, disk = MACHINE, DISK
     for source, state in states.items():

@@ -49,6 +49,7 @@ def is_found(start: int, length: int, size: int, sampling: SamplingPlan) -> bool
 @example(size=TB // SECTOR * SECTOR, seed=1, where=0.0)
 @example(size=TB // SECTOR * SECTOR, seed=1, where=1.0)
 @example(size=2 * GIB + 2 * EDGE_BYTES, seed=1, where=0.5)
+@pytest.mark.slow
 def test_dense_data_of_the_told_size_is_found_wherever_it_lies(size: int, seed: int, where: float) -> None:
     sampling = sampled(size, seed)
     length = sampling.certain_bytes
@@ -80,6 +81,7 @@ def test_dense_data_at_the_border_of_either_end_is_found(beside: int) -> None:
 
 @settings(deadline=None)
 @given(size=SIZES, seed=st.integers(0, 2**32))
+@pytest.mark.slow
 def test_every_stratum_has_a_piece_and_all_pieces_are_aligned_and_few(size: int, seed: int) -> None:
     sampling, strata = sampled(size, seed), strata_of(size)
     assert strata[0].start == EDGE_BYTES

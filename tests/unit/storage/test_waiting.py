@@ -203,6 +203,7 @@ def test_a_member_that_fails_ends_the_wait_and_is_named(array: Array) -> None:
         await_sync("/dev/md/x", array.tell, never)
 
 
+@pytest.mark.slow
 def test_an_array_may_take_any_time_as_long_as_it_advances_but_not_if_it_stands_still(
     clock: Clock, array: Array
 ) -> None:
