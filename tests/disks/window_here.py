@@ -337,12 +337,13 @@ class Hand:
         status = page.watched.status
         assert status is not None
         QTest.qWait(300)
+        disks = page.header.disks.text() if page.header.disks.isVisible() else ""
         if not page.charts.isVisible():  # but the result of the campaign, without labels of one run
             self._press(page.charts_button)
             wait(page.charts.isVisible, "charts of the last run")
         return {
             "banner": page.banner.words.text() if page.banner.isVisible() else "",
-            "disks": page.header.disks.text() if page.header.disks.isVisible() else "",
+            "disks": disks,
             "marks": page.header.marks.text(),
         }
 
