@@ -15,6 +15,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication
+from typing_extensions import override
 
 from ui.font_features import set_features
 
@@ -238,58 +239,16 @@ def wants_high_contrast() -> bool:
     return preference is Qt.ContrastPreference.HighContrast
 
 
-class Theme(QObject):
-    """The colours of one program; follows the system unless a scheme or a contrast is set.
+class Appearance:
+    """Colours, fonts and distances of what is painted: on the screen (`Theme`) or on paper."""
 
-    Signals:
-        changed: the colours have changed.
-    """
-
-    changed = Signal()
-
-    def __init__(
-        self,
-        scheme: Scheme | None = None,
-        parent: QObject | None = None,
-        *,
-        high_contrast: bool | None = None,
-    ) -> None:
-        """Create the theme.
-
-        Args:
-            scheme: None for the system's.
-            parent: Qt's.
-            high_contrast: None for the system's.
-        """
-        super().__init__(parent)
-        self._asked = scheme
-        self._asked_contrast = high_contrast
-        self._system = QGuiApplication.styleHints().colorScheme()
-        self._scheme = self._find_scheme()
-        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_scheme_changed)
-        if hasattr(QGuiApplication.styleHints(), "accessibility"):
-            hints = QGuiApplication.styleHints().accessibility()
-            hints.contrastPreferenceChanged.connect(self._update)
-
-    @property
-    def scheme(self) -> Scheme:
-        """The current scheme."""
-        return self._scheme
+    row_gap: float = SMALL
+    """Least distance of the lines of text in rows, in device-independent pixels."""
 
     @property
     def palette(self) -> Palette:
-        """All colours of the scheme."""
-        return PALETTES[self._scheme]
-
-    def set_scheme(self, scheme: Scheme | None) -> None:
-        """Set a scheme, or the system's with None."""
-        self._asked = scheme
-        self._update()
-
-    def set_high_contrast(self, high_contrast: bool | None) -> None:  # noqa: FBT001 - a setter
-        """Set high contrast on or off, or the system's with None."""
-        self._asked_contrast = high_contrast
-        self._update()
+        """All colours."""
+        raise NotImplementedError
 
     def colour(self, name: str) -> QColor:
         """Return a colour of the palette by the name of its attribute."""
@@ -352,6 +311,61 @@ class Theme(QObject):
         font = self.font(scale, bold=bold)
         set_features(font, {"tnum": 1})
         return font
+
+
+class Theme(Appearance, QObject):
+    """The colours of one program; follows the system unless a scheme or a contrast is set.
+
+    Signals:
+        changed: the colours have changed.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        scheme: Scheme | None = None,
+        parent: QObject | None = None,
+        *,
+        high_contrast: bool | None = None,
+    ) -> None:
+        """Create the theme.
+
+        Args:
+            scheme: None for the system's.
+            parent: Qt's.
+            high_contrast: None for the system's.
+        """
+        super().__init__(parent)
+        self._asked = scheme
+        self._asked_contrast = high_contrast
+        self._system = QGuiApplication.styleHints().colorScheme()
+        self._scheme = self._find_scheme()
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_system_scheme_changed)
+        if hasattr(QGuiApplication.styleHints(), "accessibility"):
+            hints = QGuiApplication.styleHints().accessibility()
+            hints.contrastPreferenceChanged.connect(self._update)
+
+    @property
+    def scheme(self) -> Scheme:
+        """The current scheme."""
+        return self._scheme
+
+    @property
+    @override
+    def palette(self) -> Palette:
+        """All colours of the scheme."""
+        return PALETTES[self._scheme]
+
+    def set_scheme(self, scheme: Scheme | None) -> None:
+        """Set a scheme, or the system's with None."""
+        self._asked = scheme
+        self._update()
+
+    def set_high_contrast(self, high_contrast: bool | None) -> None:  # noqa: FBT001 - a setter
+        """Set high contrast on or off, or the system's with None."""
+        self._asked_contrast = high_contrast
+        self._update()
 
     def fixed_font(self, scale: float = 1.0) -> QFont:
         """Return a font for commands and logs."""

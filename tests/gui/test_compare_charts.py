@@ -21,7 +21,7 @@ from ui.charts.data.scale import LATENCY, NINES, XQuantity, percent_of, swept_ax
 from ui.charts.figures.bars import Bar, BarFigure, BarGroup
 from ui.charts.figures.heat import Cell, HeatFigure
 from ui.charts.figures.scatter import ScatterFigure, ScatterPoint
-from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width
+from ui.charts.painting.sheet_painting import PLAIN, Look, put_text, text_width, wrap_text
 from ui.charts.stack.saving import csv_text
 from ui.charts.stack.stack import ChartStack
 from ui.compare.distribution import DistributionCurves
@@ -156,10 +156,12 @@ def test_words_behind_bars_are_whole_where_there_is_room(
 ) -> None:
     cut: list[str] = []
 
-    def put(painter: QPainter, theme: Theme, area: QRectF, text: str, look: Look = PLAIN) -> None:
+    def put(
+        painter: QPainter, theme: Theme, area: QRectF, text: str, look: Look = PLAIN, lines: int = 1
+    ) -> None:
         if text_width(theme, text, look.scale, bold=look.bold) > area.width():
             cut.append(text)
-        put_text(painter, theme, area, text, look)
+        put_text(painter, theme, area, text, look, lines)
 
     monkeypatch.setattr("ui.charts.figures.bars.put_text", put)
     notes = ("", "UNSAFE, disturbed, indicative only")
@@ -168,6 +170,23 @@ def test_words_behind_bars_are_whole_where_there_is_room(
     assert not cut
     painted(BarFigure("TPS", (BarGroup("", bars),)), theme, 200)
     assert cut, "a bar needs its room as well"
+
+
+def test_bars_show_warnings(theme: Theme) -> None:
+    def bars(warning: str) -> BarFigure:
+        return BarFigure("TPS", (BarGroup("", (Bar("a", 5.0, tag="A", warning=warning),)),))
+
+    assert count(painted(bars("NOT DURABLE"), theme), theme.warning) > 40
+    assert count(painted(bars(""), theme), theme.warning) == 0
+    assert bars("NOT DURABLE").told_data() == "TPS. A a: 5.00 NOT DURABLE."
+
+
+@pytest.mark.parametrize(("lines", "shown"), [(1, ["a … e"]), (None, ["a b c", "d e"])])
+def test_texts_wrap(lines: int | None, shown: list[str]) -> None:
+    def elide(text: str) -> str:
+        return f"{text[0]} … {text[-1]}"
+
+    assert wrap_text("a b c d e", len, elide, 5, lines) == shown
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from ui.report.canvas import Canvas, NoFontError, TextStyle
 from ui.report.flow import FOOT_MM, PAPERS, Flowable, Pages, Paper, paragraph, put_on_pages
 from ui.report.layout import PageLayout
 from ui.report.save import SaveRequest, report_pdf, save
-from ui.report.time_chart import _Plot, paint_bars
+from ui.report.time_chart import _Plot
 
 pytestmark = pytest.mark.gui
 TOP = Path(__file__).resolve().parents[2]
@@ -446,7 +446,9 @@ def test_words_behind_a_bar_end_where_its_chart_ends(qtbot: QtBot, bars: tuple[B
     canvas = Canvas(image, painter)
     left_mm, width_mm = 10.0, 170.0
     assert (left_mm + width_mm) * canvas.dots < image.width() - 100, "words may be wrong and still be seen"
-    paint_bars(canvas, figure, left_mm, 5.0, width_mm)
+    paper = Paper("bars", left_mm + width_mm, 200.0, left=left_mm, right=0.0)
+    *_, piece = PageLayout(canvas, paper, Report("", (), (), 0.0)).pieces((figure,))
+    piece.draw(canvas, left_mm, 5.0)
     painter.end()
     pixels = np.frombuffer(image.constBits(), np.uint32).reshape(700, 1200) & 0xFFFFFF
     painted = np.flatnonzero((pixels != 0xFFFFFF).any(axis=0))

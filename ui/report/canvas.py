@@ -6,14 +6,12 @@ picture: a PDF made here holds lines and text only.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -24,17 +22,23 @@ from PySide6.QtGui import (
     QPen,
     QPolygonF,
 )
+from typing_extensions import override
 
 from app.domain.errors import FootingError
 from app.domain.text import tr
+from ui.charts.figures.bars import BarFigure
+from ui.charts.painting.sheet_painting import put_warning_sign, wrap_text
 from ui.font_features import set_features
 from ui.fonts import FAMILY, load_fonts
-from ui.theme import PALETTES, SERIES, Palette, Scheme
+from ui.theme import PALETTES, SERIES, SMALL, Appearance, Palette, Scheme
 
 Array = NDArray[np.float64]
 
 MM_PER_INCH: Final = 25.4
 MM_PER_POINT: Final = MM_PER_INCH / 72
+MM_PER_PIXEL: Final = MM_PER_INCH / 96
+"""Of the pixels that figures of the window count in."""
+_LEAST_PIXELS: Final = 8
 _LEADING: Final = 1.32
 _ASCENT: Final = 1.0
 _LONE_MM: Final = 0.8
@@ -151,6 +155,10 @@ class Canvas:
 
     # Text
 
+    def plain_font(self, kind: TextStyle) -> QFont:
+        """Return the font of a text."""
+        return self._font(kind)[0]
+
     def _font(self, kind: TextStyle) -> tuple[QFont, QFontMetricsF]:
         if kind not in self._fonts:
             font = QFont(self._mono if kind.mono else self._sans)
@@ -186,40 +194,14 @@ class Canvas:
             width: in mm.
             lines: at most so many; the last one holds the shortened rest.
         """
-        found: list[str] = []
-        line = ""
-        words = re.findall(r"\S+\s*", text)
-        for place, word in enumerate(words):
-            longer = line + word
-            if line and self.width(longer.rstrip(), kind) > width + _ROUNDING_MM:
-                if lines is not None and len(found) == lines - 1:
-                    found.append(self.elide(line + "".join(words[place:]), kind, width))
-                    return found
-                found.append(line.rstrip())
-                longer = word
-            while self.width(longer.rstrip(), kind) > width + _ROUNDING_MM and len(longer.rstrip()) > 1:
-                if lines is not None and len(found) == lines - 1:
-                    found.append(self.elide(longer + "".join(words[place + 1 :]), kind, width))
-                    return found
-                head = self._head(longer, kind, width)
-                found.append(longer[:head])
-                longer = longer[head:]
-            line = longer
-        if line.strip() or not found:
-            found.append(line.rstrip())
-        return found
-
-    def _head(self, word: str, kind: TextStyle, width: float) -> int:
-        """Return how many letters of a word fit, at least one; a piece ends with a separator if it can."""
-        low, high = 1, len(word)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.width(word[:middle], kind) <= width:
-                low = middle
-            else:
-                high = middle - 1
-        breaks = [place for place, letter in enumerate(word[:low], 1) if letter in "/,;:=_-."]
-        return breaks[-1] if breaks and breaks[-1] > low * 2 / 3 else low
+        width += _ROUNDING_MM
+        return wrap_text(
+            text,
+            lambda part: self.width(part, kind),
+            lambda part: self.elide(part, kind, width),
+            width,
+            lines,
+        )
 
     def text(self, x: float, y: float, text: str, kind: TextStyle, *, right: bool = False) -> None:
         """Write one line; y is its upper edge, x its left edge, or its right one."""
@@ -284,36 +266,50 @@ class Canvas:
         else:
             painter.drawPolyline(QPolygonF(points))
 
-    def shape(self, points: Sequence[tuple[float, float]], ground: QColor) -> None:
-        """Fill a polygon."""
-        painter = self._painter()
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(ground)
-        painter.drawPolygon(QPolygonF([QPointF(x * self.dots, y * self.dots) for x, y in points]))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-
-    def dot(self, x: float, y: float, radius: float) -> None:
-        """Draw a ring: one run."""
-        painter = self._painter()
-        painter.setPen(QPen(colour("text"), 0.2 * self.dots))
-        painter.setBrush(colour("background"))
-        size = radius * self.dots
-        painter.drawEllipse(QPointF(x * self.dots, y * self.dots), size, size)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-
     def warning_sign(self, x: float, y: float, size: float) -> None:
         """Draw a triangle with an exclamation mark, so big as a letter."""
-        self.shape([(x, y + size), (x + size, y + size), (x + size / 2, y)], colour("warning"))
-        white = colour("background")
-        self.area(x + 0.45 * size, y + 0.35 * size, 0.1 * size, 0.35 * size, white)
-        self.area(x + 0.45 * size, y + 0.78 * size, 0.1 * size, 0.1 * size, white)
+        at = QPointF(x * self.dots, y * self.dots)
+        put_warning_sign(self._painter(), PaperAppearance(self), at, size * self.dots)
 
-    def clip(self, x: float, y: float, width: float, height: float) -> None:
-        """Draw only inside a rectangle until `restore`."""
-        painter = self._painter()
+    def figure(self, figure: BarFigure, theme: PaperAppearance, x: float, y: float, size: QSizeF) -> None:
+        """Paint a figure of the window with its upper left corner at a place; its size is in pixels."""
+        painter, scale = self._painter(), MM_PER_PIXEL * self.dots
         painter.save()
-        painter.setClipRect(QRectF(x * self.dots, y * self.dots, width * self.dots, height * self.dots))
+        painter.translate(x * self.dots, y * self.dots)
+        painter.scale(scale, scale)
+        figure.paint(painter, size, theme)
+        painter.restore()
+        if self.words is not None:
+            self.words.append(figure.told_data())
 
-    def restore(self) -> None:
-        """Draw everywhere again."""
-        self._painter().restore()
+
+class PaperAppearance(Appearance):
+    """Colours and fonts of paper for a figure of the window, which counts in pixels of 1/96 inch."""
+
+    def __init__(self, canvas: Canvas, pixels: int = 11, row_gap: float = SMALL) -> None:
+        """Take the typeface of a canvas.
+
+        Args:
+            canvas: what is painted on.
+            pixels: height of the usual letters.
+            row_gap: see `Appearance`.
+        """
+        self._font = canvas.plain_font(TextStyle())
+        self._pixels = pixels
+        self.row_gap = row_gap
+
+    @property
+    @override
+    def palette(self) -> Palette:
+        return PAPER
+
+    @override
+    def font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
+        font = QFont(self._font)
+        font.setPixelSize(max(_LEAST_PIXELS, round(self._pixels * scale)))
+        font.setBold(bold)
+        return font
+
+    @override
+    def number_font(self, scale: float = 1.0, *, bold: bool = False) -> QFont:
+        return self.font(scale, bold=bold)  # digits of one width would be other letters in a PDF

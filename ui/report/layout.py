@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
+from PySide6.QtCore import QSizeF
+
 from app.domain.text import tr
 from app.report.blocks import (
     BarFigure,
@@ -23,10 +25,12 @@ from app.report.blocks import (
     letters,
 )
 from ui.charts.data.registry import CHARTS
-from ui.report.canvas import Canvas, TextStyle
+from ui.charts.figures import bars
+from ui.report.canvas import MM_PER_PIXEL, Canvas, PaperAppearance, TextStyle
 from ui.report.flow import Draw, Flowable, Paper, gap, paragraph
 from ui.report.tables import facts_pieces, paint_sample, table_pieces
-from ui.report.time_chart import Gutters, TimeCharts, bar_chart_mm, chart_title, paint_bars
+from ui.report.time_chart import Gutters, TimeCharts, chart_title
+from ui.theme import SMALL
 
 TYPES: Final = {
     TextRole.TITLE: TextStyle(18, bold=True),
@@ -59,6 +63,8 @@ _KEY: Final = TextStyle(8)
 _KEY_SAMPLE_MM: Final = 8.0
 _CAPTION: Final = TYPES[TextRole.NOTE]
 _GRID_GAP_MM: Final = 4.0
+_BARS: Final = ((6, 11, 22), (12, 11, 8), (16, 9, 0), (10_000, 8, 0))
+"""Up to so many bars: pixels of their letters, and between their lines."""
 
 
 class PageLayout:
@@ -137,13 +143,18 @@ class PageLayout:
         return pieces
 
     def _bars(self, figure: BarFigure) -> list[Flowable]:
-        width = self._width
+        shown = _as_in_window(figure)
+        pixels, row_gap = next(sizes for most, *sizes in _BARS if len(figure.bars) <= most)
+        theme = PaperAppearance(self._canvas, pixels, row_gap)
+        width = self._width / MM_PER_PIXEL + 2 * SMALL  # its texts begin at the edge of the others
+        size = QSizeF(width, shown.least_height(theme, width))
 
         def draw(canvas: Canvas, x: float, y: float) -> None:
-            paint_bars(canvas, figure, x, y, width)
+            canvas.figure(shown, theme, x - SMALL * MM_PER_PIXEL, y, size)
 
         caption = self._caption(figure.caption)
-        return [gap(1.0), Flowable(bar_chart_mm(figure) + 1.0, draw, with_next=bool(caption)), *caption]
+        height = size.height() * MM_PER_PIXEL
+        return [gap(1.0), Flowable(height, draw, with_next=bool(caption)), *caption]
 
     def _time(self, figure: TimeFigure, gutters: Gutters) -> list[Flowable]:
         width = self._width
@@ -200,6 +211,24 @@ class PageLayout:
         if row:
             yield _key_row(row)
         yield gap(2.0)
+
+
+def _as_in_window(figure: BarFigure) -> bars.BarFigure:
+    """Return a figure of a report as the window paints it."""
+    rows = tuple(
+        bars.Bar(
+            label=bar.name,
+            value=bar.value,
+            interval=None if bar.low is None or bar.high is None else (bar.low, bar.high),
+            points=bar.runs if len(bar.runs) > 1 else (),
+            colour_index=bar.look,
+            tag=letters(bar.look),
+            told=bar.told or tr("no result"),
+            warning=bar.warning,
+        )
+        for bar in figure.bars
+    )
+    return bars.BarFigure(figure.title, (bars.BarGroup("", rows),), figure.unit)
 
 
 def _key_row(row: Sequence[tuple[float, int, str]]) -> Flowable:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QPainter, QPen
 
 from app.domain.text import tr
 from ui.charts.data.scale import format_value, nice_top
@@ -23,16 +23,19 @@ from ui.charts.painting.sheet_painting import (
     put_text,
     put_ticks_below,
     put_title,
+    put_warning_sign,
     put_whisker,
     text_width,
 )
 from ui.charts.stack.saving import table_text
-from ui.theme import LARGE, SMALL, TINY, Theme
+from ui.theme import LARGE, SMALL, TINY, Appearance
 
 _NAMES_SHARE = 0.32
 _VALUES = "0,000,000 to 0,000,000"
 _WORDS_SHARE = 0.4
 _HEADROOM = 1.03
+_TAG = Look(bold=True)
+_WARNING = Look(scale=0.85, bold=True, colour="warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,9 @@ class Bar:
         note: stands behind the bar: "indicative only", "UNSAFE".
         tip: lines that explain it.
         published: a figure of somebody else: a mark, no bar.
+        tag: letters before the name.
+        told: stands behind the bar instead of its value and note; empty for these.
+        warning: stands behind them, such as that it is not durable.
     """
 
     label: str
@@ -60,6 +66,9 @@ class Bar:
     note: str = ""
     tip: str = ""
     published: bool = False
+    tag: str = ""
+    told: str = ""
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +93,15 @@ class BarFigure:
     groups: tuple[BarGroup, ...]
     note: str = ""
 
-    def least_height(self, theme: Theme, width: float) -> float:  # noqa: ARG002 - see Figure
+    def least_height(self, theme: Appearance, width: float) -> float:  # noqa: ARG002 - see Figure
         """Return the pixels below which it cannot be read."""
         return self._above(theme) + self._below(theme) + self._rows_height(theme, 0.0) + SMALL
 
-    def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
+    def paint(self, painter: QPainter, size: QSizeF, theme: Appearance) -> None:
         """Paint all of it."""
         put_title(painter, theme, size.width(), self.title, self.note)
         scale, rows = self._scale(size, theme), list(self._rows(theme, size.height()))
+        tags = self._tags_width(theme)
         bottom = self._above(theme) + self._rows_height(theme, size.height())
         put_ticks_below(painter, theme, scale, self._above(theme), bottom)
         for area_top, height, heading, bar in rows:
@@ -99,16 +109,16 @@ class BarFigure:
                 area = QRectF(SMALL, area_top, size.width() - 2 * SMALL, height)
                 put_text(painter, theme, area, heading, Look(bold=True))
             else:
-                self._paint_bar(painter, theme, scale, bar, (area_top, height, size.width()))
+                self._paint_bar(painter, theme, scale, bar, (area_top, height, size.width(), tags))
 
-    def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
+    def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Appearance, at: QPointF) -> None:
         """Mark the row under the pointer."""
         for top, height, _, bar in self._rows(theme, size.height()):
             if bar is not None and top <= at.y() < top + height:
                 painter.setPen(QPen(theme.colour("accent"), 1))
                 painter.drawRect(QRectF(TINY, top + 0.5, size.width() - 2 * TINY, height - 1))
 
-    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
+    def tell(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
         """Return what the row under the pointer says."""
         for top, height, _, bar in self._rows(theme, size.height()):
             if bar is not None and top <= at.y() < top + height:
@@ -140,16 +150,21 @@ class BarFigure:
 
     # Where things lie
 
-    def _above(self, theme: Theme) -> float:
+    def _above(self, theme: Appearance) -> float:
         return line_height(theme) + 2 * SMALL
 
-    def _below(self, theme: Theme) -> float:
+    def _below(self, theme: Appearance) -> float:
         return line_height(theme, 0.9) + SMALL
 
-    def _rows_height(self, theme: Theme, height: float) -> float:
+    def _tags_width(self, theme: Appearance) -> float:
+        """Return the width of the letters before the names, with a distance; 0 where there are none."""
+        tags = [bar.tag for group in self.groups for bar in group.bars if bar.tag]
+        return max((text_width(theme, tag, bold=True) for tag in tags), default=-SMALL) + SMALL
+
+    def _rows_height(self, theme: Appearance, height: float) -> float:
         return sum(tall for _, tall, _, _ in self._rows(theme, height)) + SMALL
 
-    def _rows(self, theme: Theme, height: float) -> Iterator[tuple[float, float, str, Bar | None]]:
+    def _rows(self, theme: Appearance, height: float) -> Iterator[tuple[float, float, str, Bar | None]]:
         """Yield (top, height, heading, bar) of every row; the bar of a heading is None.
 
         Bars grow with the height of the whole, to twice what they need.
@@ -159,7 +174,7 @@ class BarFigure:
         marks, bars = sum(counts), sum(len(group.bars) for group in self.groups)
         headings = sum(bool(group.heading) for group in self.groups)
         room = height - top - self._below(theme) - 2 * SMALL - marks * line - headings * (line + SMALL)
-        tall = min(2 * (line + SMALL), max(line + SMALL, room / max(1, bars - marks)))
+        tall = min(2 * (line + SMALL), max(line + theme.row_gap, room / max(1, bars - marks)))
         for group in self.groups:
             if group.heading:
                 yield top, line + SMALL, group.heading, None
@@ -169,11 +184,12 @@ class BarFigure:
                 yield top, used, group.heading, bar
                 top += used
 
-    def _scale(self, size: QSizeF, theme: Theme) -> Scale:
+    def _scale(self, size: QSizeF, theme: Appearance) -> Scale:
         bars = [bar for group in self.groups for bar in group.bars]
         names = max((text_width(theme, bar.label) for bar in bars), default=0.0) + 3 * SMALL
-        left = min(names, _NAMES_SHARE * size.width())
-        words = max(text_width(theme, text, 0.9) for text in (_VALUES, *map(_words, bars)))
+        left = min(names + self._tags_width(theme), _NAMES_SHARE * size.width())
+        words = max((_words_width(theme, bar) for bar in bars), default=0.0)
+        words = max(text_width(theme, _VALUES, 0.9), words)
         right = size.width() - min(words + 1, _WORDS_SHARE * size.width()) - 2 * SMALL
         values = [value for bar in bars if (value := bar.value) is not None]
         # An interval of three runs may reach to infinity: it must not make every bar a stroke.
@@ -185,11 +201,18 @@ class BarFigure:
     # One row
 
     def _paint_bar(
-        self, painter: QPainter, theme: Theme, scale: Scale, bar: Bar, place: tuple[float, float, float]
+        self,
+        painter: QPainter,
+        theme: Appearance,
+        scale: Scale,
+        bar: Bar,
+        place: tuple[float, float, float, float],
     ) -> None:
-        top, height, width = place
-        name = QRectF(2 * SMALL, top, scale.begin - 3 * SMALL, height)
-        put_text(painter, theme, name, bar.label, QUIET if bar.published else PLAIN)
+        top, height, width, tags = place
+        put_text(painter, theme, QRectF(2 * SMALL, top, scale.begin, height), bar.tag, _TAG)
+        name = QRectF(2 * SMALL + tags, top, scale.begin - 3 * SMALL - tags, height)
+        lines = max(1, int(height / line_height(theme)))
+        put_text(painter, theme, name, bar.label, QUIET if bar.published else PLAIN, lines)
         middle = top + height / 2
         if bar.value is not None:
             if bar.published:
@@ -197,23 +220,46 @@ class BarFigure:
             else:
                 self._paint_value(painter, theme, scale, bar, QRectF(0, top, width, height))
         text = QRectF(scale.end + SMALL, top, width - scale.end - 2 * SMALL, height)
+        warning = min(_warning_width(theme, bar), text.width())
+        text.setWidth(text.width() - warning)
         put_text(painter, theme, text, _words(bar), QUIET)
+        if warning:
+            left = text.left() + min(text.width(), text_width(theme, _words(bar), 0.9)) + SMALL
+            sign = text_width(theme, "M", 0.9)
+            put_warning_sign(painter, theme, QPointF(left, middle - sign / 2), sign)
+            left += sign + TINY
+            beside = QRectF(left, top, max(0.0, width - SMALL - left), height)
+            put_text(painter, theme, beside, bar.warning, _WARNING)
 
-    def _paint_value(self, painter: QPainter, theme: Theme, scale: Scale, bar: Bar, row: QRectF) -> None:
+    def _paint_value(self, painter: QPainter, theme: Appearance, scale: Scale, bar: Bar, row: QRectF) -> None:
         colour, middle = theme.series_colour(bar.colour_index), row.center().y()
-        thick = min(row.height() - SMALL, 1.5 * line_height(theme))
+        thick = min(0.64 * row.height(), 1.5 * line_height(theme))
         body = QRectF(scale.begin, middle - thick / 2, scale.at(bar.value or 0.0) - scale.begin, thick)
         painter.fillRect(body, theme.pale(colour, 0.45))
         painter.setPen(QPen(colour, 1.5))
         painter.drawRect(body)
-        for point in bar.points:
-            _paint_point(painter, theme, QPointF(scale.at(point), middle), colour)
         if bar.interval is not None:
             style = Qt.PenStyle.DotLine if bar.within else Qt.PenStyle.SolidLine
             put_whisker(painter, QPen(theme.text, 1.5, style), scale, bar.interval, middle, thick / 4)
+        painter.setPen(QPen(theme.text, 1))
+        painter.setBrush(theme.background)
+        for point in bar.points:
+            painter.drawEllipse(QPointF(scale.at(point), middle), min(3.2, thick / 4), min(3.2, thick / 4))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def _warning_width(theme: Appearance, bar: Bar) -> float:
+    words = text_width(theme, bar.warning, _WARNING.scale, bold=True)
+    return words + text_width(theme, "M", 0.9) + TINY + SMALL + 1 if bar.warning else 0.0
+
+
+def _words_width(theme: Appearance, bar: Bar) -> float:
+    return text_width(theme, _words(bar), 0.9) + _warning_width(theme, bar)
 
 
 def _words(bar: Bar) -> str:
+    if bar.told:
+        return bar.told
     if bar.value is None:
         return bar.note
     value = format_value(bar.value)
@@ -221,7 +267,7 @@ def _words(bar: Bar) -> str:
 
 
 def _told_bar(bar: Bar) -> str:
-    told = f"{bar.label}: {_words(bar)}"
+    told = f"{f'{bar.tag} {bar.label}'.strip()}: {_words(bar)} {bar.warning}".rstrip()
     if bar.value is None or bar.interval is None:
         return told
     low, high = (format_value(end) if math.isfinite(end) else tr("unlimited") for end in bar.interval)
@@ -231,14 +277,7 @@ def _told_bar(bar: Bar) -> str:
     return sentence.format(bar=told, low=low, high=high)
 
 
-def _paint_point(painter: QPainter, theme: Theme, at: QPointF, colour: QColor) -> None:
-    painter.setPen(QPen(theme.background, 1))
-    painter.setBrush(colour)
-    painter.drawEllipse(at, 3.2, 3.2)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-
-
-def _paint_mark(painter: QPainter, theme: Theme, at: QPointF) -> None:
+def _paint_mark(painter: QPainter, theme: Appearance, at: QPointF) -> None:
     """Draw an empty diamond: it is nobody's run here."""
     painter.setPen(QPen(theme.text, 1.3))
     painter.setBrush(theme.background)
@@ -265,11 +304,11 @@ class FiguresSideBySide:
     parts: tuple[BarFigure, ...]
     note: str = ""
 
-    def least_height(self, theme: Theme, width: float) -> float:
+    def least_height(self, theme: Appearance, width: float) -> float:
         """Return the pixels below which it cannot be read."""
         return self._above(theme) + sum(self._row_heights(theme, width))
 
-    def paint(self, painter: QPainter, size: QSizeF, theme: Theme) -> None:
+    def paint(self, painter: QPainter, size: QSizeF, theme: Appearance) -> None:
         """Paint all of them."""
         put_title(painter, theme, size.width(), self.title, self.note)
         for part, place in self._places(size, theme):
@@ -278,7 +317,7 @@ class FiguresSideBySide:
             part.paint(painter, place.size(), theme)
             painter.restore()
 
-    def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Theme, at: QPointF) -> None:
+    def paint_pointer(self, painter: QPainter, size: QSizeF, theme: Appearance, at: QPointF) -> None:
         """Mark the row under the pointer."""
         for part, place in self._places(size, theme):
             if place.contains(at):
@@ -287,7 +326,7 @@ class FiguresSideBySide:
                 part.paint_pointer(painter, place.size(), theme, at - place.topLeft())
                 painter.restore()
 
-    def tell(self, size: QSizeF, theme: Theme, at: QPointF) -> str:
+    def tell(self, size: QSizeF, theme: Appearance, at: QPointF) -> str:
         """Return what the row under the pointer says, below the title of its figure."""
         for part, place in self._places(size, theme):
             told = part.tell(place.size(), theme, at - place.topLeft()) if place.contains(at) else ""
@@ -313,20 +352,20 @@ class FiguresSideBySide:
     # Where things lie
 
     @staticmethod
-    def _above(theme: Theme) -> float:
+    def _above(theme: Appearance) -> float:
         return line_height(theme) + 2 * SMALL
 
     def _columns(self, width: float) -> int:
         fitting = int((width + LARGE) // (_NARROWEST + LARGE))
         return max(1, min(_MOST_COLUMNS, fitting, len(self.parts)))
 
-    def _row_heights(self, theme: Theme, width: float) -> list[float]:
+    def _row_heights(self, theme: Appearance, width: float) -> list[float]:
         columns = self._columns(width)
         each = (width - (columns - 1) * LARGE) / columns
         needed = [part.least_height(theme, each) + SMALL for part in self.parts]
         return [max(needed[first : first + columns]) for first in range(0, len(needed), columns)]
 
-    def _places(self, size: QSizeF, theme: Theme) -> Iterator[tuple[BarFigure, QRectF]]:
+    def _places(self, size: QSizeF, theme: Appearance) -> Iterator[tuple[BarFigure, QRectF]]:
         """Yield each figure with its place; rows grow with the height of the whole, to twice their need."""
         columns, heights = self._columns(size.width()), self._row_heights(theme, size.width())
         each = (size.width() - (columns - 1) * LARGE) / columns

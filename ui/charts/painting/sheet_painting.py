@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen, QPolygonF
 
 from ui.charts.data.scale import format_log_tick, format_value, log_ticks, tick_step, value_ticks
-from ui.theme import SMALL, TINY, Theme
+from ui.theme import SMALL, TINY, Appearance
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignAbsolute
@@ -58,12 +59,12 @@ class Scale:
         return [format_value(tick, step) for tick in ticks]
 
 
-def line_height(theme: Theme, scale: float = 1.0) -> float:
+def line_height(theme: Appearance, scale: float = 1.0) -> float:
     """Return the pixels of a line of text."""
     return float(math.ceil(QFontMetricsF(theme.font(scale)).height()))
 
 
-def text_width(theme: Theme, text: str, scale: float = 1.0, *, bold: bool = False) -> float:
+def text_width(theme: Appearance, text: str, scale: float = 1.0, *, bold: bool = False) -> float:
     """Return the pixels of a text."""
     return QFontMetricsF(theme.font(scale, bold=bold)).horizontalAdvance(text)
 
@@ -91,16 +92,86 @@ TICK_LEFT = Look(RIGHT, 0.9, colour="muted")
 TICK_BELOW = Look(CENTRE, 0.9, colour="muted")
 
 
-def put_text(painter: QPainter, theme: Theme, area: QRectF, text: str, look: Look = PLAIN) -> None:
-    """Draw a text in one line, elided in the middle where it is too long; it is never read as markup."""
+def put_text(
+    painter: QPainter, theme: Appearance, area: QRectF, text: str, look: Look = PLAIN, lines: int = 1
+) -> None:
+    """Draw a text, in at most so many lines; what is too long is elided in the middle. It is never markup."""
     font = theme.number_font(look.scale, bold=look.bold)
+    metrics = QFontMetricsF(font)
     painter.setFont(font)
     painter.setPen(theme.colour(look.colour))
-    shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, area.width())
-    painter.drawText(area, int(look.align | Qt.TextFlag.TextSingleLine), shown)
+
+    def elide(part: str) -> str:
+        return metrics.elidedText(part, Qt.TextElideMode.ElideMiddle, area.width())
+
+    shown = wrap_text(text, metrics.horizontalAdvance, elide, area.width(), lines)
+    high = line_height(theme, look.scale)
+    top = area.center().y() - high * len(shown) / 2
+    for number, line in enumerate(shown):
+        place = area if len(shown) == 1 else QRectF(area.left(), top + number * high, area.width(), high)
+        painter.drawText(place, int(look.align | Qt.TextFlag.TextSingleLine), line)
 
 
-def put_title(painter: QPainter, theme: Theme, width: float, title: str, note: str) -> float:
+def wrap_text(
+    text: str, width_of: Callable[[str], float], elide: Callable[[str], str], width: float, most: int | None
+) -> list[str]:
+    """Return a text in lines that fit; words are broken only where one alone is too wide.
+
+    Args:
+        text: one paragraph.
+        width_of: returns the width of a text.
+        elide: shortens a text to the width.
+        width: of the lines.
+        most: how many lines there are at most; the last one holds the shortened rest.
+    """
+    found: list[str] = []
+    line = ""
+    words = re.findall(r"\S+\s*", text)
+    for place, word in enumerate(words):
+        longer = line + word
+        if line and width_of(longer.rstrip()) > width:
+            if most is not None and len(found) == most - 1:
+                return [*found, elide(line + "".join(words[place:]))]
+            found.append(line.rstrip())
+            longer = word
+        while width_of(longer.rstrip()) > width and len(longer.rstrip()) > 1:
+            if most is not None and len(found) == most - 1:
+                return [*found, elide(longer + "".join(words[place + 1 :]))]
+            head = _head(longer, width_of, width)
+            found.append(longer[:head])
+            longer = longer[head:]
+        line = longer
+    if line.strip() or not found:
+        found.append(line.rstrip())
+    return found
+
+
+def _head(word: str, width_of: Callable[[str], float], width: float) -> int:
+    """Return how many letters of a word fit, at least one; a piece ends with a separator if it can."""
+    low, high = 1, len(word)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if width_of(word[:middle]) <= width:
+            low = middle
+        else:
+            high = middle - 1
+    breaks = [place for place, letter in enumerate(word[:low], 1) if letter in "/,;:=_-."]
+    return breaks[-1] if breaks and breaks[-1] > low * 2 / 3 else low
+
+
+def put_warning_sign(painter: QPainter, theme: Appearance, at: QPointF, size: float) -> None:
+    """Draw a triangle with an exclamation mark whose upper left corner is at a place."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.warning)
+    corners = ((0.0, size), (size, size), (size / 2, 0.0))
+    painter.drawPolygon(QPolygonF([at + QPointF(*corner) for corner in corners]))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for top, height in ((0.35, 0.35), (0.78, 0.1)):
+        bar = QRectF(at.x() + 0.45 * size, at.y() + top * size, 0.1 * size, height * size)
+        painter.fillRect(bar, theme.background)
+
+
+def put_title(painter: QPainter, theme: Appearance, width: float, title: str, note: str) -> float:
     """Draw a title with a quiet note beside it; return the height used."""
     height = line_height(theme) + SMALL
     used = min(width, text_width(theme, title, bold=True) + 2 * SMALL)
@@ -110,7 +181,7 @@ def put_title(painter: QPainter, theme: Theme, width: float, title: str, note: s
     return height
 
 
-def put_ticks_below(painter: QPainter, theme: Theme, scale: Scale, top: float, bottom: float) -> None:
+def put_ticks_below(painter: QPainter, theme: Appearance, scale: Scale, top: float, bottom: float) -> None:
     """Draw vertical lines of a grid from `top` to `bottom` with their labels below."""
     height = line_height(theme, 0.9)
     widest = text_width(theme, "0,000,000", 0.9)
@@ -123,7 +194,7 @@ def put_ticks_below(painter: QPainter, theme: Theme, scale: Scale, top: float, b
         put_text(painter, theme, place, label, TICK_BELOW)
 
 
-def put_ticks_left(painter: QPainter, theme: Theme, scale: Scale, left: float, right: float) -> None:
+def put_ticks_left(painter: QPainter, theme: Appearance, scale: Scale, left: float, right: float) -> None:
     """Draw horizontal lines of a grid from `left` to `right` with their labels at the left."""
     height = line_height(theme, 0.9)
     ticks = scale.ticks(max(2, int(abs(scale.end - scale.begin) / (2.2 * height))))
@@ -135,7 +206,7 @@ def put_ticks_left(painter: QPainter, theme: Theme, scale: Scale, left: float, r
         put_text(painter, theme, place, label, TICK_LEFT)
 
 
-def put_symbol(painter: QPainter, theme: Theme, at: QPointF, index: int, size: float = 5.0) -> None:
+def put_symbol(painter: QPainter, theme: Appearance, at: QPointF, index: int, size: float = 5.0) -> None:
     """Draw the symbol of group `index` in its colour: form as well as colour tell groups apart."""
     colour = theme.series_colour(index)
     painter.setPen(QPen(colour, 1.4))
