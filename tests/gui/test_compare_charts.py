@@ -178,7 +178,7 @@ def test_bars_show_warnings(theme: Theme) -> None:
 
     assert count(painted(bars("NOT DURABLE"), theme), theme.warning) > 40
     assert count(painted(bars(""), theme), theme.warning) == 0
-    assert bars("NOT DURABLE").told_data() == "TPS. A a: 5.00 NOT DURABLE."
+    assert bars("NOT DURABLE").accessible_text() == "TPS. A a: 5.00 NOT DURABLE."
 
 
 @pytest.mark.parametrize(("lines", "shown"), [(1, ["a … e"]), (None, ["a b c", "d e"])])

@@ -280,7 +280,7 @@ class Canvas:
         figure.paint(painter, size, theme)
         painter.restore()
         if self.words is not None:
-            self.words.append(figure.told_data())
+            self.words.append(figure.accessible_text())
 
 
 class PaperAppearance(Appearance):
