@@ -281,20 +281,22 @@ wait_for_guest() {
   export PGFOOTING_GUEST_FOLDER
 }
 
-# Runs every tier that is asked for, as many beside each other as may be.
+# Runs every tier that is asked for. Not more of them at once than there are CPUs: tests that wait for an answer fail on a
+# machine that is short of CPU, and all would take as long.
 run_tiers() {
   local covering=""
   if wants unit; then begin_unit; fi
   if wants lint; then begin_beside lint run_lint; fi
+  end_beside
   if wants gui; then begin_tier gui; fi
-  if wants bus; then run_tier bus; fi
-  # Campaigns on loop devices are measured while nothing else is.
-  if [[ -n $ROOT ]]; then end_beside; fi
+  if wants bus; then begin_beside bus run_tier bus; fi
+  end_beside
   if wants disks; then
     run_device_tier disks --root "$ROOT"
     ! plays_covering_matrix || covering=asked
   fi
-  # Campaigns of the virtual machine, which has one CPU, are none of this machine; of the matrix none measures.
+  # The tests of servers wait more than they compute. No other campaign of this machine measures beside them: those of the
+  # virtual machine are not of this machine, and the matrix has none.
   if wants postgres; then begin_servers; fi
   if [[ -n $covering && -z $ROOT ]]; then run_layouts; fi
   if [[ -n $covering ]]; then run_matrix --covering --quiet; fi
