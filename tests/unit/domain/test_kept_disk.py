@@ -58,7 +58,7 @@ def test_everything_is_said() -> None:
 def test_what_is_not_wiped_is_said() -> None:
     other = dataclasses.replace(KEPT_DISK, will_wipe=False, is_table_ours=False, contents=(), began_s=0.0)
     text = "\n".join(other.sentences())
-    assert ("is not the one" in text, "writes nothing" in text, "No filesystem" in text) == (True, True, True)
+    assert ("is not the one" in text, "wipes nothing" in text, "No filesystem" in text) == (True, True, True)
 
 
 @pytest.mark.parametrize(
