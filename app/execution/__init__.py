@@ -1,1 +1,1 @@
-"""Running campaigns: resolved on this machine, run by run through its phases, stopped, recovered."""
+"""Run campaigns: resolve them on this machine, take each run through its phases, stop, resume."""

@@ -1,4 +1,4 @@
-"""A campaign: its folder, its locks, its runs in interleaved order, and what holds for all of them."""
+"""A campaign: its folder, its locks, its runs in interleaved order, and the state they share."""
 
 from __future__ import annotations
 
@@ -67,23 +67,23 @@ from app.recording.events import CampaignListener, RunResult
 from app.runfile.disturbance import DISTURBED, REPEATED
 
 _AGAIN_S: Final = 1.0
-"""How often another campaign is asked whether it has ended."""
+"""Interval of checks whether another campaign has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignRequest:
-    """What the command line or the window asks for.
+    """Request of the command line or the window.
 
     Attributes:
-        source: campaign file; with `resume` also the folder of a campaign that was begun.
-        given: what counts instead of the file's text, such as a recipe with its disks put in.
-        library: folder that gets the campaign's folder.
+        source: campaign file; with `resume` also the folder of a started campaign.
+        given: replaces the file's text, such as a recipe with its disks filled in.
+        library: the campaign's folder is created in it.
         wait: wait for another campaign on this machine instead of being refused.
-        resume: go on in that folder, or with the newest unfinished campaign of the same content.
-        consent: how a person is asked before spare disks are erased.
-        load: how a person is asked before a server that already runs is loaded.
-        trust: how a person is asked about a campaign file that may do more than measure.
-        describe: what a campaign comes to, in sentences, which are told before anything is asked or started.
+        resume: continue in that folder, or the newest unfinished campaign of the same content.
+        consent: asks the user before spare disks are erased.
+        load: asks the user before a running server is loaded.
+        trust: asks the user about a campaign file that may do more than measure.
+        describe: summary of a campaign in sentences, reported before anything is asked or started.
     """
 
     source: Path
@@ -99,14 +99,14 @@ class CampaignRequest:
 
 @dataclass(slots=True)
 class CampaignResult:
-    """What became of a campaign.
+    """Result of a campaign.
 
     Attributes:
         campaign: as stated.
-        folder: where the run files are.
-        results: of the runs that were begun now, and of those found done by `resume`.
-        stopped: a person ended it early.
-        budget: what is left of its time.
+        folder: contains the run files.
+        results: of the runs started now, and of those that `resume` found done.
+        stopped: the user ended it early.
+        budget: the rest of its time.
     """
 
     campaign: Campaign
@@ -116,12 +116,12 @@ class CampaignResult:
     budget: TimeBudget = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin to count the time."""
+        """Start counting the time."""
         self.budget = TimeBudget(self.campaign)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all runs are done that are needed, and no disturbed one is to be repeated."""
+        """Whether all necessary runs are done, and no disturbed one is to be repeated."""
         return nothing_to_do(self.campaign, self.results)
 
     @property
@@ -131,7 +131,7 @@ class CampaignResult:
 
     @property
     def end(self) -> CampaignEnd:
-        """How it ended, as its folder keeps it."""
+        """How it ended, as stored in its folder."""
         if self.is_complete:
             return CampaignEnd.FINISHED
         if self.stopped:
@@ -143,12 +143,12 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
     """Measure a campaign from its file to its last run.
 
     Args:
-        request: what to measure.
-        listener: watches.
-        switch: how a person stops it.
+        request: the campaign to measure.
+        listener: receives progress and notes.
+        switch: carries the user's requests to stop.
 
     Raises:
-        FootingError: it cannot begin (campaign, machine, library, another campaign running); nothing was
+        FootingError: it cannot start (campaign, machine, library, another campaign running); nothing was
             measured. A run that fails does not raise: it is a result.
     """
     sweep_abandoned()
@@ -156,19 +156,19 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
     source = request.source / CAMPAIGN_NAME if is_folder else request.source
     file = request.given or read_campaign_file(source)
     foreign = bool(foreign_programs(file.campaign))
-    if foreign:  # resolving asks its programs what they are
+    if foreign:  # resolving runs its programs to get their versions
         check_trust(file, request.trust, is_trusted=is_trusted)
     commands: list[CommandOutcome] = []
     account = server_account(commands.append)
     with ExitStack() as stack:
-        # Before anything is asked of a person: who comes second is told so at once.
+        # Before the user is asked anything: a second campaign is refused at once.
         machine_lock = stack.enter_context(_machine_lock(request, file, listener, switch))
         resolved = resolve_campaign(file.campaign, account, commands.append)
-        if not foreign:  # a mistake in the file, such as a setting that does not exist, is told before
+        if not foreign:  # a mistake in the file, such as an unknown setting, is reported first
             check_trust(file, request.trust, is_trusted=is_trusted)
         begun = _begun_folder(request, file) if request.resume else None
         campaign = with_drawn_order(file.campaign)
-        if begun is not None:  # with the time of now: a changed budget makes no other campaign
+        if begun is not None:  # with the current budget: a changed budget does not make another campaign
             campaign = replace(begun_campaign(begun), time_budget_s=file.campaign.time_budget_s)
         there = BegunRuns() if begun is None else begun_runs(begun, campaign)
         resolved = replace(resolved, campaign=campaign)
@@ -208,7 +208,7 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
             data_sets=begin_data_sets(resolved, account, resources, listener),
             servers=servers,
         )
-        if disks is not None:  # before the lock: who sees that the campaign has ended finds its disks told
+        if disks is not None:  # before the lock is released: at the campaign's end its disks are reported
             stack.callback(end_disks, disks, folder, listener)
         clear_end(folder)
         result = _run_all(execution, resolved, CampaignResult(campaign, folder), there)
@@ -219,11 +219,11 @@ def run_campaign(request: CampaignRequest, listener: CampaignListener, switch: C
 def _machine_lock(
     request: CampaignRequest, file: CampaignFile, listener: CampaignListener, switch: Cancellable
 ) -> MachineLock:
-    """Take the right to measure here; where that is asked for, once other campaigns have ended.
+    """Take the right to measure on this machine; on request, wait until other campaigns have ended.
 
     Raises:
         BusyError: another campaign is running.
-        CancelledError: a person ended the waiting.
+        CancelledError: the user ended the waiting.
         FootingError: the state folder cannot be used.
     """
     told = ""
@@ -246,7 +246,7 @@ def _machine_lock(
 
 
 def _beside(machine_lock: MachineLock) -> tuple[PreflightFinding, ...]:
-    """Return that somebody else may be measuring, for every run."""
+    """Return the finding, for every run, that another user may be measuring."""
     if not machine_lock.held_by:
         return ()
     return (PreflightFinding("measured-beside", Severity.WARNING, machine_lock.held_by),)
@@ -258,10 +258,10 @@ def _tell(sentences: Iterable[str], listener: CampaignListener) -> None:
 
 
 def _begun_folder(request: CampaignRequest, file: CampaignFile) -> Path:
-    """Return the folder in which a campaign goes on: the one that was named, else the newest that fits.
+    """Return the folder in which a campaign continues: the named one, else the newest that matches.
 
     Raises:
-        FootingError: there is none, or it cannot go on there.
+        FootingError: there is none, or it cannot continue there.
     """
     folder = request.source.resolve()
     if not folder.is_dir():
@@ -271,27 +271,27 @@ def _begun_folder(request: CampaignRequest, file: CampaignFile) -> Path:
 
 
 def _keep_trust(file: CampaignFile, folder: Path, campaign: Campaign) -> None:
-    """Let the campaign go on from its folder without a question where a person agreed to just this campaign.
+    """Let the campaign resume from its folder without a question if the user trusted exactly this campaign.
 
-    What the folder states is the same with the order that was drawn, and its scripts lie outside of that
-    folder. An agreement on the command line is for that one command and is not kept.
+    The folder's copy differs only in the drawn order, and its scripts are outside of that folder. Consent
+    given on the command line is for that one command and is not kept.
     """
     if find_concerns(campaign):
         is_kept = is_trusted(campaign_digest(file.text, file.campaign))
     else:
         is_kept = has_own_scripts(campaign)
     if is_kept:
-        with suppress(OSError, UsageError):  # then it is asked again
+        with suppress(OSError, UsageError):  # the user is asked again
             trust(campaign_digest((folder / CAMPAIGN_NAME).read_text(encoding="utf-8"), campaign))
 
 
 def _tell_begun(
     there: BegunRuns, before: Sequence[Before], resolved: ResolvedCampaign, listener: CampaignListener
 ) -> None:
-    """Say what of a campaign that was begun does not count, and what changed since.
+    """Report the ignored parts of a started campaign, and the changes since.
 
     Raises:
-        RefusedError: what changed makes its runs another measurement.
+        RefusedError: a change makes its runs another measurement.
     """
     changes = check_changes(before, resolved, here=machine_now(), now_epoch_s=time.time())
     for reason in there.unreadable.values():
@@ -302,7 +302,7 @@ def _tell_begun(
 
 
 def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
-    """Open the control socket; return why there is none where the library's filesystem has no sockets."""
+    """Open the control socket; return the reason if the library's filesystem has no sockets."""
     try:
         control = ControlServer(folder)
     except OSError as err:
@@ -314,7 +314,7 @@ def _listen(stack: ExitStack, switch: Cancellable, folder: Path) -> str:
 
 
 def _tell_baselines(resolved: ResolvedCampaign, listener: CampaignListener) -> None:
-    """Say what is done before the first run on each storage, and how long that takes."""
+    """Report the measurement before the first run on each storage, and its duration."""
     count = len(storages_to_ask(resolved))
     if count:
         sentence = tr(
@@ -331,7 +331,7 @@ def _prepare_machine(
     known: Sequence[PreflightFinding],
     listener: CampaignListener,
 ) -> tuple[PreflightFinding, ...]:
-    """Keep the machine awake and look for what would spoil the measurement, beside what is known."""
+    """Keep the machine awake and find what would spoil the measurement, in addition to `known`."""
     sleep_reason = ""
     try:
         why = tr("measuring {name}").format(name=resolved.campaign.name)
@@ -347,7 +347,7 @@ def _prepare_machine(
 
 
 def _keep_end(result: CampaignResult, switch: Cancellable) -> None:
-    """Keep how a campaign ended. At logout and shutdown nobody has ended it: it waits, and is offered."""
+    """Store how a campaign ended. Logout and shutdown do not end it: it stays unfinished, and is offered."""
     if not (switch.is_interrupted and result.end is CampaignEnd.STOPPED):
         write_end(result.folder, result.end)
 
@@ -355,7 +355,7 @@ def _keep_end(result: CampaignResult, switch: Cancellable) -> None:
 def _run_all(
     execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult, begun: BegunRuns
 ) -> CampaignResult:
-    """Measure what is not done, round by round; after each one, what others disturbed until then."""
+    """Measure the missing runs, round by round; after each round, the runs disturbed so far."""
     done = begun.done
     _recall_baselines(execution, resolved, [attempt for attempts in done.values() for attempt in attempts])
     hopeless: set[str] = set()
@@ -385,14 +385,14 @@ def _run_all(
 
 
 def _known(result: CampaignResult, done: Mapping[int, Sequence[RunResult]]) -> list[RunResult]:
-    """Return what there is until now and, of later rounds, what was done before a stop."""
+    """Return the results so far and, of later rounds, those done before a stop."""
     numbers = {each.planned.number for each in result.results}
     later = (found for number, found in done.items() if number not in numbers)
     return [*result.results, *(each for found in later for each in found)]
 
 
 def _recall_baselines(execution: RunContext, resolved: ResolvedCampaign, done: Sequence[RunResult]) -> None:
-    """Take from the runs that are done what their storages told of themselves."""
+    """Take the storages' baselines from the runs that are done."""
     for each in done:
         configuration = resolved.configurations[each.planned.configuration.name]
         if each.path is not None and execution.baselines.is_open(configuration):
@@ -402,7 +402,7 @@ def _recall_baselines(execution: RunContext, resolved: ResolvedCampaign, done: S
 def _is_over_time(
     execution: RunContext, runs: Sequence[PlannedRun], result: CampaignResult, *, is_round: bool = False
 ) -> bool:
-    """Whether runs would not end within the campaign's time budget; says so."""
+    """Whether runs would not end within the campaign's time budget; reports it."""
     refusal = result.budget.refuses(runs, result.results, is_round=is_round)
     if refusal:
         execution.listener.told("time-budget", refusal)
@@ -416,7 +416,7 @@ def _attempt(
     result: CampaignResult,
     hopeless: set[str],
 ) -> bool:
-    """Execute one run where that has a point; return whether the campaign goes on."""
+    """Execute one run unless it is pointless; return whether the campaign continues."""
     name = planned.configuration.name
     if name in hopeless or _is_without_disks(execution, resolved.configurations[name]):
         return True
@@ -437,7 +437,7 @@ def _attempt(
     elif (
         ended.state is RunState.FAILED and not ended.measured and not isinstance(ended.error, ServerLostError)
     ):
-        hopeless.add(name)  # what fails before measuring fails again; a line that was cut may be back
+        hopeless.add(name)  # a failure before measuring would recur; a lost connection may be back
         message = tr("The other runs of {name} are left out, because they would fail in the same way.")
         execution.listener.told("note", message.format(name=name))
     if execution.switch.requested is not None:
@@ -449,7 +449,7 @@ def _attempt(
 def _repeat_disturbed(
     execution: RunContext, resolved: ResolvedCampaign, result: CampaignResult, hopeless: set[str]
 ) -> bool:
-    """Measure again, once each, what others disturbed until now; return whether the campaign goes on."""
+    """Measure the runs disturbed so far again, once each; return whether the campaign continues."""
     for planned in runs_to_repeat(result.campaign, result.results):
         before = [each for each in result.results if each.planned.number == planned.number]
         reason = dict(before[-1].marks).get(DISTURBED, "")
@@ -466,18 +466,18 @@ def _repeat_disturbed(
 
 
 def _mark_repeated(execution: RunContext, before: Sequence[RunResult], again: Path) -> None:
-    """Say in the files of the disturbed attempts which run came after them."""
+    """Record in the files of the disturbed attempts which run replaces them."""
     for each in before:
         if each.path is None:
             continue
         try:
             mark_ended_run(Path(each.path), REPEATED, tr("measured again as {file}").format(file=again.name))
-        except RunFileError as error:  # it was moved, say; the attempts are told apart by their numbers
+        except RunFileError as error:  # e.g. it was moved; the attempts' numbers still distinguish them
             execution.listener.told("note", error.message)
 
 
 def _is_without_disks(execution: RunContext, resolved: ResolvedConfiguration) -> bool:
-    """Whether the disks of a configuration cannot be used any more in this campaign."""
+    """Whether the disks of a configuration can no longer be used in this campaign."""
     plan = resolved.target.plan
     return plan is not None and execution.disks is not None and bool(execution.disks.obstacle(plan))
 

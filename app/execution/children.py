@@ -1,9 +1,9 @@
-"""The programs that a runner has started: ending them, their bounds, and the record of one that has ended.
+"""The programs started by a runner: ending them, their bounds, and the record of one that has ended.
 
-pgbench is bounded where a server of others answers it, which is looked at about once a second.
-libpq keeps the rows of an answer, and where its memory ends it throws the further ones away without an end
-(fe-protocol3.c, pqParseInput3: "we've already choked for some reason"): so an answer that does not end is
-known by the most that pgbench ever had. What libpq throws away from its first byte on, by its time alone.
+pgbench is bounded if the server is not our own; the bounds are checked about once a second. libpq keeps the
+rows of an answer, and silently discards further ones when its memory ends (fe-protocol3.c, pqParseInput3:
+"we've already choked for some reason"). An endless answer is therefore detected by pgbench's peak memory, and
+one that libpq discards from its first byte on only by its time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from app.hosts.server_under_test import PgbenchPlace
 from app.process.starter import Account, CommandOutcome
 
 STOP_PGBENCH_S: Final = 3.0
-"""SIGINT ends pgbench at once; what still runs after this is killed, and then left to the kernel."""
+"""SIGINT ends pgbench at once; after this it is killed, and then left to the kernel."""
 
 
 def end_child(child: subprocess.Popen[bytes]) -> None:
-    """End pgbench gently, then hard; without effect where it ended by itself."""
+    """End pgbench gently, then hard; no effect if it has ended by itself."""
     for number in (signal.SIGINT, signal.SIGKILL):
         if child.poll() is not None:
             return
@@ -42,7 +42,7 @@ def end_child(child: subprocess.Popen[bytes]) -> None:
 
 
 def kill_children() -> None:
-    """Kill what the thread in the background has started; each program leads a process group of its own."""
+    """Kill the children started by the background thread; each leads its own process group."""
     for child in psutil.Process().children():
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -65,27 +65,27 @@ def outcome_of(
 
 
 MOST_WORDS_BYTES: Final = GIB
-"""Of standard error: a script that raises a notice in each transaction writes less in an hour."""
+"""Limit of standard error: a script that raises a notice in each transaction writes less in an hour."""
 LOADED_AT_LEAST: Final = 256 * 1024
-"""Bytes a second: a server that takes data more slowly is not waited for (13 GB in 14 hours)."""
+"""Bytes a second: pgFooting does not wait for a server that loads data more slowly (13 GB in 14 hours)."""
 _ANSWER_SHARE: Final = 3 / 8
-"""Of the memory that pgbench may have. Its list of rows is doubled: what is refused may be half of all."""
+"""Share of pgbench's memory. Its list of rows is doubled: the request that fails may be half of all."""
 _PEAK: Final = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
-"""The most that a process had in memory, see proc_pid_status(5)."""
+"""A process's peak memory, see proc_pid_status(5)."""
 
 
 _NO_MEMORY: Final = re.compile("out of memory for query result|cannot allocate memory for input buffer")
-"""What libpq of 13 to 18, and no server, says where an answer takes more than its process may have."""
+"""Messages of libpq of 13 to 18, and of no server, when an answer needs more memory than allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PgbenchBounds:
-    """Of one pgbench.
+    """Bounds of one pgbench.
 
     Attributes:
-        place: says how much it may take; without a limit of its memory nothing is bounded.
+        place: its limits; without a memory limit nothing is bounded.
         words: file of its standard error.
-        due_s: when it should have ended, of `time.monotonic`; None where that is not known.
+        due_s: when it should have ended, by `time.monotonic`; None if unknown.
     """
 
     place: PgbenchPlace
@@ -93,10 +93,10 @@ class PgbenchBounds:
     due_s: float | None = None
 
     def check(self, pid: int) -> None:
-        """Do nothing where it keeps within.
+        """Check a running pgbench against its bounds.
 
         Raises:
-            ServerError: it does not.
+            ServerError: it exceeds one.
         """
         if self.place.memory_bytes is None:
             return
@@ -114,13 +114,13 @@ class PgbenchBounds:
             raise ServerError(message.format(time=format_duration(late_s)), hint=KEPT)
 
     def check_failed(self, stderr: str) -> None:
-        """Do nothing where a pgbench that failed by itself kept within; it may have been first by a moment.
+        """Check a pgbench that failed by itself; it may have failed just before `check` noticed.
 
         Args:
-            stderr: what it printed.
+            stderr: its output.
 
         Raises:
-            ServerError: it did not.
+            ServerError: it exceeded a bound.
         """
         if self.place.memory_bytes is None:
             return
@@ -136,7 +136,7 @@ class PgbenchBounds:
 
 
 def _peak_bytes(pid: int) -> int:
-    """Return the most that a process ever had in memory; 0 where it has ended."""
+    """Return a process's peak memory; 0 if it has ended."""
     with suppress(OSError):
         found = _PEAK.search(Path(f"/proc/{pid}/status").read_text())
         if found is not None:

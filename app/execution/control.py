@@ -1,10 +1,9 @@
-"""The control socket of a running campaign: finish this run, stop and keep, stop and discard.
+"""Requests to a running campaign: finish this run, stop and keep, stop and discard.
 
-A stream socket of mode 0600 named `control` in the campaign folder; one JSON object a line in, one out.
-It is reached through /proc/self/fd, so that a long folder name does not meet the limit of 108 bytes
-for socket addresses (unix(7)).
-
-How a person stops a campaign: signals and the control socket become one request, checked often.
+They arrive as signals and over a control socket, and become one request that the runner polls. The socket is
+a stream socket of mode 0600 named `control` in the campaign folder; one JSON object per line in, one out. It
+is opened through /proc/self/fd, because a long folder name could exceed the 108 bytes of a socket address
+(unix(7)).
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ _PEER_CREDENTIALS = struct.Struct("3i")
 
 
 class Request(StrEnum):
-    """What may be asked of a runner, weakest first."""
+    """Requests to a runner, weakest first."""
 
     FINISH = "finish"
     """Let this run finish, then end the campaign."""
     STOP = "stop"
-    """Stop now and keep what was measured."""
+    """Stop now and keep the measured data."""
     DISCARD = "discard"
-    """Stop now and remove the run that was being measured."""
+    """Stop now and remove the current run."""
 
 
 @contextmanager
@@ -52,7 +51,7 @@ def _address(folder: Path) -> Iterator[str]:
 
 
 class ControlServer:
-    """The runner's end: `poll` never blocks. Only this user and root are heard."""
+    """The runner's end: `poll` never blocks. Only this user and root are accepted."""
 
     def __init__(self, folder: Path) -> None:
         """Listen in a campaign folder whose lock is held.
@@ -76,19 +75,19 @@ class ControlServer:
             os.umask(before)
 
     def fileno(self) -> int:
-        """For selectors: readable when somebody asks."""
+        """For selectors: readable when a request is waiting."""
         return self._socket.fileno()
 
     def poll(self) -> Request | None:
-        """Answer everybody who waits and return the strongest request, None where nobody asks."""
+        """Answer all waiting peers and return the strongest request, None if there is none."""
         strongest: Request | None = None
         order = list(Request)
         while True:
             try:
                 peer, _ = self._socket.accept()
             except ConnectionAbortedError:
-                continue  # the other side was gone before it was heard
-            except OSError:  # nobody waits (EAGAIN), or no descriptor is left: asked again in a second
+                continue  # the peer closed before it was accepted
+            except OSError:  # no peer waits (EAGAIN), or no descriptor is left: retried in a second
                 return strongest
             with peer:
                 request = self._serve(peer)
@@ -114,17 +113,17 @@ class ControlServer:
         return request
 
     def close(self) -> None:
-        """Stop listening and remove the socket; where that fails, the next start removes it."""
+        """Stop listening and remove the socket; if that fails, the next start removes it."""
         self._socket.close()
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
 
 def send_request(folder: Path, request: Request, *, timeout_s: float = 5.0) -> None:
-    """Ask the runner of a campaign folder.
+    """Send a request to the runner of a campaign folder.
 
     Raises:
-        BusyError: nobody listens there, or the runner does not answer in time.
+        BusyError: no runner listens there, or it does not answer in time.
         UsageError: the runner does not know the request.
     """
     try:
@@ -155,13 +154,13 @@ class StopRequestedError(Exception):
 class Cancellable:
     """Gathers requests; `check` raises once, `wait` sleeps until a deadline or a request.
 
-    Ctrl-C (SIGINT), SIGTERM and SIGHUP mean stop and keep. A second one changes nothing: by then everything
-    is being stopped and removed, which must not be cut off.
+    Ctrl-C (SIGINT), SIGTERM and SIGHUP mean stop and keep. A second one has no effect: stopping and cleaning
+    up has already started and must not be interrupted.
 
     Attributes:
         requested: the strongest request so far.
         is_interrupted: SIGTERM or SIGHUP was the first request: session or machine end (systemd sends them at
-            logout and shutdown), and nobody has said that the campaign is over.
+            logout and shutdown), and the user did not end the campaign.
     """
 
     def __init__(self) -> None:
@@ -174,7 +173,7 @@ class Cancellable:
         self._selector.register(self._wakeup_read, selectors.EVENT_READ)
 
     def listen(self, control: ControlServer) -> None:
-        """Hear the control socket of the campaign as well."""
+        """Also poll the campaign's control socket."""
         self._control = control
         self._selector.register(control, selectors.EVENT_READ)
 
@@ -182,7 +181,7 @@ class Cancellable:
     def signals(self) -> Iterator[None]:
         """Turn signals into requests while the block lasts. Only in the main thread.
 
-        SIGHUP stays ignored where it is: nohup(1) means that the run outlives its terminal.
+        An ignored SIGHUP stays ignored: with nohup(1) the run outlives its terminal.
         """
         numbers = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
@@ -204,13 +203,13 @@ class Cancellable:
         self.request(Request.STOP)
 
     def request(self, request: Request) -> None:
-        """Ask; a weaker request than the one before changes nothing."""
+        """Record a request; one that is weaker than an earlier one has no effect."""
         order = list(Request)
         if self.requested is None or order.index(request) > order.index(self.requested):
             self.requested = request
 
     def check(self) -> None:
-        """Raise when a person wants to stop now; afterwards silent, so that clean-up is not disturbed.
+        """Raise if the user wants to stop now; only once, to let clean-up finish undisturbed.
 
         Raises:
             StopRequestedError: at the first call after a request to stop or discard.
@@ -227,7 +226,7 @@ class Cancellable:
         """Sleep until the deadline, a request, or one of the `extra` file descriptors is readable.
 
         Raises:
-            StopRequestedError: as `check`.
+            StopRequestedError: see `check`.
         """
         registered = [self._selector.register(fd, selectors.EVENT_READ) for fd in extra]
         try:
@@ -250,7 +249,7 @@ class Cancellable:
             pass
 
     def close(self) -> None:
-        """Release the descriptors; the control server belongs to its maker."""
+        """Release the descriptors; the control server is closed by its creator."""
         self._selector.close()
         os.close(self._wakeup_read)
         os.close(self._wakeup_write)

@@ -1,7 +1,7 @@
-"""The data set of a run: loaded where it is measured, or copied there from a template that is made once.
+"""The data set of a run: loaded in place, or copied from a template that is created once.
 
-Where templates cannot be kept, every run of the campaign loads its data: alike for all configurations, and
-told.
+If templates cannot be kept, every run of the campaign loads its data, the same for all configurations, and
+the reason is reported.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class CampaignDataSets:
     """Whether the data sets of a campaign are copied.
 
     Attributes:
-        account: whom server and pgbench run as, and whose the templates are.
-        resources: record of what would be left behind.
-        refused: why they are loaded although they were to be copied; empty where they are copied.
+        account: owner of the templates; server and pgbench run as it.
+        resources: record of everything that could be left behind.
+        refused: why they are loaded although copies were wanted; empty if they are copied.
     """
 
     account: Account
@@ -42,7 +42,7 @@ class CampaignDataSets:
     _folder: str = field(default="", init=False)
 
     def begin(self, resolved: ResolvedCampaign) -> None:
-        """Look where templates can be kept beside the targets of a campaign; an obstacle is `refused`."""
+        """Create the folder of templates; set `refused` on failure, or if it shares storage with a target."""
         try:
             self._folder = create_templates_folder(self.account)
             reasons = [why_not_beside(self._folder, each.target) for each in resolved.configurations.values()]
@@ -53,14 +53,14 @@ class CampaignDataSets:
     def template(
         self, resolved: ResolvedConfiguration, record: Recorder, notes: list[str]
     ) -> Template | None:
-        """Return the template of a configuration, which is made where there is none; None where it cannot be.
+        """Return the template of a configuration, created if missing; None if it cannot be created.
 
-        Then all runs that follow load their data.
+        Then all later runs load their data.
 
         Args:
             resolved: the configuration.
-            record: told of every command.
-            notes: gets a sentence about what was made, or why not.
+            record: called with every command.
+            notes: gets a sentence about the new template.
         """
         if self.refused:
             return None
@@ -95,11 +95,11 @@ class CampaignDataSets:
         return template
 
     def forget(self, template: Template, record: Recorder) -> None:
-        """Remove a template that is damaged.
+        """Remove a damaged template.
 
         Raises:
             OSError: it cannot be removed.
-            FootingError: likewise.
+            FootingError: it cannot be removed.
         """
         TemplateStore(self._folder, self.account, record).remove(template.folder)
 
@@ -107,9 +107,9 @@ class CampaignDataSets:
 def begin_data_sets(
     resolved: ResolvedCampaign, account: Account, resources: ResourceJournal, listener: CampaignListener
 ) -> CampaignDataSets | None:
-    """Return whether the data sets of a campaign are copied; None where it wants them loaded.
+    """Return how the data sets of a campaign are copied; None if it wants them loaded.
 
-    What speaks against copying them is told.
+    An obstacle to copying them is reported.
     """
     wanted = {each.configuration.workload.data_set for each in resolved.configurations.values()}
     if wanted != {DataSet.COPIED}:
@@ -122,7 +122,7 @@ def begin_data_sets(
 
 
 def order_of(resolved: ResolvedConfiguration) -> DataSetOrder:
-    """Return the data set that a configuration wants."""
+    """Return the data set of a configuration."""
     workload = resolved.configuration.workload
     return DataSetOrder(
         installation=resolved.installation,
@@ -135,7 +135,7 @@ def order_of(resolved: ResolvedConfiguration) -> DataSetOrder:
 
 
 def with_tables(told: DataSetMetadata, found: StoredBytes) -> DataSetMetadata:
-    """Return what a run file says of a data set, with how its tables lie on the storage."""
+    """Return a run file's description of a data set, with the layout of its tables on the storage."""
     return replace(
         told,
         extents=found.extents,
@@ -150,11 +150,11 @@ class RunDataSet:
     """The data set of one run.
 
     Attributes:
-        server: gets it.
+        server: receives it.
         resolved: the run's configuration.
-        record: told of every command.
-        copies: of the campaign; None where it loads.
-        notes: sentences about what happened, to be told and emptied by who runs this in the background.
+        record: called with every command.
+        copies: of the campaign; None if it loads.
+        notes: sentences about events, which the caller that runs this in the background reports and empties.
     """
 
     server: ServerUnderTest
@@ -167,11 +167,11 @@ class RunDataSet:
 
     @property
     def is_copied(self) -> bool:
-        """Whether a template is copied; after `make`."""
+        """Whether a template is copied; valid after `make`."""
         return self._template is not None
 
     def make(self) -> None:
-        """Have a template, or make the server's data directory; phase `initdb`, in a thread of its own."""
+        """Get a template, or create the server's data directory; phase `initdb`, in a separate thread."""
         if self.copies is not None:
             was_refused = self.copies.refused
             self._template = self.copies.template(self.resolved, self.record, self.notes)
@@ -183,7 +183,7 @@ class RunDataSet:
             self.server.make()
 
     def copy(self) -> None:
-        """Copy the template; phase `load`, in a thread of its own. A damaged one is made anew, once.
+        """Copy the template; phase `load`, in a separate thread. A damaged one is created again, once.
 
         Raises:
             ServerError: it is damaged again.
@@ -211,10 +211,10 @@ class RunDataSet:
         raise ServerError(message.format(folder=template.folder, reason=reason))
 
     def describe(self, took: LoadTimes) -> DataSetMetadata:
-        """Return what the run file says of it.
+        """Return the run file's description of it.
 
         Args:
-            took: what loading took; without anything where it was copied.
+            took: times of loading; empty if it was copied.
         """
         copied = self._copied
         if copied is None:

@@ -1,9 +1,9 @@
-"""A sequential campaign: which configurations go on after a round, from what was measured.
+"""A sequential campaign: which configurations continue after a round, from the results so far.
 
-Nothing is remembered but the runs themselves: whoever has the same runs finds the same course, so that
-`--resume` goes on where the campaign stopped. Runs that others disturbed, or may have, do not decide. What
-was left out says so in its last run file (`LEFT_OUT`) and stays out, also where a run that was measured again
-since would decide otherwise.
+No state but the runs themselves: the same runs always give the same course, which lets `--resume` continue
+where the campaign stopped. Runs that were, or may have been, disturbed by other processes do not decide. An
+excluded configuration is marked in its last run file (`LEFT_OUT`) and stays excluded, even if a run that was
+repeated since would decide otherwise.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class LeftEarly:
 
     Attributes:
         name: of it.
-        rounds: after how many it was left out.
-        leader: name of the fastest then.
-        behind: by how much it was slower than that, as a share of its own speed, over their common rounds.
+        rounds: number of rounds after which it was excluded.
+        leader: name of the fastest at that time.
+        behind: how much slower it was, as a share of its own speed, over their common rounds.
     """
 
     name: str
@@ -44,7 +44,7 @@ class LeftEarly:
 
     @property
     def sentence(self) -> str:
-        """A clause that says it."""
+        """A clause for users."""
         return tr(
             "left out after round {rounds}: {leader} was {percent:.1f} % faster, so that it is unlikely to "
             "be the fastest"
@@ -53,35 +53,35 @@ class LeftEarly:
 
 @dataclass(slots=True)
 class Course:
-    """What became of the configurations of a campaign.
+    """Decisions about the configurations of a campaign.
 
     Attributes:
-        left_out: by name, in the order in which they were left out.
-        decided: after how many rounds a contest was decided, by the names of those that were left in it.
+        left_out: by name, in the order of exclusion.
+        decided: number of rounds after which a contest was decided, by the names of its last contestants.
     """
 
     left_out: dict[str, LeftEarly] = field(default_factory=dict)
     decided: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def ended_after(self, name: str) -> int | None:
-        """Return after how many rounds a configuration is not run any more; None as long as it is."""
+        """Return the number of rounds after which a configuration stops; None as long as it runs."""
         if name in self.left_out:
             return self.left_out[name].rounds
         return next((rounds for names, rounds in self.decided.items() if name in names), None)
 
     def holds(self, planned: PlannedRun) -> bool:
-        """Whether a run is to be measured, as far as that is known."""
+        """Whether a run is to be measured, as far as known."""
         ended = self.ended_after(planned.configuration.name)
         return ended is None or planned.repeat < ended
 
 
 def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> Course:
-    """Return what so many rounds decided.
+    """Return the decisions of the first `rounds` rounds.
 
     Args:
-        campaign: with its order known; of a fixed design nothing is ever left out.
-        results: of its runs, of later rounds too.
-        rounds: that have ended; nothing is decided after the last one of a campaign.
+        campaign: with its order known; a fixed design never excludes anything.
+        results: of its runs, including later rounds.
+        rounds: number of finished rounds; nothing is decided after the last one of a campaign.
     """
     course = Course()
     if campaign.design is not Design.SEQUENTIAL:
@@ -105,7 +105,7 @@ def follow(campaign: Campaign, results: Sequence[RunResult], rounds: int) -> Cou
 def _judge(
     course: Course, campaign: Campaign, runs: _Runs, names: Sequence[str], going: Sequence[str], rounds: int
 ) -> None:
-    """Leave out what is unlikely to be the fastest after a round, and end a contest that is decided."""
+    """Exclude what is unlikely to be the fastest after a round, and end a contest that is decided."""
     for name in going:
         if name in runs.marked and runs.last_round(name) <= rounds:
             course.left_out[name] = LeftEarly(name, rounds, "", math.nan)
@@ -116,7 +116,7 @@ def _judge(
             judged = judge_round(runs.logs(names, rounds), active, cap=campaign.repeats)
             leader = names[int(judged.leader)]
             for place, name in enumerate(names):
-                stays = runs.last_round(name) > rounds  # it was measured on, whatever decided that
+                stays = runs.last_round(name) > rounds  # it has later runs, by whatever decision
                 if judged.out[place] and not stays:
                     behind = math.expm1(float(judged.differences.behind[place]))
                     course.left_out[name] = LeftEarly(name, rounds, leader, behind)
@@ -125,13 +125,13 @@ def _judge(
             if share and bool(within_precision(judged, np.array([name in left for name in names]), share)):
                 course.decided[tuple(left)] = rounds
                 return
-    able = [name for name in left if runs.last_round(name)]  # what never ran to its end wins nothing
+    able = [name for name in left if runs.last_round(name)]  # without a complete run it cannot win
     if len(able) == 1 and rounds >= FEWEST_ROUNDS and all(runs.last_round(name) <= rounds for name in left):
         course.decided[tuple(left)] = rounds
 
 
 class _Runs:
-    """What was measured, as far as it decides."""
+    """The results that decide."""
 
     def __init__(self, campaign: Campaign, results: Sequence[RunResult]) -> None:
         self.marked: set[str] = set()
@@ -156,17 +156,17 @@ class _Runs:
         return self._last.get(name, 0)
 
     def counts(self, name: str, rounds: int) -> bool:
-        """Whether anything that a configuration was measured in so many rounds decides."""
+        """Whether any of a configuration's first `rounds` runs decides."""
         return any((name, at) in self._tps for at in range(rounds))
 
     def logs(self, names: Sequence[str], rounds: int) -> Array:
-        """Return logarithms of TPS by configuration and round, NaN where nothing counts."""
+        """Return logarithms of TPS by configuration and round, NaN for runs that do not count."""
         found = [[math.log(self._tps.get((name, at), math.nan)) for at in range(rounds)] for name in names]
         return np.array(found, dtype=np.float64)
 
 
 def rivals_of(campaign: Campaign, configuration: Configuration) -> tuple[str, ...]:
-    """Return the names of those that a configuration competes with, and its own; empty where with none."""
+    """Return the names of a configuration and its competitors; empty if it has none."""
     if campaign.design is not Design.SEQUENTIAL:
         return ()
     for places in contests(campaign.configurations):
@@ -177,7 +177,7 @@ def rivals_of(campaign: Campaign, configuration: Configuration) -> tuple[str, ..
 
 
 def _durability_apart(campaign: Campaign, not_durable: set[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the names of those that compete: what may lose commits wins against nothing that may not."""
+    """Yield the names of competitors: what may lose commits competes only with its own kind."""
     names = [each.name for each in campaign.configurations]
     for places in contests(campaign.configurations):
         for lossy in (False, True):
@@ -187,9 +187,9 @@ def _durability_apart(campaign: Campaign, not_durable: set[str]) -> Iterator[tup
 
 
 def to_measure(campaign: Campaign, results: Sequence[RunResult]) -> list[PlannedRun]:
-    """Return what is not done yet of what is to be run, as far as that is known, in its order.
+    """Return the runs that are still to be done, as far as known, in their order.
 
-    Of a sequential design a later round is among it as long as nobody knows that it is not needed.
+    A later round of a sequential design is included until it is known to be unnecessary.
     """
     done = {each.planned.number for each in results if each.state is RunState.DONE}
     order = interleaved_order(campaign)
@@ -207,13 +207,13 @@ def to_measure(campaign: Campaign, results: Sequence[RunResult]) -> list[Planned
 
 
 def tell_round(course: Course, rounds: int, results: list[RunResult], listener: CampaignListener) -> None:
-    """Tell what a round decided, and write into the last run of what was left out that it was.
+    """Report the decisions of a round, and mark the last run of each excluded configuration.
 
     Args:
         course: until the end of the round.
-        rounds: that have ended.
-        results: of the campaign; of what is left out the last one gets its mark.
-        listener: hears it.
+        rounds: number of finished rounds.
+        results: of the campaign; the last one of an excluded configuration gets its mark.
+        listener: receives the report.
     """
     marked = {each.planned.configuration.name for each in results if LEFT_OUT in dict(each.marks)}
     for name, found in course.left_out.items():
@@ -226,7 +226,7 @@ def tell_round(course: Course, rounds: int, results: list[RunResult], listener: 
         results[last] = replace(run, marks=(*run.marks, (LEFT_OUT, found.sentence)))
         try:
             mark_ended_run(Path(run.path or ""), LEFT_OUT, found.sentence)
-        except RunFileError as error:  # it was moved, say; whoever has the runs finds the same course
+        except RunFileError as error:  # e.g. it was moved; the remaining runs give the same course
             listener.told("note", error.message)
     for names, after in course.decided.items():
         if after == rounds:

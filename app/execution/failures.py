@@ -1,4 +1,4 @@
-"""What is told to people when a run fails."""
+"""Errors for users when a run fails."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ KEPT: Final = tr("What was measured until then is kept.")
 _RIGHTS: Final = re.compile(
     r"permission denied|must be (?:a )?superuser|must be owner|Only roles with", re.IGNORECASE
 )
-"""What the server says of a statement for which a role has no rights (13 to 18)."""
+"""The server's messages for a statement that the role has no rights to (13 to 18)."""
 
 _FULL: Final = re.compile(
     r"\b(?:ERROR|FATAL|PANIC):\s+(?P<text>.*(?:No space left on device|wrote only \d+ of \d+ bytes).*)"
 )
-"""ENOSPC, and a block of which a part fits, as the server tells its clients (md.c, fd.c, xlog.c of 13 to 18).
+"""ENOSPC, and a block that fits only in part, as the server reports it to clients (md.c, fd.c, xlog.c of 13
+to 18).
 
-Our own servers speak English; one that already runs may not and is asked, see `ServerUnderTest.no_room`.
+Our own servers speak English; for an existing one, which may not, see `ServerUnderTest.no_room`.
 """
 
 _log = logging.getLogger(__name__)
 
 
 def footing_error(error: Exception) -> FootingError:
-    """Return an error as one that is told to people."""
+    """Return an error that can be shown to users."""
     if isinstance(error, FootingError):
         return error
     _log.debug("run failed", exc_info=error)
@@ -36,12 +37,12 @@ def footing_error(error: Exception) -> FootingError:
 
 
 def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchError:
-    """Return the error for a pgbench that did not end well.
+    """Return the error for a pgbench that failed.
 
     Args:
         code: its exit status, negative for a signal.
-        reason: what it said, empty for nothing.
-        was_killed: a signal came from somebody else.
+        reason: its message, empty if none.
+        was_killed: the signal was not sent by pgFooting.
     """
     if code < 0 and was_killed:
         message = tr("pgbench was ended by signal {number}, not by pgFooting.")
@@ -52,11 +53,11 @@ def failure_of_pgbench(code: int, reason: str, *, was_killed: bool) -> PgbenchEr
 
 
 def full_disk(stderr: str, told: str = "") -> TargetLostError | None:
-    """Return the error for a server without room, where it said so to pgbench; None where it did not.
+    """Return the error for a server without room, if it reported that to pgbench; else None.
 
     Args:
-        stderr: what pgbench printed. While loading the reason stands above its last line, which has none.
-        told: why the server takes nothing more, as it was asked; empty where it was not, or takes more.
+        stderr: pgbench's output. During a load the reason precedes its last line, which has none.
+        told: the server's own answer why it accepts no more; empty if it was not asked, or accepts more.
     """
     found = _FULL.search(stderr)
     reason = found["text"].strip() if found is not None else told
@@ -78,5 +79,5 @@ def _hint(reason: str) -> str:
 
 
 def crash_of_server(crash: str) -> ServerError:
-    """Return the error for a server of which a process crashed; `crash` is its own line about that."""
+    """Return the error for a server with a crashed process; `crash` is the server's own line about it."""
     return ServerError(tr("A process of the server crashed: {crash}.").format(crash=crash), hint=KEPT)

@@ -1,12 +1,12 @@
-"""Starting a runner that outlives whoever starts it, and finding the runners that live.
+"""Start a runner that outlives the process that starts it, and find the running ones.
 
-What is started is what the command line starts: `pgfooting run FILE --library LIBRARY --progress json`, in
-a session of its own, with files for its input and output. It is watched through the campaign's folder;
-what it prints is only needed to learn where that folder is, or why there is none.
+It runs the same command as the command line: `pgfooting run FILE --library LIBRARY --progress json`, in its
+own session, with files for its input and output. It is watched through the campaign's folder; its output only
+serves to find that folder, or the reason why there is none.
 
-Each launch has a folder of its own in the state folder. The runner's output file is locked by the open
-file description that it inherits, so the lock lasts exactly as long as the runner; folders without a lock
-are removed at later launches, the newest few excepted, which tell what went wrong.
+Each launch has its own folder in the state folder. The runner's output file is locked by the open file
+description that it inherits, so the lock lasts exactly as long as the runner; later launches remove folders
+without a lock, except the newest few, which keep the reasons of failures.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _WORDS_LIMIT_BYTES: Final = 64 * 1024
 
 
 class LaunchError(FootingError):
-    """The runner ended before it measured anything; carries its own words.
+    """The runner ended before it measured anything; carries its message.
 
     Attributes:
-        status: its exit status; negative where a signal ended it.
+        status: its exit status; negative if a signal ended it.
     """
 
     code = "launch"
@@ -62,7 +62,7 @@ class LaunchError(FootingError):
 
 @dataclass(frozen=True, slots=True)
 class LiveCampaign:
-    """A campaign of this user that runs now.
+    """A running campaign of this user.
 
     Attributes:
         folder: in its library.
@@ -79,14 +79,14 @@ class LaunchedCampaign:
     """A runner that this process started. No method blocks.
 
     Attributes:
-        pid: of the runner; it leads a session and a process group of its own.
-        launch_folder: where its input and output are.
-        folder: of the campaign in the library; None until the runner has told it.
-        exit_status: None while it runs; negative where a signal ended it.
-        problem: why the newest run that failed did, and what helps; the runner says it even where the run
-            file cannot, as on a full library. Empty where none failed.
-        asking: what a person is asked before the first run, as the runner says it; empty where nobody is.
-        waiting: which other campaign it waits for, as the runner says it; empty where it waits for none.
+        pid: of the runner; it leads its own session and process group.
+        launch_folder: contains its input and output.
+        folder: of the campaign in the library; None until the runner reports it.
+        exit_status: None while it runs; negative if a signal ended it.
+        problem: error and hint of the newest failed run, reported even if its run file cannot be written, as
+            in a full library. Empty if none failed.
+        asking: the runner's question to the user before the first run; empty if there is none.
+        waiting: the runner's message about another campaign that it waits for; empty if it does not wait.
     """
 
     def __init__(self, pid: int, launch_folder: Path) -> None:
@@ -100,12 +100,12 @@ class LaunchedCampaign:
         self._read_bytes = 0
 
     def poll(self) -> Path | None:
-        """Return the campaign's folder once a run has begun in it, None before.
+        """Return the campaign's folder once a run has started in it, None before.
 
         Raises:
-            LaunchError: the runner ended before its first run, and why.
+            LaunchError: the runner ended before its first run; carries the reason.
         """
-        ended = self._reap()  # before its words are read: what it said last is complete then
+        ended = self._reap()  # before its output is read, which is then complete
         self._read_progress()
         if self._begun:
             return self.folder
@@ -114,7 +114,7 @@ class LaunchedCampaign:
         return None
 
     def stop(self) -> None:
-        """End a runner that has not begun its first run."""
+        """End a runner that has not started its first run."""
         if self.exit_status is None:  # not reaped: the number is still its own
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
@@ -123,7 +123,7 @@ class LaunchedCampaign:
         if self.exit_status is None:
             try:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
-            except ChildProcessError:  # somebody else has: only its words are left
+            except ChildProcessError:  # reaped elsewhere: only its output is left
                 self.exit_status = 0
             else:
                 if pid:
@@ -131,7 +131,7 @@ class LaunchedCampaign:
         return self.exit_status is not None
 
     def _read_progress(self) -> None:
-        """Take in whole new lines of the progress."""
+        """Process the complete new lines of the progress file."""
         with suppress(OSError), (self.launch_folder / _PROGRESS).open("rb") as file:
             file.seek(self._read_bytes)
             for line in file:
@@ -142,7 +142,7 @@ class LaunchedCampaign:
 
     def _take(self, event: dict[str, Any]) -> None:
         told = {event.get("kind"): str(event.get("message", ""))} if event.get("event") == "told" else {}
-        self.waiting = told.get("waiting", "")  # for as long as nothing else is said
+        self.waiting = told.get("waiting", "")  # until the next message
         self.asking = told.get("asking", self.asking)
         if event.get("event") == "campaign":
             self.folder = Path(str(event["folder"]))
@@ -168,7 +168,7 @@ class LaunchedCampaign:
 
 
 def _sentences(words: str) -> tuple[str, str]:
-    """Return (message, hint) of what the command prints for an error; the hint is indented there."""
+    """Return (message, hint) from the command's output for an error; the hint is indented."""
     prefix = f"{COMMAND}: "
     lines = words.splitlines()
     start = max((i for i, line in enumerate(lines) if line.startswith(prefix)), default=None)
@@ -189,28 +189,28 @@ def start_campaign(
     *,
     wait: bool = False,
 ) -> LaunchedCampaign:
-    """Start the runner of a campaign; it lives on when this process ends.
+    """Start the runner of a campaign; it outlives this process.
 
     Args:
         campaign: the campaign, or the text of a campaign file; paths of scripts in it are absolute.
-        library: folder that gets the campaign's folder.
-        erase: serial numbers or WWNs of the spare disks that a person has confirmed.
-        load: names of the servers that a person has confirmed.
-        wait: root's runner waits for another campaign on this machine; one of any other user always does.
+        library: the campaign's folder is created in it.
+        erase: serial numbers or WWNs of the spare disks that the user confirmed.
+        load: names of the servers that the user confirmed.
+        wait: root's runner waits for another campaign on this machine; any other user's always does.
 
     Raises:
         UsageError: the launch cannot be written, or Python cannot be started; nothing runs.
     """
     text = campaign if isinstance(campaign, str) else format_campaign(campaign)
-    with suppress(FootingError):  # then the runner says what is wrong, or asks
+    with suppress(FootingError):  # then the runner reports the error, or asks
         _keep_choice(text)
     return _launch(("--library", str(library.absolute())), _consents(erase, load), text, wait=wait)
 
 
 def _keep_choice(text: str) -> None:
-    """Let the runner read the scripts that were chosen here: they lie outside of its folder.
+    """Let the runner read the scripts that were chosen here: they are outside of its folder.
 
-    What else a campaign may do was agreed to where it was chosen, or the runner asks.
+    Anything else that a campaign may do was confirmed where it was chosen, or the runner asks.
     """
     campaign = parse_campaign(text, base_directory="/", source_name="")
     if has_own_scripts(campaign) and not find_concerns(campaign):
@@ -218,28 +218,28 @@ def _keep_choice(text: str) -> None:
 
 
 def resume_campaign(folder: Path, erase: Sequence[str] = (), load: Sequence[str] = ()) -> LaunchedCampaign:
-    """Start a runner that goes on with the campaign of a folder; it lives on when this process ends.
+    """Start a runner that continues the campaign of a folder; it outlives this process.
 
     Args:
-        folder: of a campaign that was begun.
-        erase: as of `start_campaign`.
-        load: likewise.
+        folder: of a started campaign.
+        erase: as in `start_campaign`.
+        load: as in `start_campaign`.
 
     Raises:
-        UsageError: as of `start_campaign`.
+        UsageError: as in `start_campaign`.
     """
     return _launch(("--resume", str(folder.absolute())), _consents(erase, load))
 
 
 def _consents(erase: Sequence[str], load: Sequence[str]) -> tuple[str, ...]:
-    """Return options, each one word: a serial number may begin with a hyphen."""
+    """Return options, each one word: a serial number may start with a hyphen."""
     return (*(f"--erase={name}" for name in erase), *(f"--load={name}" for name in load))
 
 
 def _launch(
     words: Sequence[str], consents: Sequence[str], text: str | None = None, *, wait: bool = False
 ) -> LaunchedCampaign:
-    """Start `pgfooting run` with these words, and the text of a campaign file where it needs one."""
+    """Start `pgfooting run` with these words, and the text of a campaign file if it needs one."""
     folder = None
     if wait or not may_measure_beside():
         words = (*words, "--wait")
@@ -259,7 +259,7 @@ def _launch(
 
 
 def live_campaigns() -> tuple[LiveCampaign, ...]:
-    """Return the campaigns of this user that run now, whoever started them; the oldest first.
+    """Return all running campaigns of this user, the oldest first.
 
     Raises:
         FootingError: the state folder cannot be trusted.
@@ -268,13 +268,13 @@ def live_campaigns() -> tuple[LiveCampaign, ...]:
     found = [
         LiveCampaign(Path(leaving.campaign_folder), leaving.campaign_name, leaving.started)
         for leaving in list_live()
-        if is_live(Path(leaving.campaign_folder))  # not one that is only being swept
+        if is_live(Path(leaving.campaign_folder))  # excludes one that is only being swept
     ]
     return tuple(sorted(found, key=lambda campaign: campaign.started))
 
 
 def _launch_folder() -> Path:
-    """Create the folder of a launch, and remove those of runners that have ended long ago."""
+    """Create the folder of a launch, and remove older ones of runners that have ended."""
     around = create_state_folder() / LAUNCHES
     around.mkdir(mode=0o700, exist_ok=True)
     _forget_old(around)
@@ -292,7 +292,8 @@ def _forget_old(around: Path) -> None:
 def _spawn(folder: Path, words: Sequence[str]) -> int:
     """Start the runner and return its process id.
 
-    posix_spawn and not `subprocess`: the runner is nobody's child to wait for, it may outlive us.
+    By posix_spawn and not `subprocess`, which expects its children to be waited for: the runner may outlive
+    this process.
     """
     argv = [sys.executable, "-P", "-m", "app", "run", *words, "--progress", "json"]
     with ExitStack() as stack:
@@ -321,7 +322,7 @@ def _spawn(folder: Path, words: Sequence[str]) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment for the runner: ours, and where `app` is, because -P hides the folder."""
+    """Return our environment, plus the folder of `app`, which -P hides."""
     top = str(TOP)
     others = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part and part != top]
     return {**os.environ, "PYTHONPATH": os.pathsep.join([top, *others])}

@@ -1,11 +1,8 @@
 """The measured part of a run: warm-up, then one phase, or the phases of a workload that has several.
 
-Work beside a measured phase for as long as it lasts: base backups, snapshots at an interval, a scrub.
-
-One thread does one time of it after the other. What fails fails the run: figures of a phase beside which
-nothing was done would be compared with others.
-
-Maintenance between two phases of a run, by the server or by root; waited for, in bounded time.
+During a phase one thread may repeat background work: base backups, snapshots at an interval, a scrub. Its
+failure fails the run: otherwise a phase without that work would be compared with others. Before a phase,
+maintenance by the server or by root may run; it is waited for, with a time limit.
 """
 
 from __future__ import annotations
@@ -55,19 +52,19 @@ from app.runfile.metadata.run_metadata import (
 from app.runfile.metadata.typed_json import values_of
 
 PAUSE_S: Final = 1.0
-"""Between two times of what is done again as soon as it has ended: of a small data set it ends at once."""
+"""Pause before work without an interval is repeated: with a small data set it ends at once."""
 _CANCEL_AGAIN_S: Final = 0.2
 END_S: Final = 600.0
-"""How long what is ended with its phase may take to end."""
+"""Time limit for background work to end with its phase."""
 
 
 @dataclass(frozen=True, slots=True)
 class BesideTurn:
-    """One time of it.
+    """One repetition of background work.
 
     Attributes:
         started_s: `time.monotonic`.
-        ended_s: likewise.
+        ended_s: `time.monotonic`.
         how: a `WorkEnd`.
         reason: why it failed; else empty.
     """
@@ -79,17 +76,17 @@ class BesideTurn:
 
 
 class Beside:
-    """What is done beside one phase, from `start` to `end`."""
+    """Background work during one phase, from `start` to `end`."""
 
     def __init__(
         self, work: Background, phase: WorkloadPhase, server: ServerUnderTest, filesystems: list[str]
     ) -> None:
-        """Nothing is begun yet.
+        """Prepare; nothing starts yet.
 
         Args:
-            work: what is done.
-            phase: beside which, with interval and rate.
-            server: of which, or of whose storage.
+            work: the kind of work.
+            phase: runs at the same time; has interval and rate.
+            server: the work is done on it, or on its storage.
             filesystems: of that storage.
         """
         self.work = work
@@ -102,11 +99,11 @@ class Beside:
         self._thread = threading.Thread(target=self._run, name="beside", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start."""
         self._thread.start()
 
     def look(self) -> None:
-        """Do nothing as long as all is well.
+        """Check that the work has not failed.
 
         Raises:
             FootingError: it failed.
@@ -116,18 +113,18 @@ class Beside:
 
     @property
     def turns(self) -> tuple[BesideTurn, ...]:
-        """Every time of it that has ended, in order."""
+        """Every repetition that has ended, in order."""
         return tuple(self._turns)
 
     def end(self, look: Callable[[], object] = bool) -> None:
-        """End what is under way and wait for that; may be called again.
+        """End the current repetition and wait for that; may be called again.
 
         Args:
-            look: called often meanwhile.
+            look: called often during the wait.
 
         Raises:
             StorageError: it does not end.
-            FootingError: what `look` raises; the work is told to end, and not waited for any more.
+            FootingError: raised by `look`; the work was asked to end, but is no longer waited for.
         """
         self._over.set()
         deadline_s = time.monotonic() + END_S
@@ -169,7 +166,7 @@ class Beside:
 
 
 class Waiting(Protocol):
-    """How work of other programs is waited for, as `app.execution.phases.Runner` does it."""
+    """Waiting for the work of other programs, as `app.execution.phases.Runner` does it."""
 
     def __call__(
         self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
@@ -179,12 +176,12 @@ class Waiting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """Does one after the other.
+    """Maintenance between phases.
 
     Attributes:
-        server: what is measured.
-        wait: for it.
-        look: called often while it is waited for.
+        server: the server under test.
+        wait: runs the work and waits for it.
+        look: called often during the wait.
     """
 
     server: ServerUnderTest
@@ -192,12 +189,12 @@ class Between:
     look: Callable[[], object]
 
     def do(self, work: Maintenance) -> None:
-        """Do one to its end.
+        """Do one piece of maintenance to its end.
 
         Raises:
             ServerError: the server refuses, or had not ended in time.
-            StorageError: root failed; carries its words, also that its time was up.
-            TargetError: the target has nothing that root could do that to.
+            StorageError: root's helper failed; carries its message, also for a timeout.
+            TargetError: the target has nothing that root could maintain in this way.
         """
         if work.done_by is DoneBy.ROOT:
             self._by_root(work)
@@ -211,7 +208,7 @@ class Between:
             look=self.look,
             cancel=self.server.end_maintenance,
         )
-        self.server.check_target()  # hears what root ran
+        self.server.check_target()  # records the commands that root ran
         check_done(work, ended[0])
 
     def _by_server(self, work: Maintenance) -> None:
@@ -227,10 +224,10 @@ class Between:
 
 
 def check_done(work: Maintenance, ended: MaintenanceEnd) -> None:
-    """Make sure that root did it to its end.
+    """Check that root's helper completed the work.
 
     Raises:
-        StorageError: it failed, or was called off by others.
+        StorageError: it failed, or was cancelled elsewhere.
     """
     if ended.is_done:
         return
@@ -239,12 +236,12 @@ def check_done(work: Maintenance, ended: MaintenanceEnd) -> None:
 
 
 LogSampling = MutableMapping[int, int]
-"""Sampling of the transaction log, one in how many, by number of the phase; 0 for the only one."""
+"""Sampling of the transaction log, one in n, by number of the phase; 0 for the only one."""
 
 MAINTAINED: Final = "maintenance"
-"""Kind of the event that says that something was done before a phase."""
+"""Kind of the event for maintenance before a phase."""
 BESIDE: Final = "background"
-"""Kind of the events of what is done beside a phase: it begins, one time of it has ended."""
+"""Kind of the events for background work: its start, and the end of each repetition."""
 _HOW: Final = {
     WorkEnd.DONE: tr("to its end"),
     WorkEnd.ENDED: tr("ended with its phase"),
@@ -259,14 +256,14 @@ class MeasuredPhases:
     Attributes:
         planned: the run.
         resolved: its configuration on this machine.
-        server: what is measured.
+        server: the server under test.
         pgbench: runs it.
         recorder: writes the run file.
-        log_one_in: the sampling that the campaign uses; what is not in it is chosen and put there.
-        begin: begins a phase of a known length.
+        log_one_in: the campaign's sampling; missing entries are chosen and added.
+        begin: starts a phase of a known length.
         wait: for maintenance.
-        look: called often while it is waited for.
-        under_way: of several phases, what people call the one that was begun last.
+        look: called often during the wait.
+        under_way: of several phases, the label of the one started last.
     """
 
     planned: PlannedRun
@@ -289,10 +286,10 @@ class MeasuredPhases:
         return self.planned.configuration.workload
 
     def measure(self) -> None:
-        """Warm up where that is wanted, and measure everything.
+        """Warm up if requested, and measure everything.
 
         Raises:
-            PgbenchError: pgbench failed; carries its words.
+            PgbenchError: pgbench failed; carries its message.
             FootingError: the server ended, or maintenance did not.
         """
         if self._workload.warmup_s:
@@ -308,7 +305,7 @@ class MeasuredPhases:
         workload, name = warmed_workload(self._workload), PhaseName(Phase.WARM_UP)
         threads = self._threads(next(iter(self._workload.phases), None))
         with self.begin(name, self._workload.warmup_s):
-            # Another seed than the measured run's: it shall not repeat the same rows in the same order.
+            # Another seed than the measured run's, to avoid the same rows in the same order.
             seed, warming = self.planned.seed + 1, warmup_workload(workload)
             summary = self.pgbench.run(PgbenchTurn(name, warming, seed, threads))
         self._see(workload, summary.tps)
@@ -351,7 +348,7 @@ class MeasuredPhases:
             self._keep(turn, workload, summary)
 
     def _run(self, turn: PhaseTurn, pgbench: PgbenchTurn) -> PgbenchSummary:
-        """Measure a phase, with what is done beside it."""
+        """Measure a phase, with its background work."""
         phase = turn.phase
         if phase.background is None:
             return self.pgbench.run(pgbench)
@@ -372,7 +369,7 @@ class MeasuredPhases:
         try:
             summary = self.pgbench.run(replace(pgbench, look=look))
         except BaseException:
-            with suppress(FootingError):  # the first error is the one to tell
+            with suppress(FootingError):  # the first error is the one to report
                 beside.end()
             self._tell_beside(phase, beside, told)
             raise
@@ -383,7 +380,7 @@ class MeasuredPhases:
         return summary
 
     def _tell_beside(self, phase: WorkloadPhase, beside: Beside, told: list[BesideTurn]) -> None:
-        """Store every time of it so far, and tell of those that were not told yet."""
+        """Store every repetition so far, and record an event for each new one."""
         turns = beside.turns
         if len(turns) == len(told) and self._told[-1].background.name:
             return
@@ -431,7 +428,7 @@ class MeasuredPhases:
         )
 
     def _keep(self, turn: PhaseTurn, workload: Workload, summary: PgbenchSummary) -> None:
-        """Store what pgbench printed of a phase, and remember it for the phases after it."""
+        """Store pgbench's output of a phase, and remember it for the phases after it."""
         self._told[-1] = replace(self._told[-1], pgbench=printed_values(summary))
         self._tell()
         if turn.is_own:
@@ -450,18 +447,18 @@ class MeasuredPhases:
     def _threads(self, phase: WorkloadPhase | None) -> int:
         return self.resolved.threads if phase is None else self.resolved.phase_threads[phase.name]
 
-    # --- how much of the transaction log is written
+    # # --- sampling of the transaction log
 
     def _see(self, workload: Workload, tps: float) -> None:
         self._seen[_alike(workload)] = tps
 
     def _log(self, number: int, workload: Workload) -> int:
-        """Return the sampling of a phase: that of the campaign, else from what the like of it reached."""
+        """Return the sampling of a phase: the campaign's, else from the throughput of a similar workload."""
         if number not in self.log_one_in:
             self.log_one_in[number] = sampling_rate(workload, self._seen.get(_alike(workload)))
         return self.log_one_in[number]
 
-    # --- what is done before a phase
+    # # --- maintenance before a phase
 
     def _maintain(self, turn: PhaseTurn) -> None:
         name = PhaseName(Phase.MAINTENANCE, turn.number)
@@ -491,7 +488,7 @@ class MeasuredPhases:
 
 
 def _told(work: Maintenance, done: MaintenanceMetadata) -> str:
-    """Return the sentence of an event: what was done, how it ended, and how long it took."""
+    """Return the sentence of an event: the work, how it ended, and how long it took."""
     words = {
         WorkEnd.DONE: tr("{label}: {seconds}"),
         WorkEnd.ENDED: tr("{label} was ended after {seconds}"),
@@ -501,5 +498,5 @@ def _told(work: Maintenance, done: MaintenanceMetadata) -> str:
 
 
 def _alike(workload: Workload) -> Workload:
-    """Return what tells how many transactions a second to expect: not how long they are measured."""
+    """Return a workload without its length, as a key for expected transactions a second."""
     return replace(workload, phases=(), duration_s=None, transactions=1, warmup_s=0)

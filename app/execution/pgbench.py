@@ -1,4 +1,4 @@
-"""pgbench in a run: loading, warming up, measuring; watched once a second and taken in when it has ended."""
+"""Run pgbench: load, warm up, measure; check it once a second, and store its output when it has ended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from app.runfile.metadata.run_metadata import RunMetadata, RunningCommand
 
 LOG_PREFIX: Final = "transactions"
 LOAD_SCRIPT: Final = "load.sql"
-"""Name of the script that loads data with a stated compressibility, in the folder and in the run file."""
+"""Name of the script that loads data of a given compressibility, in the folder and in the run file."""
 _GRACE_S: Final = 1.0
 
 
@@ -53,11 +53,11 @@ class PgbenchTurn:
 
     Attributes:
         name: of the phase in which it runs.
-        workload: what it does.
+        workload: for its arguments.
         seed: of its random numbers.
         threads: as resolved on this machine.
         log_one_in: the sampling of its transaction log; None for no log.
-        look: called often while it runs; raises where what is done beside it failed.
+        look: called often while it runs; raises if background work failed.
     """
 
     name: PhaseName
@@ -75,12 +75,12 @@ class PgbenchRuns:
     Attributes:
         planned: the run.
         resolved: its configuration on this machine.
-        server: what it works on.
-        place: where it works.
+        server: the server under test.
+        place: folder, environment and limits of pgbench.
         recorder: writes the run file.
-        switch: asked often whether a person wants to stop.
-        breathe: called often while pgbench runs; raises where server or target are gone.
-        context: of the probes, told of the running pgbench; None while there are none.
+        switch: polled often for the user's request to stop.
+        breathe: called often while pgbench runs; raises if server or target are gone.
+        context: of the probes, which learn pgbench's process id from it; None while there are none.
     """
 
     planned: PlannedRun
@@ -98,10 +98,10 @@ class PgbenchRuns:
         return self.planned.configuration.workload
 
     def load(self) -> LoadTimes:
-        """Load the data set, and return what that took.
+        """Load the data set, and return its times.
 
         Raises:
-            PgbenchError: it failed; carries its words.
+            PgbenchError: it failed; carries its message.
         """
         ratio, script = self._workload.compressibility, None
         if ratio is not None:
@@ -116,10 +116,10 @@ class PgbenchRuns:
         return load_times(told)
 
     def _load(self, argv: tuple[str, ...], name: str) -> tuple[str, float]:
-        """Run one of the programs that load; what it writes is kept under this name.
+        """Run one of the loading programs; its output is stored under this name.
 
         Returns:
-            What it wrote on standard error, and how many seconds it took.
+            Its standard error, and its seconds.
         """
         child = self._spawn(argv, name, Phase.LOAD.value)
         started_s = time.monotonic()
@@ -129,7 +129,7 @@ class PgbenchRuns:
         except BaseException as error:
             end_child(child)
             stderr = ""
-            with suppress(FootingError):  # the first error is the one to tell
+            with suppress(FootingError):  # the first error is the one to report
                 stderr = self._record_load(argv, child, started_s, name)
             _tell_full_disk(stderr, error)
             raise
@@ -157,7 +157,7 @@ class PgbenchRuns:
         """Run pgbench once and return its own figures.
 
         Raises:
-            PgbenchError: it failed; carries its words.
+            PgbenchError: it failed; carries its message.
             ServerError: it failed because the server ended.
         """
         name, log = turn.name, None
@@ -188,7 +188,7 @@ class PgbenchRuns:
                 whole.close()
             end_child(child)
             stderr = ""
-            with suppress(FootingError):  # the first error is the one to tell
+            with suppress(FootingError):  # the first error is the one to report
                 _, stderr = self._take_in(name, argv, child, started_s)
             _tell_full_disk(stderr, error)
             raise
@@ -219,7 +219,7 @@ class PgbenchRuns:
         child: subprocess.Popen[bytes],
         started_s: float,
     ) -> tuple[str, str]:
-        """Store what an ended pgbench has left; return what it printed to stdout and stderr."""
+        """Store the output of an ended pgbench; return its stdout and stderr."""
         ended = outcome_of(self.place.folder.account, argv, child, started_s)
         if self.context is not None:
             self.context.pgbench_pid = None
@@ -231,13 +231,13 @@ class PgbenchRuns:
         return stdout, stderr
 
     def _failure_of_pgbench(self, code: int, stderr: str, workload: Workload) -> FootingError:
-        """Return the error for a pgbench that ended with another status than 0."""
+        """Return the error for a pgbench that ended with a status other than 0."""
         full = self._full_disk(stderr)
         if full is not None:
             return full
         try:
-            # The kernel closes the files of a postmaster that is killed before it tells its parent: pgbench
-            # has lost its backends by then.
+            # When a postmaster is killed, the kernel closes its files before it notifies the parent: by then
+            # pgbench has lost its backends.
             self.server.check_running(_GRACE_S)
         except FootingError as error:
             return error
@@ -245,7 +245,7 @@ class PgbenchRuns:
         return failure_of_pgbench(code, reason, was_killed=not self.recorder.client_aborted)
 
     def _full_disk(self, stderr: str) -> FootingError | None:
-        """Return the error for a server without room; one whose words are not understood is asked."""
+        """Return the error for a server without room; asks the server if its messages are not understood."""
         return full_disk(stderr) or full_disk("", self.server.no_room())
 
     def _words(self, stderr: str, workload: Workload) -> str:
@@ -255,7 +255,7 @@ class PgbenchRuns:
         return failure_reason(stderr, workload.scripts, paths)
 
     def _script_paths(self, workload: Workload) -> tuple[str, ...]:
-        """Return the user's own scripts of a phase as files; every phase reads the same ones."""
+        """Return the paths of a phase's own scripts; every phase reads the same files."""
         if self._written is None:
             self._written = {
                 script: write_private(self.place.folder, name, script.text, self.recorder.command)
@@ -268,7 +268,7 @@ class PgbenchRuns:
         return PgbenchProgram(installation.program("pgbench"), installation.major)
 
     def _spawn(self, argv: tuple[str, ...], name: str, phase: str = "") -> subprocess.Popen[bytes]:
-        # A program is recorded when it has ended; until then this says which one runs.
+        # A program is recorded when it has ended; until then this records which one runs.
         self.recorder.set_run(
             RunMetadata(running_command=RunningCommand(phase=phase or name, argv=tuple(argv)))
         )
@@ -292,11 +292,11 @@ class PgbenchRuns:
     def _watch(
         self, child: subprocess.Popen[bytes], bounds: PgbenchBounds, look: Callable[[], object] = bool
     ) -> None:
-        """Write a row a second until the child has ended, or is ended because a client of it gave up.
+        """Write a row a second until the child has ended, or end it because one of its clients gave up.
 
         Raises:
-            StopRequestedError: a person stops.
-            ServerError: the server ended, or sends more than its answers have.
+            StopRequestedError: the user stops.
+            ServerError: the server ended, or sends too much.
             TargetLostError: the target vanished or filled up.
             RunFileError: the run file cannot be written.
         """
@@ -307,7 +307,7 @@ class PgbenchRuns:
                 self.breathe()
                 look()
                 bounds.check(child.pid)
-                if self.recorder.client_aborted:  # the others would go on for hours, for nothing
+                if self.recorder.client_aborted:  # the other clients would continue for hours, in vain
                     end_child(child)
                     return
         finally:
@@ -315,11 +315,11 @@ class PgbenchRuns:
 
 
 def _tell_full_disk(stderr: str, error: BaseException) -> None:
-    """Do nothing where the server did not say to pgbench that its disk is full.
+    """Raise if the server reported a full disk to pgbench.
 
     Args:
-        stderr: what pgbench printed.
-        error: of the run; only one of the server may have come from that.
+        stderr: pgbench's output.
+        error: of the run; only an error of the server can result from a full disk.
 
     Raises:
         TargetLostError: it did.

@@ -1,9 +1,9 @@
 """One run from its first check to its removal: the state machine of the phases.
 
-Everything that starts a program happens in the main thread, because the kernel ends a child when the
-*thread* that started it ends. Whatever happens - an error, a stop, a vanished disk - the teardown runs,
-and what was measured until then is kept. Of several errors the cause is told: a target that vanished
-before the server that died of it, the server before the pgbench that lost its connections.
+All programs are started in the main thread, because the kernel ends a child when the *thread* that started it
+ends. After an error, a stop or a lost disk the teardown still runs, and the data measured so far is kept. Of
+several errors the cause is reported: a vanished target before the server that died of it, the server before
+the pgbench that lost its connections.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ _LATE_SIZES_S: Final = 7.0
 
 @dataclass(slots=True)
 class RunOutcome:
-    """How the phases ended; the campaign makes the result of it.
+    """How the phases ended; the campaign turns it into a result.
 
     Attributes:
         state: done, stopped or failed.
-        discard: the person wants the run file removed.
+        discard: the user wants the run file removed.
         error: why it failed.
         measured: whether a measured phase was reached.
     """
@@ -93,15 +93,15 @@ class Runner:
     """Executes one planned run.
 
     Attributes:
-        planned: which one.
+        planned: the run.
         resolved: its configuration on this machine.
-        server: what is measured; gives storage and folders, and takes them back.
+        server: the server under test; provides storage and folders, and releases them.
         recorder: writes the run file.
-        listener: watches.
-        switch: asked often whether a person wants to stop.
-        log_one_in: the sampling of the transaction log that the campaign uses, as far as it is chosen.
-        baseline: asks the storage what it can do, before anything else; None where nobody is to ask.
-        data_sets: of the campaign, which are copied; None where every run loads its data.
+        listener: receives progress and notes.
+        switch: polled often for the user's request to stop.
+        log_one_in: the campaign's sampling of the transaction log, as far as it is chosen.
+        baseline: measures the storage before anything else; None if that is done or not wanted.
+        data_sets: of the campaign, which are copied; None if every run loads its data.
     """
 
     planned: PlannedRun
@@ -123,7 +123,7 @@ class Runner:
         return self.planned.configuration.workload
 
     def execute(self) -> RunOutcome:
-        """Run all phases and the teardown; never raises for what goes wrong in a run."""
+        """Run all phases and the teardown; errors of the run do not raise."""
         outcome = self.outcome
         try:
             self._phases()
@@ -140,14 +140,14 @@ class Runner:
         return outcome
 
     def _with_phase(self, error: FootingError) -> FootingError:
-        """Name the phase of several in which a run failed."""
+        """Name the failed phase, if the run has several."""
         if self._measured is not None and self._measured.under_way:
             words = tr("In the phase “{phase}”: {message}")
             error.message = words.format(phase=self._measured.under_way, message=error.message)
         return error
 
     def _cause_of(self, error: FootingError) -> FootingError:
-        """Return what is behind an error of server or pgbench: a lost target, a crash of the server."""
+        """Return the cause of an error of server or pgbench: a lost target, a crash of the server."""
         if isinstance(error, RunFileError | TargetLostError):
             return error
         try:
@@ -188,9 +188,10 @@ class Runner:
             told = data.describe(took)
             self.recorder.set_run(RunMetadata(data_set=told))
         with self._phase(Phase.SETTLE):
-            # Loading has vacuumed and analysed. The checkpoint gives every run the same start: nothing dirty.
+            # Loading has vacuumed and analysed. The checkpoint gives every run the same start, without dirty
+            # pages.
             self._in_background(server.checkpoint, look=self._breathe, cancel=server.stop)
-            sampled = self._record_compressibility()  # before caches are emptied: it reads
+            sampled = self._record_compressibility()  # reads, so before the caches are emptied
             is_cold = self._workload.caches is Caches.COLD
             if not is_cold:
                 server.loaded(self._keep_writing)
@@ -238,7 +239,7 @@ class Runner:
         yield
 
     def _bring(self, data: RunDataSet, work: Callable[[], None]) -> None:
-        """Do a part of bringing the data onto the storage, and tell what came of it."""
+        """Do a part of the data's transfer to the storage, and report its notes."""
         try:
             self._in_background(work, look=self._look_at, cancel=kill_children)
         finally:
@@ -258,16 +259,16 @@ class Runner:
         self.recorder.follow_server_log(self.server.open_log)
         self._observe(pgbench)
         self.server.check_settings()
-        superuser = wants_superuser(all_scripts(self._workload))  # a person agreed: `app.campaign_file.trust`
+        superuser = wants_superuser(all_scripts(self._workload))  # the user agreed: `app.campaign_file.trust`
         if superuser:
             self.recorder.event("note", tr("pgbench connects as a superuser, as its scripts want."))
         if not has_bench:
             self.server.make_bench(superuser=superuser)
 
     def _make_cold(self, pgbench: PgbenchRuns) -> None:
-        """Start the server anew on emptied caches, and read back what is cached all the same.
+        """Restart the server on emptied caches, and read back how much is still cached.
 
-        The probes begin anew as well: those of the server would wait longer after every read that failed.
+        The probes restart too: those of the server would wait longer after every failed read.
         """
         sampler, self._sampler = self._sampler, None
         first = 0
@@ -299,7 +300,7 @@ class Runner:
             self.recorder.mark(STILL_CACHED, warm)
 
     def _observe(self, pgbench: PgbenchRuns, first: int = 0) -> None:
-        """Follow a server that runs, once a second, with all probes; `first` is the number of their tick."""
+        """Follow a running server once a second with all probes; `first` is the number of their tick."""
         pgbench.context = context = ProbeContext(self.server.sources, pgbench_threads=self.resolved.threads)
         self._sampler = Sampler(make_probes(context.server), context, self.recorder.tick)
         self._sampler.start(first)
@@ -307,10 +308,10 @@ class Runner:
     def _in_background(
         self, work: Callable[[], None], *, look: Callable[[], object], cancel: Callable[[], object]
     ) -> None:
-        """Do work that waits for other programs, while this thread goes on writing and hears a stop.
+        """Do work that waits for other programs, while this thread writes and checks for a stop.
 
         Args:
-            work: done in another thread; what it starts must have ended when it returns.
+            work: runs in another thread; everything it starts must have ended when it returns.
             look: called often in this thread; may raise.
             cancel: makes `work` return soon; may be called again.
         """
@@ -328,7 +329,7 @@ class Runner:
             future.result()
 
     def _keep_writing(self) -> None:
-        """Hear a stop, and once a second write what is new: while the host is waited for."""
+        """Check for a stop, and once a second write new data: while the host is waited for."""
         self.switch.check()
         if time.monotonic() >= self.recorder.next_flush_s:
             self.recorder.flush()
@@ -340,7 +341,7 @@ class Runner:
             self.recorder.facts(moment, {"disk_health": told})
 
     def _record_compressibility(self) -> CompressionSample:
-        """Read back how far the loaded tables can be compressed, where that was stated or somebody does."""
+        """Read back the compressibility of the loaded tables, if it was stated or the storage compresses."""
         stated = self._workload.compressibility
         if stated is None and not self._compression:
             return CompressionSample()
@@ -362,12 +363,12 @@ class Runner:
         return sampled
 
     def _record_stored(self, data_set: DataSetMetadata, sampled: CompressionSample) -> None:
-        """Read back how the tables lie there, and what a filesystem that is set to compress made of them."""
+        """Read back how the tables are stored, and the effect of a compressing filesystem."""
         try:
             found = self._settled_sizes() if self._compression else self.server.stored()
         except (OSError, ProbeUnavailable, ServerError) as error:
             if not self._compression:
-                return  # it stays unknown
+                return  # stays unknown
             sentence = tr("{effect}: what it compressed cannot be read back ({reason})")
             self.recorder.event("note", sentence.format(effect=self._compression, reason=_reason(error)))
             return
@@ -383,7 +384,7 @@ class Runner:
             self.recorder.mark(COMPRESSED_NOTHING, nothing)
 
     def _settled_sizes(self) -> StoredBytes:
-        """Return what tables take, once a filesystem that tells it late has told it.
+        """Return the sizes of the tables, after waiting for a filesystem that reports them late.
 
         ZFS counts the blocks of a file when its transaction group is written, after `zfs_txg_timeout`, 5 s.
         """
@@ -395,12 +396,12 @@ class Runner:
         return found if found.encoded_bytes is not None else self.server.stored()
 
     def _breathe(self) -> None:
-        """Once a second: write what is new, and see whether server and target are still there."""
+        """Once a second: write new data, and check that server and target are still there."""
         if self._look_at():
             self.server.check_running()
 
     def _look_at(self) -> bool:
-        """Once a second: write what is new, see whether the target is there; return whether it was time."""
+        """Once a second: write new data and check the target; return whether the second had passed."""
         if time.monotonic() < self.recorder.next_flush_s:
             return False
         second = self.recorder.flush()
@@ -410,7 +411,7 @@ class Runner:
         return True
 
     def _teardown(self) -> FootingError | None:
-        """Stop the server and give everything back; goes on after an error and returns the first."""
+        """Stop the server and release everything; continues after an error and returns the first."""
         problems: list[FootingError] = []
         self.listener.phase_started(Phase.TEARDOWN, None)
         for step in (self._end_recording, self.server.stop, self._keep_server_log, self._release):

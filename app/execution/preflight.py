@@ -1,4 +1,4 @@
-"""What would spoil a campaign's measurement, found before it starts: the preflight over all its places."""
+"""Find before the start what would spoil a campaign's measurement: the preflight over all its targets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["PreflightFinding", "Severity", "find_disturbances"]
 def find_disturbances(
     resolved: ResolvedCampaign, library: str | None, sleep_reason: str = ""
 ) -> tuple[PreflightFinding, ...]:
-    """Watch the machine for less than a second for each place of a campaign; return what may spoil its runs.
+    """Watch the machine for less than a second per target of a campaign; return what may spoil its runs.
 
     Args:
         resolved: the campaign; its folders exist.
-        library: folder of the run files, which exists; None where it will be made.
-        sleep_reason: why the machine could not be kept awake; empty where it is.
+        library: existing folder of the run files; None if it will be created.
+        sleep_reason: why the machine could not be kept awake; empty if it is.
     """
-    questions: dict[PreflightRequest, None] = {}  # configurations of one place have the same ones
+    questions: dict[PreflightRequest, None] = {}  # configurations on the same target need the same checks
     for item in resolved.configurations.values():
         in_memory = item.configuration.target.kind == "memory"
         question = PreflightRequest(
@@ -32,7 +32,7 @@ def find_disturbances(
             sleep_reason=sleep_reason,
         )
         questions[question] = None
-    findings: dict[str, PreflightFinding] = {}  # by code: what is true of the machine is told once
+    findings: dict[str, PreflightFinding] = {}  # by code: findings about the machine appear once
     for question in questions:
         for finding in run_preflight(question):
             findings.setdefault(finding.code, finding)
@@ -40,7 +40,7 @@ def find_disturbances(
 
 
 def _overruled(resolved: ResolvedCampaign) -> Iterator[PreflightFinding]:
-    """Yield what a filesystem's preset advises for the server and this campaign does not do."""
+    """Yield the server settings advised by a filesystem's preset that this campaign overrides."""
     for name, item in resolved.configurations.items():
         for option in item.server_options:
             if option.note:

@@ -1,7 +1,7 @@
-"""Run files of campaigns whose runner died: marked incomplete, made whole, moved out of memory.
+"""Finish the run files of campaigns whose runner died: mark, complete, move them out of memory.
 
-Called at every start of anything of pgFooting. What the campaign left behind otherwise (processes,
-folders) is the business of `app.hosts.recovery.cleanup`.
+Runs at every start of pgFooting. Other remains of the campaign (processes, folders) are handled by
+`app.hosts.recovery.cleanup`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 
 def finish_abandoned(folder: Path) -> None:
-    """Finish every run file of a campaign folder that still says running; may be repeated.
+    """Finish every run file of a campaign folder that is still in state running; may be repeated.
 
     Raises:
         FootingError: one cannot be finished; the others are.
@@ -56,7 +56,7 @@ def finish_abandoned(folder: Path) -> None:
 
 def _finish(path: Path) -> None:
     if path.is_symlink() and not path.exists():
-        # It grew in memory and the machine was switched off.
+        # It grew in memory, and the machine was switched off.
         note = tr("The run file {name} grew in memory and was lost when the machine was switched off.")
         path.with_name(path.name + LOST_NOTE).write_text(note.format(name=path.name) + "\n", encoding="utf-8")
         path.unlink()
@@ -73,10 +73,10 @@ def _finish(path: Path) -> None:
 
 
 def finish_incomplete(entries: Iterable[LibraryEntry]) -> bool:
-    """Finish listed run files whose runner could not: the disk was full when they ended.
+    """Finish listed run files that their runner could not finish, because the disk was full.
 
     Returns:
-        Whether anything was finished, so that the library must be read again.
+        Whether anything was finished, and the library must be read again.
     """
     finished = False
     paths = [Path(entry.path) for entry in entries if entry.state == RunState.INCOMPLETE.value]
@@ -96,14 +96,14 @@ def _on_abandoned(leaving: ResourceRecord) -> None:
     try:
         finish_abandoned(Path(leaving.campaign_folder))
     except RunFileError as error:
-        # A file that is damaged or on a full disk stays as it is and is listed as such; the folders must
-        # go all the same, unless the run file lies in one of them.
+        # A damaged file, or one on a full disk, stays and is listed as such; the folders must still be
+        # removed, unless the run file is in one of them.
         _log.info("%s", error.message)
     _refuse_unmoved(leaving)
 
 
 def _refuse_unmoved(leaving: ResourceRecord) -> None:
-    """Keep a run file in memory that has not reached its library, because that is not mounted now, say.
+    """Keep a run file in memory that has not reached its library, e.g. because that is not mounted now.
 
     Raises:
         RunFileError: there is such a file.
@@ -121,9 +121,9 @@ def _refuse_unmoved(leaving: ResourceRecord) -> None:
 
 
 def sweep_abandoned() -> tuple[SweepEvent, ...]:
-    """Finish the run files and remove the remains of dead campaigns of this user; quick where there are none.
+    """Finish the run files and remove the remains of dead campaigns of this user; quick if there are none.
 
-    Never raises for what it cannot remove: the next sweep tries again.
+    Does not raise for what it cannot remove: the next sweep tries again.
     """
     try:
         return sweep(_on_abandoned)

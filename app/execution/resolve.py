@@ -1,6 +1,6 @@
-"""A campaign held against this machine: installation, settings, scale and space, checked before the start.
+"""Resolve a campaign on this machine before the start: installation, settings, scale and space.
 
-Nothing is written here. What cannot work is an error now, with the field of the campaign to change.
+Writes nothing. Impossible values are errors that name the campaign's field to change.
 """
 
 from __future__ import annotations
@@ -66,20 +66,20 @@ from app.storage.layout.disk_target import check_support
 
 @dataclass(frozen=True, slots=True)
 class ResolvedConfiguration:
-    """A configuration with everything decided that depends on this machine.
+    """A configuration with all decisions that depend on this machine.
 
     Attributes:
-        configuration: as the campaign states it.
-        target: where the data directory will lie, checked.
-        installation: whose programs run.
+        configuration: as stated in the campaign.
+        target: location of the data directory, checked.
+        installation: provides the programs.
         settings: of the server, complete.
         scale: of the data set.
         threads: of pgbench.
         need_bytes: free space that the target should have.
-        unsafe: (setting, value, what it risks) of settings that trade safety away.
-        server_options: of the target's filesystems that are server settings, with what became of each.
+        unsafe: (setting, value, its risk) of settings that trade safety away.
+        server_options: the target's filesystem options that are server settings, and whether each applies.
         phase_threads: of pgbench in each phase of a workload with several, by its name; `threads` is then
-            that of the phase whose figures are the run's.
+            that of the phase that gives the run's figures.
     """
 
     configuration: Configuration
@@ -95,7 +95,7 @@ class ResolvedConfiguration:
 
     @property
     def setup(self) -> ServerSetup:
-        """How a server of our own is set up for it."""
+        """Setup of a server of our own."""
         chosen = self.configuration.postgresql
         backups = wants_backup(self.configuration.workload)
         return ServerSetup(self.installation, self.settings, chosen.preset, chosen.checksums, backups)
@@ -103,13 +103,13 @@ class ResolvedConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedCampaign:
-    """A campaign that can be run on this machine.
+    """A campaign that can run on this machine.
 
     Attributes:
         campaign: as stated.
-        machine: memory and CPUs that the decisions came from.
+        machine: memory and CPUs that the decisions are based on.
         configurations: by the configuration's name.
-        wear: of drives of spare disks that tell it, by device number.
+        wear: of the spare disks' drives that report it, by device number.
     """
 
     campaign: Campaign
@@ -119,9 +119,9 @@ class ResolvedCampaign:
 
 
 def _within_limits(machine: Machine, campaign: Campaign) -> Machine:
-    """Return the machine with the smallest memory limit of a target as its own.
+    """Return the machine with the smallest memory limit of any target as its own.
 
-    "Sized for this machine" and the classes of data sets then fit it, for all configurations alike.
+    "Sized for this machine" and the classes of data sets then respect it, equally for all configurations.
     """
     limits = [
         item.target.memory_limit_bytes
@@ -135,7 +135,7 @@ def _within_limits(machine: Machine, campaign: Campaign) -> Machine:
 
 
 def _check_cache(item: Configuration, root: Path = Path("/")) -> None:
-    """Refuse a memory limit where a filesystem's own cache, which no control group counts, may be larger.
+    """Refuse a memory limit with a filesystem whose own cache, which no control group counts, may be larger.
 
     Raises:
         TargetError: it may be.
@@ -159,11 +159,11 @@ def _check_cache(item: Configuration, root: Path = Path("/")) -> None:
 
 
 def _check_storage(campaign: Campaign) -> None:
-    """Find out before anything is asked whether this machine can make what spare disks shall be.
+    """Check early whether this machine can create the requested storage on spare disks.
 
     Raises:
         PlanError: kernel or programs cannot.
-        TargetError: a memory limit would say nothing.
+        TargetError: a memory limit would have no effect.
     """
     on_disks = [item for item in campaign.configurations if isinstance(item.target, DiskTarget)]
     support = read_support() if on_disks else None
@@ -182,10 +182,10 @@ def _installations(campaign: Campaign, account: Account, record: Recorder) -> di
 
 @dataclass(frozen=True, slots=True)
 class _TargetChecks:
-    """Checks each target once for each size: of a matrix most configurations share one.
+    """Checks each target once for each size: most configurations of a matrix share one.
 
     Attributes:
-        account: whom server and pgbench run as.
+        account: server and pgbench run as it.
     """
 
     account: Account
@@ -196,9 +196,9 @@ class _TargetChecks:
         """Return the checked target.
 
         Raises:
-            TargetError: it cannot hold the data.
+            TargetError: it cannot contain the data.
         """
-        asked = (repr(target), need_bytes)  # of equal targets one may say 1 where another says true
+        asked = (repr(target), need_bytes)  # equal targets can differ in text: one may have 1, the other true
         if asked not in self._known:
             self._known[asked] = check_target(target, self.account, need_bytes, self._examine)
         return self._known[asked]
@@ -212,14 +212,14 @@ class _TargetChecks:
 def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> ResolvedCampaign:
     """Decide and check everything about a campaign.
 
-    All configurations get settings that fit the smallest target, because a difference in max_wal_size
-    would be measured as a difference of the targets.
+    All configurations get settings that fit the smallest target, because a difference in max_wal_size would
+    be measured as a difference of the targets.
 
     Raises:
-        InstallationError: no PostgreSQL that can be used.
-        CampaignError: a value that this machine cannot serve.
-        SettingError: a setting that this server does not take.
-        TargetError: a target that cannot hold the data; names what is wrong with it.
+        InstallationError: no usable PostgreSQL.
+        CampaignError: a value that this machine cannot provide.
+        SettingError: a setting that this server does not accept.
+        TargetError: a target that cannot contain the data; carries the reason.
     """
     _check_storage(campaign)
     machine = _within_limits(read_machine(), campaign)
@@ -265,7 +265,7 @@ def resolve_campaign(campaign: Campaign, account: Account, record: Recorder) -> 
         if (installation.bin_directory, settings) not in checked:
             check_settings(settings, installation, account, record)
             checked.add((installation.bin_directory, settings))
-        if (item.workload.caches, targets[item.name].path) not in tried:  # of a matrix most are alike
+        if (item.workload.caches, targets[item.name].path) not in tried:  # most of a matrix are the same
             _check_cold(item, targets[item.name])
             tried.add((item.workload.caches, targets[item.name].path))
         need_bytes = bytes_needed(scale.data_bytes, settings)
@@ -294,12 +294,12 @@ def _on_server(
     scale: ScaleChoice,
     machine: Machine,
 ) -> ResolvedConfiguration:
-    """Return a configuration on a server that already runs: only pgbench is of this machine.
+    """Return a configuration on an existing server: only pgbench runs on this machine.
 
-    The server itself is asked when the campaign begins (`app.execution.servers`).
+    The server itself is examined when the campaign starts (`app.execution.servers`).
 
     Raises:
-        CampaignError: scripts want a superuser, or a setting is none that a campaign may set.
+        CampaignError: scripts need a superuser, or base backups are requested.
     """
     chosen = user_settings(item.postgresql)
     if wants_superuser(all_scripts(item.workload)):
@@ -317,7 +317,7 @@ def _on_server(
 
 
 def _wear() -> Mapping[str, DriveWear]:
-    """Return what drives say of their wear; nothing where nobody can be asked, which the plan tells."""
+    """Return the wear of drives; empty if udisks is not available, which the plan reports."""
     try:
         return fetch_wear()
     except UdisksUnavailable:
@@ -332,7 +332,7 @@ def chosen_server_options(item: Configuration) -> tuple[ServerOption, ...]:
 
 
 def _check_open_files(item: Configuration, machine: Machine) -> None:
-    """Check that pgbench may open a connection for each client; the soft limit is raised for it.
+    """Check that pgbench may open a connection for each client; its soft limit is raised at its start.
 
     Raises:
         CampaignError: the hard limit does not allow it.
@@ -352,14 +352,14 @@ def _check_open_files(item: Configuration, machine: Machine) -> None:
 
 
 _OTHER_FILES: Final = 16
-"""Of pgbench, beside connections and a log for each thread."""
+"""pgbench's open files in addition to connections and a log for each thread."""
 
 
 def _check_pages(item: Configuration, installation: Installation) -> None:
-    """Ask the rules about disks and settings again, now that the size of a data page is known.
+    """Repeat the rules about disks and settings with the now known size of a data page.
 
     Raises:
-        CampaignError: what goes with other pages does not go with these.
+        CampaignError: a combination that is valid with other page sizes is not with this one.
     """
     if not isinstance(item.target, DiskTarget):
         return
@@ -374,10 +374,10 @@ def _check_pages(item: Configuration, installation: Installation) -> None:
 
 
 def _check_backups(item: Configuration, installation: Installation) -> None:
-    """Make sure that base backups can be made.
+    """Check that base backups are possible.
 
     Raises:
-        CampaignError: this installation has no such program, or none that goes with tablespaces.
+        CampaignError: this installation lacks the program, or its version cannot handle tablespaces.
     """
     if not wants_backup(item.workload):
         return
@@ -398,17 +398,17 @@ def _check_backups(item: Configuration, installation: Installation) -> None:
 
 
 def _check_cold(item: Configuration, target: CheckedTarget) -> None:
-    """Refuse cold caches where the data lies in one, or in a folder whose cache only root can empty.
+    """Refuse cold caches if the data is in memory, or in a folder with a cache that only root can empty.
 
     Raises:
-        TargetError: it does.
+        TargetError: it is.
     """
     if item.workload.caches is not Caches.COLD or target.plan is not None:
         return
     try:
         mount = mount_of(target.path)
     except LookupError:
-        return  # what is cached in the end is read back
+        return  # the run reads back how much is cached
     if mount.in_memory:
         message = tr("{name}: {path} lies in memory ({filesystem}), where data is never cold.")
     elif mount.filesystem == "zfs":
@@ -424,7 +424,7 @@ def _unsafe(
 ) -> tuple[tuple[str, str, str], ...]:
     """Return the settings that trade safety away on this target.
 
-    What an option of the filesystem gave is told with that option
+    Those that come from a filesystem's option are reported with that option
     (`app.domain.campaign.disk_target.unsafe_choices`).
     """
     target = item.target
@@ -439,7 +439,7 @@ def _unsafe(
 def _with_room(
     target: CheckedTarget, item: Configuration, checks: _TargetChecks, need_bytes: int
 ) -> CheckedTarget:
-    """Return the target checked for data and WAL together; partitions keep the size that the data gave them.
+    """Return the target checked for data and WAL together; partitions keep the size chosen for the data.
 
     Raises:
         TargetError: there is no room.
@@ -455,7 +455,7 @@ def _with_room(
 
 
 def planned_seconds(campaign: Campaign, names: Sequence[str]) -> float | None:
-    """Return seconds of warm-up and measurement of the runs of these configurations; None where open."""
+    """Return seconds of warm-up and measurement of these configurations' runs; None if not known."""
     total, counts = 0.0, Counter(names)
     for item in campaign.configurations:
         measured_s = measured_seconds(item.workload)

@@ -1,4 +1,4 @@
-"""One planned run with its file: where it grows, what it says about itself, how it ends."""
+"""One planned run with its file: where it grows, its metadata, how it ends."""
 
 from __future__ import annotations
 
@@ -64,23 +64,23 @@ _STEP_EVERY_S: Final = 0.5
 
 @dataclass(slots=True)
 class RunContext:
-    """What the runs of a campaign share.
+    """State shared by the runs of a campaign.
 
     Attributes:
         campaign: as stated.
         folder: of the campaign in the library.
-        account: whom server and pgbench run as.
-        resources: record of what would be left behind.
-        listener: watches.
-        switch: how a person stops.
+        account: server and pgbench run as it.
+        resources: record of everything that could be left behind.
+        listener: receives progress and notes.
+        switch: carries the user's requests to stop.
         findings: of the preflight.
         early_commands: programs that were executed before the first run.
-        disks: the helper's session; None where no configuration is on spare disks.
-        baselines: what its storages told of themselves.
-        data_sets: whether they are copied; None where every run loads its data.
-        servers: that already run, and were agreed to.
+        disks: the helper's session; None if no configuration is on spare disks.
+        baselines: of its storages.
+        data_sets: whether they are copied; None if every run loads its data.
+        servers: existing ones that the user agreed to load.
         log_one_in: sampling of the transaction log by workload and phase: the same for all runs, because
-            writing the log has a cost that must not differ between what is compared.
+            writing the log has a cost that must not differ between compared runs.
     """
 
     campaign: Campaign
@@ -99,7 +99,7 @@ class RunContext:
 
 
 def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration) -> RunResult:
-    """Execute one run and leave its finished file in the library; never raises for what goes wrong in it."""
+    """Execute one run and leave its finished file in the library; errors of the run do not raise."""
     try:
         file, writer, note = _begin_file(execution, planned, resolved)
     except Exception as error:  # noqa: BLE001 - a border: one run never ends the campaign with a traceback
@@ -134,7 +134,7 @@ def execute_run(execution: RunContext, planned: PlannedRun, resolved: ResolvedCo
 def _server(
     execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration, recorder: Recorder
 ) -> ServerUnderTest:
-    """Return what is measured: a server of our own on the target, or one that already runs."""
+    """Return the server under test: our own on the target, or an existing one."""
     existing = server_of(execution.servers, resolved)
     if existing is not None:
         return ExistingServer(
@@ -158,7 +158,7 @@ def _server(
 
 
 def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Recorder) -> Host:
-    """Return who gives the storage of a run: this user's own folders, or the helper."""
+    """Return the provider of a run's storage: this user's own folders, or the helper."""
     plan = resolved.target.plan
     if plan is None:
         return LocalHost(execution.account, execution.resources, recorder.command)
@@ -176,7 +176,7 @@ def _host(execution: RunContext, resolved: ResolvedConfiguration, recorder: Reco
 def _baseline(
     execution: RunContext, resolved: ResolvedConfiguration, recorder: Recorder
 ) -> StorageBaseline | None:
-    """Return what asks the storage of a run what it can do; None where that is known, or not wanted."""
+    """Return the baseline measurement of a run's storage; None if it is done, or not wanted."""
     if not execution.baselines.is_open(resolved):
         return None
     return StorageBaseline(
@@ -189,7 +189,7 @@ def _baseline(
 
 
 def _tell(listener: CampaignListener, recorder: Recorder, kind: str, message: str) -> None:
-    """Record an event of the host; what goes wrong with disks marks the run, and is told at once."""
+    """Record and report an event of the host; problems with disks also mark the run."""
     recorder.event(kind, message)
     if kind in DISK_MARKS:
         recorder.mark(kind, message)
@@ -197,14 +197,14 @@ def _tell(listener: CampaignListener, recorder: Recorder, kind: str, message: st
 
 
 def _note(listener: CampaignListener, recorder: Recorder, message: str) -> None:
-    """Record a sentence, and tell it at once."""
+    """Record and report a sentence."""
     recorder.event("note", message)
     listener.told("note", message)
 
 
 @dataclass(slots=True)
 class _StepTeller:
-    """Shows where the helper is, and leaves it in the run file for others, at most twice a second."""
+    """Shows the helper's progress, and writes it into the run file for others, at most twice a second."""
 
     listener: CampaignListener
     recorder: Recorder
@@ -213,7 +213,7 @@ class _StepTeller:
 
     def __call__(self, where: StepProgress) -> None:
         if where.operation == Operation.MAINTAIN and self.recorder.phase is not Phase.MAINTENANCE:
-            return  # beside pgbench, which is what runs
+            return  # during pgbench, which stays the running command
         if where.number == self.number and time.monotonic() < self.told_s + _STEP_EVERY_S:
             return
         self.number, self.told_s = where.number, time.monotonic()
@@ -228,18 +228,18 @@ class _StepTeller:
             fraction=where.fraction,
             left_s=where.left_s,
         )
-        with suppress(RunFileError):  # told by the next write of the run itself
+        with suppress(RunFileError):  # reported by the run's own next write
             self.recorder.set_run(RunMetadata(running_command=running, storage_step=step))
 
 
 def _begin_file(
     execution: RunContext, planned: PlannedRun, resolved: ResolvedConfiguration
 ) -> tuple[LiveFile, RunFileWriter, str]:
-    """Create the run file; the sentence says what is not as it should be, if anything is.
+    """Create the run file; the returned sentence names a problem, if there is one.
 
     Raises:
         RunFileError: it cannot be created; nothing of it is left.
-        FootingError: what would be left behind cannot be recorded.
+        FootingError: resources that could be left behind cannot be recorded.
     """
     stem = f"{planned.number:02}-{slug(planned.configuration.name)}-r{planned.repeat + 1}"
     final = execution.folder / f"{stem}{SUFFIX}"
@@ -249,8 +249,8 @@ def _begin_file(
         attempt += 1
     memory: Path | None = None
     note = ""
-    # What lies on spare disks shares none with the library: they are in use by nobody. Of a server of others
-    # nothing is known.
+    # Spare disks share no device with the library: they are not in use. Nothing is known of an existing
+    # server.
     if resolved.target.path and disturbs(execution.folder, resolved.target.path):
         memory = _memory_folder(execution)
         if memory is None:
@@ -278,7 +278,7 @@ def disturbs(library: Path, target: str) -> bool:
     try:
         own = resolver.resolve(str(library))
     except ProbeUnavailable:
-        # No block device: memory is quick, a network filesystem may hang, of others nothing is known.
+        # No block device: memory is quick, a network filesystem may hang, others are unknown.
         return resolver.find_mount(str(library)).on_network
     try:
         under_test = resolver.resolve(target)
@@ -288,7 +288,7 @@ def disturbs(library: Path, target: str) -> bool:
 
 
 def _memory_folder(execution: RunContext) -> Path | None:
-    """Return a recorded folder in memory for the live file; None where there is no room."""
+    """Return a recorded folder in memory for the live file; None if there is no room."""
     try:
         volume = os.statvfs(MEMORY_FOLDER)
     except OSError:
@@ -304,7 +304,7 @@ def _memory_folder(execution: RunContext) -> Path | None:
 
 
 def _forget_memory_folder(execution: RunContext, folder: Path) -> None:
-    """Remove the folder of a live file that has left it; with a run file in it, it is left to the sweep."""
+    """Remove the folder of a live file that has left it; if it contains a run file, the sweep handles it."""
     if not any(folder.glob(f"*{SUFFIX}")):
         clear(execution.resources, (str(folder),), lambda _outcome: None)
 
@@ -316,7 +316,7 @@ def _introduce(
     setup: ServerSetup | None,
     recorder: Recorder,
 ) -> None:
-    """Write what the run is, before anything happens."""
+    """Write the run's metadata, before anything happens."""
     name = planned.configuration.name
     if execution.campaign.repeats > 1:
         name = tr("{name} #{number}").format(name=name, number=planned.repeat + 1)
@@ -368,10 +368,10 @@ def _introduce(
 def _end_file(
     execution: RunContext, planned: PlannedRun, file: LiveFile, recorder: Recorder, outcome: RunOutcome
 ) -> RunResult:
-    """Finish the run file and move it to its place, or remove it where the person wants that.
+    """Finish the run file and move it to its place, or remove it if the user wants that.
 
-    Whatever cannot be done, the first error is told, the result says where the file is, and the file keeps
-    every second that was written.
+    On failure the first error is reported, the result has the file's location, and the file keeps every
+    second that was written.
     """
     settled = False
     result = RunResult(planned, outcome.state, str(file.final), {}, (), outcome.error, outcome.measured)
@@ -399,13 +399,13 @@ def _end_file(
 
 
 def _close(recorder: Recorder, error: FootingError | None) -> FootingError | None:
-    """Write the end and close the file; return why it could not be written, then or before."""
+    """Write the end and close the file; return the first error of writing, now or before."""
     try:
         if error is not None:
             recorder.set_run(RunMetadata(error=ErrorMetadata.of(error)))
         recorder.set_run(RunMetadata(ended_epoch_s=time.time()))
     except RunFileError:
-        pass  # it is the recorder's failure
+        pass  # kept as the recorder's failure
     with suppress(RunFileError):
         recorder.close()
     return recorder.failure

@@ -1,4 +1,4 @@
-"""What a run file says about itself: configuration, target, installation, marks. Pure."""
+"""Metadata of a run file: configuration, target, installation, marks. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TEST_DEVICES = "test-devices"
 def describe_run(
     planned: PlannedRun, resolved: ResolvedConfiguration, setup: ServerSetup | None
 ) -> RunMetadata:
-    """Return what follows from the plan; installation and settings are not known where `setup` is None."""
+    """Return the metadata that follow from the plan; without installation and settings if `setup` is None."""
     configuration = planned.configuration
     told = RunMetadata(
         configuration=configuration.name,
@@ -87,7 +87,7 @@ def describe_run(
 
 
 def describe_configuration(configuration: Configuration) -> RunMetadata:
-    """Return what a configuration states, before any machine is asked what becomes of it."""
+    """Return a configuration's metadata as stated, before it is resolved on a machine."""
     target, chosen, workload = configuration.target, configuration.postgresql, configuration.workload
     plan = _stated_plan(target) if isinstance(target, DiskTarget) else None
     described = describe_target(target, plan)
@@ -111,7 +111,7 @@ def _of_user(settings: tuple[tuple[str, str], ...]) -> tuple[SettingMetadata, ..
 
 
 def _stated_plan(target: DiskTarget) -> StoragePlan:
-    """Return the plan of a target whose disks nobody has looked for; 0 bytes: as many as the data needs."""
+    """Return the plan of a target with disks that were not looked up; 0 bytes: as many as the data needs."""
     return plan_of_target(
         target,
         lambda name: DiskIdentity(name, None, "", 0, ""),
@@ -134,11 +134,11 @@ def _describe_target(resolved: ResolvedConfiguration) -> TargetMetadata:
 
 
 def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
-    """Return what a target is, without what depends on the machine.
+    """Return a target's metadata, without those that depend on the machine.
 
     Args:
-        target: as the campaign states it.
-        plan: what is made of which disks; None where nothing is.
+        target: as stated in the campaign.
+        plan: of the storage; None if none is created.
     """
     if isinstance(target, DiskTarget) and plan is not None:
         level = plan.data.level
@@ -160,7 +160,7 @@ def describe_target(target: Target, plan: StoragePlan | None) -> TargetMetadata:
 
 
 def describe_workload(workload: Workload) -> WorkloadMetadata:
-    """Return what pgbench is to do, without what depends on the machine."""
+    """Return the metadata of pgbench's workload, without those that depend on the machine."""
     names = {each.name for each in fields(WorkloadMetadata)} & {each.name for each in fields(Workload)}
     metadata = WorkloadMetadata(**{name: getattr(workload, name) for name in names - {"scripts", "phases"}})
     return replace(
@@ -179,13 +179,13 @@ def describe_workload(workload: Workload) -> WorkloadMetadata:
 
 
 def describe_whole_workload(workload: Workload) -> WorkloadMetadata:
-    """Return what pgbench is to do in the phase whose figures are the run's, and which phases there are."""
+    """Return the metadata of the phase that gives the run's figures, and the list of phases."""
     metadata = describe_workload(own_workload(workload))
     return replace(metadata, phases=PHASES.words(workload.phases)) if workload.phases else metadata
 
 
 def _storage_marks(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
-    """Return the labels of storage that was made for a run."""
+    """Return the labels of storage that is created for a run."""
     target, plan = resolved.configuration.target, resolved.target.plan
     if not isinstance(target, DiskTarget) or plan is None:
         return []
@@ -211,7 +211,7 @@ def marks_before(resolved: ResolvedConfiguration) -> list[tuple[str, str]]:
     marks = [
         ("unsafe", tr("{name} = {value}: {reason}").format(name=name, value=value, reason=reason))
         for name, value, reason in resolved.unsafe
-        if name != FULL_PAGE_WRITES or resolved.target.plan is not None  # of folders the file judges
+        if name != FULL_PAGE_WRITES or resolved.target.plan is not None  # for folders the run file decides
     ]
     marks += _storage_marks(resolved)
     target = resolved.configuration.target

@@ -1,4 +1,4 @@
-"""The servers of others in a campaign: looked at, refused or agreed to by a person, locked until its end."""
+"""The existing servers of a campaign: examined, refused or confirmed by the user, locked until its end."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from app.runfile.metadata.run_metadata import RunMetadata, ServerMetadata
 
 @dataclass(frozen=True, slots=True)
 class OpenServer:
-    """A server that a person agreed to load.
+    """A server that the user agreed to load.
 
     Attributes:
-        address: how it is reached.
-        look: what it told.
-        machine: that it is on; None where that is not asked.
-        facts: what the machine told.
-        lock: keeps other campaigns from it; None where it was only looked at.
+        address: for connections.
+        look: its answers.
+        machine: of the server; None if that is not asked.
+        facts: of the machine.
+        lock: excludes other campaigns; None if the server was only examined.
     """
 
     address: ServerAddress
@@ -61,25 +61,25 @@ class OpenServer:
 
     @property
     def rows(self) -> tuple[tuple[str, str], ...]:
-        """What a person is told of it, as (what, value)."""
+        """Description for users, as (label, value)."""
         of_machine = () if self.facts is None else machine_rows(self.facts)
         return (*look_rows(self.look, self.address), *of_machine)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What cannot be known of it."""
+        """Sentences about unknown facts."""
         return not_known(self.look, is_asked=self.is_asked)
 
 
 Confirm = Callable[[Sequence[OpenServer]], None]
-"""Returns where a person agreed to load on these servers; raises a `RefusedError` where not."""
+"""Returns if the user agrees to load these servers; raises a `RefusedError` otherwise."""
 
 Servers = Mapping[str, OpenServer]
-"""By the connection string of the campaign."""
+"""By the campaign's connection string."""
 
 
 def refuse_load(_servers: Sequence[OpenServer]) -> None:
-    """Agree to nothing: what a caller gets who has no way to ask.
+    """Refuse: the default for callers that cannot ask.
 
     Raises:
         RefusedError: always.
@@ -89,12 +89,12 @@ def refuse_load(_servers: Sequence[OpenServer]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Where a campaign connects to, before anything is sent there.
+    """Destination of a campaign's connection, before anything is sent there.
 
     Attributes:
-        connection: as the campaign says it, without a secret.
-        name: of the server, see `named_server`; empty where the campaign does not say which host.
-        ssh: by which name ssh reaches its machine; empty where that is not asked.
+        connection: as stated in the campaign, without a secret.
+        name: of the server, see `named_server`; empty if the campaign does not name a host.
+        ssh: destination of ssh to its machine; empty if that is not asked.
     """
 
     connection: str
@@ -103,11 +103,11 @@ class Contact:
 
 
 AskContact = Callable[[Sequence[Contact]], None]
-"""Returns where a person agreed to connect to these servers; raises a `RefusedError` where not."""
+"""Returns if the user agrees to connect to these servers; raises a `RefusedError` otherwise."""
 
 
 def refuse_contact(_contacts: Sequence[Contact]) -> None:
-    """Agree to nothing, see `refuse_load`.
+    """Refuse, see `refuse_load`.
 
     Raises:
         RefusedError: always.
@@ -117,13 +117,13 @@ def refuse_contact(_contacts: Sequence[Contact]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LoadConsent:
-    """How a person is asked, and how long others are watched before.
+    """How the user is asked, and how long other sessions are watched before.
 
     Attributes:
         confirm: asks whether the servers may be loaded.
         look_s: seconds.
-        contact: asks before the first connection: libpq offers a server the password that it finds, and which
-            server that is, a campaign file of somebody else may say.
+        contact: asks before the first connection: libpq offers the server any password it finds, and another
+            author's campaign file may name any server.
     """
 
     confirm: Confirm = refuse_load
@@ -142,20 +142,20 @@ def open_servers(
     listener: CampaignListener,
     before: Sequence[Before] = (),
 ) -> Servers:
-    """Reach the servers of the runs that are still to be done, and have them agreed to.
+    """Connect to the servers of the runs that are still to be done, and get the user's agreement.
 
     Args:
-        stack: lets the servers go when it is closed.
+        stack: releases the servers when it is closed.
         resolved: the campaign on this machine.
         runs: those to be done.
-        consent: how a person is asked.
-        listener: told what is looked at, and what an earlier campaign left.
-        before: what the campaign's runs say that are done: it goes on with the servers that these measured.
+        consent: how the user is asked.
+        listener: called with the servers examined, and remains of an earlier campaign.
+        before: environments of done runs: the campaign continues on the servers that they measured.
 
     Raises:
         TargetError: one cannot be reached, or is too old.
-        RefusedError: one may not be measured, is another one than before, or nobody agreed; nothing was done
-            there.
+        RefusedError: one may not be measured, is another one than before, or the user did not agree; nothing
+            was done there.
     """
     names = dict.fromkeys(run.configuration.name for run in runs)
     wanted: dict[str, list[ResolvedConfiguration]] = {}
@@ -167,7 +167,7 @@ def open_servers(
         return _NO_SERVERS
     consent.contact([Contact(each, named_server(each), _ssh_of(found)) for each, found in wanted.items()])
     opened: dict[str, OpenServer] = {}
-    locks: dict[tuple[str, str], ServerLock] = {}  # with and without TLS, say, it is still one server
+    locks: dict[tuple[str, str], ServerLock] = {}  # e.g. with and without TLS it is the same server
     connections: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
     for connection_string, configurations in wanted.items():
         address, connection = open_address(connection_string)
@@ -204,13 +204,13 @@ def _changes(
 
 
 def _ssh_of(configurations: Sequence[ResolvedConfiguration]) -> str:
-    """Return by which name ssh reaches the machine of a server: the first that one of them says."""
+    """Return the ssh destination of a server's machine: the first one stated."""
     targets = [each.configuration.target for each in configurations]
     return next((each.ssh for each in targets if isinstance(each, ServerTarget) and each.ssh), "")
 
 
 def _with_machine(address: ServerAddress, look: ServerLook, ssh: str) -> OpenServer:
-    """Return a server with what its machine tells, or why it does not; that alone refuses nothing."""
+    """Return a server with the facts of its machine, or why there are none; that alone refuses nothing."""
     if not ssh:
         return OpenServer(address, look)
     machine = RemoteMachine(SshDestination(ssh), look.data_folder or None)
@@ -220,11 +220,11 @@ def _with_machine(address: ServerAddress, look: ServerLook, ssh: str) -> OpenSer
 
 
 def look_there(connection_string: str, ssh: str = "") -> OpenServer:
-    """Return what a server is, and what others do there; takes ten seconds, nothing is refused or made.
+    """Return a server's description and the activity on it; takes ten seconds, refuses and creates nothing.
 
     Args:
-        connection_string: how it is reached.
-        ssh: by which name ssh reaches its machine; empty where that is not asked.
+        connection_string: of the server.
+        ssh: destination of ssh to its machine; empty if that is not asked.
 
     Raises:
         TargetError: it cannot be reached, or is too old.
@@ -236,7 +236,7 @@ def look_there(connection_string: str, ssh: str = "") -> OpenServer:
 
 
 def servers_of(campaign: Campaign) -> Mapping[str, str]:
-    """Return the servers that a campaign loads: connection strings, and how ssh names each machine."""
+    """Return the servers of a campaign: ssh destinations by connection string."""
     found: dict[str, str] = {}
     for target in (each.target for each in campaign.configurations):
         if isinstance(target, ServerTarget):
@@ -266,14 +266,14 @@ def server_of(servers: Servers, resolved: ResolvedConfiguration) -> OpenServer |
 
 
 def marks_of_server(server: OpenServer) -> list[tuple[str, str]]:
-    """Return the (kind, reason) labels of a run on a server of others that its own words give."""
+    """Return the (kind, reason) labels of a run on an existing server that follow from its answers."""
     service = server.look.managed_service
     what = tr("the volume of {name}").format(name=service)
     return [(BURST_CREDIT, burst_sentence(what))] if service else []
 
 
 def with_server(told: RunMetadata, server: OpenServer, resolved: ResolvedConfiguration) -> RunMetadata:
-    """Return what a run file says of a run on a server of others."""
+    """Return a run file's metadata with those of an existing server."""
     look, target = server.look, resolved.configuration.target
     metadata = ServerMetadata(
         host_name=server.address.name,

@@ -1,1 +1,1 @@
-"""The I/O baseline of a campaign: where it is measured, how, and which runs it belongs to."""
+"""The I/O baseline of a campaign: where it is measured, how, and which runs share it."""

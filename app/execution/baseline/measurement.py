@@ -1,13 +1,10 @@
-"""Asks a storage what it can do: fio and pg_test_fsync, on files in storage that is made and unmade for it.
+"""Measure the raw performance of a campaign's storage: fio and pg_test_fsync on temporary storage.
 
-Both run as the account of server and pgbench, in the server's place: in the control group of the session
-where there is one, within its memory limit, without a way to gain privileges, and they end with the runner.
-Root starts neither. What goes wrong with them is told and leaves the run as it is; what goes wrong with the
-storage is an error of the run.
-
-What the disks below a folder do while a program of the baseline runs, as a run's charts count it.
-
-Which storage was asked already: it is once for each storage of a campaign, not for each run.
+Once for each storage of a campaign, not for each run. Both programs run as the account of server and pgbench,
+under the server's conditions: in the session's control group if there is one, within its memory limit, unable
+to gain privileges; they end with the runner. Root starts neither. Failures of the programs are reported and
+leave the run as it is; failures of the storage are errors of the run. While a program runs, the disks below
+its folder are counted as for a run's charts.
 """
 
 from __future__ import annotations
@@ -70,7 +67,7 @@ _SECOND_S: Final = 1.0
 
 
 class DeviceCounters:
-    """The series ``storage.*`` of one folder; nothing where its disks cannot be seen or do not count."""
+    """The series ``storage.*`` of one folder; empty if its disks cannot be seen or do not count."""
 
     def __init__(self, sources: ServerSources) -> None:
         self._probe = BlockDevicesProbe()
@@ -90,20 +87,20 @@ class DeviceCounters:
         self._step()
 
     def look(self) -> None:
-        """Take note of the second that has passed, once it has."""
+        """Record the rates of the past second, at most once a second."""
         if time.monotonic() - self._read_s >= _SECOND_S:
             rates, _ = self._step()
             self._fastest = {name: max(rate, self._fastest.get(name, 0.0)) for name, rate in rates.items()}
 
     def fastest_second(self) -> DeviceRates:
-        """Return the highest rates of a second since `begin`, each for itself."""
+        """Return the highest rate of any second since `begin`, separately for each series."""
         return DeviceRates(**self._fastest)
 
     def mean(self, seconds: float) -> DeviceRates:
-        """Return what was done since the last look, as rates over the time that a program worked.
+        """Return the activity since the last look, as rates over a program's working time.
 
         Args:
-            seconds: how long it worked; starting and ending it is not counted.
+            seconds: how long it worked; starting and ending it are not counted.
         """
         rates, passed_s = self._step()
         if seconds <= 0:
@@ -115,12 +112,12 @@ class DeviceCounters:
         self._probe.close()
 
     def _step(self) -> tuple[dict[str, float], float]:
-        """Return rates since the last step, by attribute of `DeviceRates`, and how long that was."""
+        """Return the rates since the last step, by attribute of `DeviceRates`, and its seconds."""
         if not self._is_open:
             return {}, 0.0
         try:
             samples = self._probe.read()
-        except OSError:  # a disk is gone: who looks after the target tells it
+        except OSError:  # a disk is gone: the check of the target reports it
             self._is_open = False
             return {}, 0.0
         now_s = time.monotonic()
@@ -129,7 +126,7 @@ class DeviceCounters:
 
 
 def disks_below(folder: str, sys: Path = Path("/sys")) -> tuple[BaselineDevice, ...]:
-    """Return the disks below a folder; none where they cannot be seen, or where there are none."""
+    """Return the disks below a folder; empty if there are none, or they cannot be seen."""
     try:
         disks = resolve_backing(folder).counted
     except ProbeUnavailable:
@@ -157,29 +154,29 @@ def _text(path: Path) -> str:
 
 
 PATIENCE_S: Final = 30.0
-"""How long a program may take to start, to write what is buffered, and to end, beyond what it was told."""
+"""Allowance for a program to start, write buffered data and end, in addition to its planned time."""
 _LOOK_S: Final = 0.2
 _FILE: Final = "baseline-file"
 _APPENDED: Final = "baseline-appended"
 _SYNCED: Final = "baseline-synced"
 _MOST_APPENDED_BYTES: Final = 1024 * MIB
 _ANSWERS_FROM_ARC: Final = frozenset({"zfs"})
-"""Filesystems that take direct I/O and may answer it from a cache of their own (ZFS before 2.3 always)."""
+"""Filesystems that accept direct I/O but may answer from their own cache (ZFS before 2.3 always)."""
 
 
 @dataclass(slots=True)
 class BaselineMeasurement:
-    """One measurement, in the run whose file tells of it.
+    """One measurement, recorded in a run's file.
 
     Attributes:
-        storage: made and unmade for it.
-        installation: whose pg_test_fsync.
-        memory_bytes: of the machine, or the limit that holds.
+        storage: created for it, and removed afterwards.
+        installation: its pg_test_fsync is used.
+        memory_bytes: of the machine, or the limit in force.
         recorder: of that run.
-        step: told what is done and how much of all, 0 to 1.
-        left_over: told a sentence for everything that could not be removed.
-        switch: asked often whether a person wants to stop.
-        keep_writing: called often while the storage is made.
+        step: called with the current activity and the progress, 0 to 1.
+        left_over: called with a sentence for everything that could not be removed.
+        switch: polled often for the user's request to stop.
+        keep_writing: called often while the storage is being created.
     """
 
     storage: BaselineStorage
@@ -195,11 +192,11 @@ class BaselineMeasurement:
     _is_direct_refused: bool = field(default=False, init=False)
 
     def measure(self) -> IoBaseline:
-        """Make the storage, ask it, and unmake it again, whatever happens.
+        """Create the storage, measure it, and always remove it.
 
         Raises:
-            StopRequestedError: a person stops.
-            FootingError: the storage cannot be made, vanished or filled up.
+            StopRequestedError: the user stops.
+            FootingError: the storage cannot be created, vanished or filled up.
             RunFileError: the run file cannot be written.
         """
         try:
@@ -265,7 +262,7 @@ class BaselineMeasurement:
         return replace(found, jobs=tuple(results), file_bytes=file_bytes, fio_version=version)
 
     def _write_file(self, program: str, job: FioJob, room: int) -> FioAnswer | None:
-        """Write the file that the other jobs read, past the page cache or else larger than it can be."""
+        """Write the file for the other jobs, by direct I/O or else larger than the page cache can be."""
         self.step(job.label, 0.0)
         path = f"{self.storage.data_folder}/{_FILE}"
         if mount_of(self.storage.data_folder).filesystem not in _ANSWERS_FROM_ARC:
@@ -289,7 +286,7 @@ class BaselineMeasurement:
         return told
 
     def _run_fio(self, program: str, task: FioTask) -> FioAnswer | None:
-        """Return what fio measured; None, and a problem more, where it did not."""
+        """Return fio's result; on failure None, and record the problem."""
         self._is_direct_refused = False
         counters = DeviceCounters(self.storage.sources(task.path.rpartition("/")[0]))
         try:
@@ -346,17 +343,17 @@ class BaselineMeasurement:
         look: Callable[[], None] = lambda: None,
         is_enough: Callable[[str], bool] = lambda _text: False,
     ) -> _Ended:
-        """Run a program to its end, until it has said enough, or until its time is up; it is gone afterwards.
+        """Run a program until it ends, has printed enough, or its time is up; it has ended on return.
 
         Args:
             argv: its command.
             name: of its output.
-            planned_s: how long it should take.
-            look: called often while it runs, for what is counted by the second.
-            is_enough: whether what it printed is all that is wanted.
+            planned_s: expected duration.
+            look: called often while it runs, for counting by the second.
+            is_enough: whether its output so far is complete.
 
         Raises:
-            StopRequestedError: a person stops.
+            StopRequestedError: the user stops.
             TargetLostError: the storage vanished or filled up.
             RunFileError: the run file cannot be written.
             ProgramError: it could not be started.
@@ -364,7 +361,7 @@ class BaselineMeasurement:
         private = self.storage.private
         told = RunMetadata(running_command=RunningCommand(phase=Phase.BASELINE.value, argv=argv))
         self.recorder.set_run(told)
-        self._started += 1  # what a first try has said stays where it is
+        self._started += 1  # keeps the output of a first try
         output = Path(private.path, f"{self._started}-{name}.stdout")
         errors = Path(private.path, f"{self._started}-{name}.stderr")
         started_s = time.monotonic()
@@ -396,23 +393,23 @@ class BaselineMeasurement:
         return found
 
     def _look_after(self) -> None:
-        """Once a second: write what is new, and see whether the storage is still there."""
+        """Once a second: write new data, and check that the storage is still there."""
         if time.monotonic() >= self.recorder.next_flush_s:
             self.recorder.flush()
             self.storage.check()
 
     def _text(self, name: str) -> str:
-        """Return what a program wrote so far, at most 1 MiB of it."""
+        """Return a program's output so far, at most 1 MiB."""
         try:
             with self.storage.open_output(name) as file:
                 return file.read(OUTPUT_LIMIT).decode("utf-8", "replace")
-        except (OSError, FootingError):  # not there yet, or something else is in its place: it said nothing
+        except (OSError, FootingError):  # not there yet, or replaced by something else: no output
             return ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """What a program left: its output, and whether it had to be ended because its time was up."""
+    """A program's output, and whether it was ended because its time was up."""
 
     stdout: str
     stderr: str
@@ -420,10 +417,10 @@ class _Ended:
 
 
 def _answer(ended: _Ended, task: FioTask) -> FioAnswer:
-    """Return what fio measured.
+    """Return fio's result.
 
     Raises:
-        FioError: it did not.
+        FioError: there is none.
     """
     if ended.is_late:
         sentence = tr("fio did not end within {seconds:.0f} s and was ended.")
@@ -445,7 +442,7 @@ def _virtual_machine() -> str:
 
 
 def _answers_from_cache(jobs: tuple[JobResult, ...]) -> list[str]:
-    """Return a sentence for each job of reads that a cache answered, as the disks' own counters tell."""
+    """Return a sentence for each read job that a cache answered, by the disks' own counters."""
     labels = {job.id.value: job.label for job in FIO_JOBS}
     sentence = tr("{job}: the disks were asked for {share:.0f} % of the bytes only; a cache gave the rest.")
     return [
@@ -457,45 +454,45 @@ def _answers_from_cache(jobs: tuple[JobResult, ...]) -> list[str]:
 
 @dataclass(slots=True)
 class CampaignBaselines:
-    """What is known of the storages of a campaign.
+    """Baselines of a campaign's storages.
 
     Attributes:
-        campaign: says of which storage it wants to know.
+        campaign: decides which storages are measured.
     """
 
     campaign: Campaign
     _found: dict[Hashable, IoBaseline] = field(default_factory=dict, init=False)
 
     def recall(self, resolved: ResolvedConfiguration, path: str) -> None:
-        """Take over what the run file of the same storage tells: of a campaign that is resumed."""
+        """Take over the baseline from a run file of the same storage, when a campaign is resumed."""
         with suppress(FootingError), RunFile(Path(path)) as run:
             found = or_none(run.metadata.io_baseline)
             if found is not None:
                 self.keep(resolved, found)
 
     def of(self, resolved: ResolvedConfiguration) -> IoBaseline | None:
-        """Return what a storage told; None where it was not asked."""
+        """Return a storage's baseline; None if it was not measured."""
         return self._found.get(_storage(resolved))
 
     def is_open(self, resolved: ResolvedConfiguration) -> bool:
-        """Whether a storage is still to be asked."""
+        """Whether a storage is still to be measured."""
         return self.campaign.wants_baseline(resolved.configuration.target) and self.of(resolved) is None
 
     def keep(self, resolved: ResolvedConfiguration, found: IoBaseline) -> None:
-        """Remember what a storage told."""
+        """Remember a storage's baseline."""
         self._found[_storage(resolved)] = found
 
 
 @dataclass(slots=True)
 class StorageBaseline:
-    """The question to one storage, in the first run on it.
+    """Measurement of one storage, in the first run on it.
 
     Attributes:
         baselines: of the campaign.
         resolved: the run's configuration.
-        host: gives a storage of its own for it.
-        listener: watches.
-        switch: asked often whether a person wants to stop.
+        host: provides the storage to measure.
+        listener: receives progress and notes.
+        switch: polled often for the user's request to stop.
     """
 
     baselines: CampaignBaselines
@@ -507,7 +504,7 @@ class StorageBaseline:
     def measure(
         self, recorder: Recorder, keep_writing: Callable[[], None], left_over: Callable[[str], None]
     ) -> None:
-        """Ask, and write what was told into the run file; see `BaselineMeasurement.measure`."""
+        """Measure, and write the result into the run file; see `BaselineMeasurement.measure`."""
         target = self.resolved.configuration.target
         limit = target.memory_limit_bytes if isinstance(target, DiskTarget) else None
         usable = read_machine().usable_ram_bytes
@@ -529,7 +526,7 @@ class StorageBaseline:
 
 
 def storages_to_ask(resolved: ResolvedCampaign) -> tuple[ResolvedConfiguration, ...]:
-    """Return a configuration for each storage of a campaign that is asked what it can do."""
+    """Return one configuration for each storage of a campaign that is to be measured."""
     found: dict[Hashable, ResolvedConfiguration] = {}
     for each in resolved.configurations.values():
         if resolved.campaign.wants_baseline(each.configuration.target):
@@ -538,5 +535,5 @@ def storages_to_ask(resolved: ResolvedCampaign) -> tuple[ResolvedConfiguration, 
 
 
 def _storage(resolved: ResolvedConfiguration) -> Hashable:
-    """Return what is the same for configurations on the same storage: the plan, else the folder."""
+    """Return a key that configurations on the same storage share: the plan, else the folder."""
     return resolved.target.plan or resolved.target.path

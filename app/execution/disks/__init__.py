@@ -1,1 +1,1 @@
-"""Spare disks of a campaign: asked for, held, and given back."""
+"""Spare disks of a campaign: requested, held, and released."""

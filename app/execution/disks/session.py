@@ -1,6 +1,6 @@
-"""The spare disks of a campaign: described, confirmed by a person, authorised once, locked until its end.
+"""The spare disks of a campaign: described, confirmed by the user, authorised once, locked until its end.
 
-What became of a campaign's spare disks: told at its end, and kept in its folder for later.
+The outcome for each disk is reported at the end, and kept in the campaign's folder.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from app.storage.inspect.snapshot import Policy
 from app.storage.spare.disks import list_disks
 
 MOST_PLANS: Final = 16
-"""Of one session of the helper (`app/helper/interface.xml`, Describe)."""
+"""Limit of one session of the helper (`app/helper/interface.xml`, Describe)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasePrompt:
-    """What a person is asked to agree to.
+    """The erasure that the user must confirm.
 
     Attributes:
         disks: all that will be erased, each once.
-        texts: what the helper would do, in its own words, by the names of the configurations.
-        test_devices: whether the helper takes loop devices for disks.
+        texts: the helper's own description of its actions, by the names of the configurations.
+        test_devices: whether the helper accepts loop devices as disks.
     """
 
     disks: tuple[Disk, ...]
@@ -48,11 +48,11 @@ class ErasePrompt:
 
 
 Confirm = Callable[[ErasePrompt], None]
-"""Returns where a person agreed; raises a `RefusedError` where not."""
+"""Returns if the user agrees; raises a `RefusedError` otherwise."""
 
 
 def refuse_erasure(_erasure: ErasePrompt) -> None:
-    """Agree to nothing: what a caller gets who has no way to ask.
+    """Refuse: the default for callers that cannot ask.
 
     Raises:
         RefusedError: always.
@@ -62,7 +62,7 @@ def refuse_erasure(_erasure: ErasePrompt) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DiskConsent:
-    """How a person is asked.
+    """How the user is asked.
 
     Attributes:
         confirm: asks whether the disks may be erased.
@@ -81,18 +81,18 @@ def open_disks(
     consent: DiskConsent,
     listener: CampaignListener,
 ) -> DiskSession | None:
-    """Get the disks of the runs that are still to be done; None where they need none.
+    """Get the disks of the runs that are still to be done; None if they need none.
 
     Args:
-        stack: gives the disks back when it is closed.
+        stack: releases the disks when it is closed.
         resolved: the campaign on this machine.
         runs: those to be done.
-        account: to whom storage is handed.
-        consent: how a person is asked.
-        listener: told where disks could not be given back.
+        account: receives the storage.
+        consent: how the user is asked.
+        listener: called with disks that could not be released.
 
     Raises:
-        CampaignError: more different storage than a session of the helper takes.
+        CampaignError: more different storage than a session of the helper supports.
         RefusedError: no helper, no consent, no authorisation, a disk that is not spare; nothing was touched.
     """
     plans: dict[StoragePlan, list[str]] = {}
@@ -122,14 +122,14 @@ def open_disks(
 
 
 def _disks_of(plans: Iterable[StoragePlan]) -> tuple[Disk, ...]:
-    """Return every disk of the plans as people see it, as it is now."""
+    """Return every disk of the plans as users see it, in its present state."""
     here = {disk.identity.device_number: disk for disk in list_disks(Policy(accept_loop_devices=True)).disks}
     numbers = dict.fromkeys(disk.device_number for plan in plans for _, disk in plan.members())
     return tuple(here[number] for number in numbers if number in here)
 
 
 def _release(disks: DiskSession, listener: CampaignListener) -> None:
-    """Give back the disks of a campaign that did not come to its first run; of others it was told."""
+    """Release the disks of a campaign that never reached its first run; `end_disks` handles the others."""
     if disks.has_ended:
         return
     for sentence in disks.release().sentences:
@@ -141,10 +141,10 @@ _LONGEST_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class DiskEnding:
-    """How the disks were given back.
+    """How the disks were released.
 
     Attributes:
-        free: one sentence about those that are free again; empty where none is.
+        free: one sentence about those that are free again; empty if there are none.
         kept: a sentence for each that is not, with the reason.
     """
 
@@ -153,7 +153,7 @@ class DiskEnding:
 
 
 def end_disks(session: DiskSession, folder: Path, listener: CampaignListener) -> None:
-    """Give the disks of a campaign back, tell which are free again and which are not, and keep that."""
+    """Release the disks of a campaign, report which are free again and which are not, and store that."""
     remains = session.release()
     if isinstance(remains.error, HelperLostError):
         remains = session.recover()
@@ -162,17 +162,17 @@ def end_disks(session: DiskSession, folder: Path, listener: CampaignListener) ->
         listener.told("left-over", sentence)
     if ending.free:
         listener.told("disks", ending.free)
-    with suppress(OSError):  # a full library: it was told
+    with suppress(OSError):  # a full library: it was reported
         _write(folder / DISKS_NAME, ending)
 
 
 def ending_of(disks: Sequence[DiskIdentity], remains: UnmakeOutcome, here: Sequence[Disk]) -> DiskEnding:
-    """Return what became of the disks of a session. Pure.
+    """Return the state of a session's disks at its end. Pure.
 
     Args:
         disks: of the session.
-        remains: what the helper said of them at the end.
-        here: of this machine, now: on a disk that is free nothing of pgFooting's can be seen.
+        remains: the helper's answer at the end.
+        here: this machine's disks now: a free one shows no trace of pgFooting.
     """
     seen = {disk.identity.device_number: disk for disk in here}
     named = {kept.serial for kept in remains.left} | {kept.name for kept in remains.left}
@@ -206,7 +206,7 @@ def _write(path: Path, ending: DiskEnding) -> None:
 
 
 def read_disk_ending(folder: Path) -> DiskEnding | None:
-    """Return what became of the disks of a campaign; None where nothing is told (yet)."""
+    """Return how the disks of a campaign were released; None if that is not (yet) recorded."""
     try:
         with (folder / DISKS_NAME).open("rb") as file:
             found = json.loads(file.read(_LONGEST_BYTES))

@@ -1,1 +1,1 @@
-"""Going on with a campaign that was begun: what is there, what changed since, what is missing."""
+"""Continue a started campaign: its done runs, changes since, its missing runs."""

@@ -1,21 +1,16 @@
-"""A campaign that was begun: its folder, the runs in it that count, and which of its folders can go on.
+"""A started campaign: its folder, its done runs, its time budget, and whether it can continue.
 
-Everything is read from the folder. What counts as done is decided by the run files alone, by their numbers,
-and never by a clock: one that is set back between two attempts changes nothing.
+Everything is read from the folder. The run files and their numbers alone decide which runs are done, never a
+clock: setting one back between two attempts has no effect.
 
-What was read of the run files of a campaign, kept between two attempts: a cache that may be deleted.
+The contents of run files are cached between attempts, because reading one takes some 5 ms, five thousand of
+them half a minute. An entry is valid as long as its file (time, size, inode) and the reading code are
+unchanged; the cache may be deleted.
 
-Reading a run file takes some 5 ms, five thousand of them half a minute. An entry holds as long as its file is
-what it was (time, size, inode) and the code that reads it, too; it says nothing that the file does not say.
-
-How long runs take: as those of the same configuration took so far, else as they are planned. Pure.
-
-The time budget of a campaign: no run is begun that would not end within it, as far as was seen.
-
-It counts from each start of the campaign: one that goes on another night gets the same budget again. A round
-of which not all runs would fit is not begun once one round is complete, because rounds are what is compared.
-
-Which campaigns of a library were interrupted and wait, and what is missing of one. Reads only.
+Expected run times come from done runs of the same configuration, else from the plan. No run starts that is
+expected to exceed the time budget. The budget counts from each start of the campaign: resumed on another
+night, it gets the same budget again. After one complete round, a further round starts only if all its runs
+fit, because rounds are compared.
 """
 
 from __future__ import annotations
@@ -67,14 +62,14 @@ _SUFFIX: Final = ".done.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class DoneRun:
-    """What a run file that is done says of its run.
+    """Contents of a done run file.
 
     Attributes:
         configuration: its name.
         figures: of the summary.
         marks: kinds of labels, each once.
-        length_s: from its begin to its end; None where that is not known.
-        is_weak: others disturbed it, or may have.
+        length_s: from start to end; None if unknown.
+        is_weak: it was, or may have been, disturbed by other processes.
     """
 
     configuration: str
@@ -85,7 +80,7 @@ class DoneRun:
 
 
 def _signature(path: Path) -> list[int] | None:
-    """Return what changes when a file is written; None where it is not there, or has a journal beside it."""
+    """Return values that change when a file is written; None if it is missing, or has a journal."""
     name = os.fspath(path)
     with suppress(OSError):
         found = os.stat(name)  # noqa: PTH116 - thousands of Paths would cost more than what they are asked
@@ -96,12 +91,12 @@ def _signature(path: Path) -> list[int] | None:
 
 @dataclass(slots=True)
 class KnownRuns:
-    """The entries of one campaign folder. Whatever goes wrong with them costs time and nothing else.
+    """The cache entries of one campaign folder. Errors with them only cost time.
 
     Attributes:
-        path: of the cache; None where this user has none.
+        path: of the cache; None if this user has none.
         format: of entries that this program reads.
-        entries: as kept, by name of the run file.
+        entries: as stored, by name of the run file.
     """
 
     path: Path | None
@@ -110,12 +105,12 @@ class KnownRuns:
 
     @classmethod
     def of(cls, folder: Path) -> Self:
-        """Return what is known of a folder; nothing where the cache is another version's."""
+        """Return the entries for a folder; empty if another version wrote the cache."""
         known = cls.without_entries(folder)
         with suppress(OSError, ValueError):
             lines = known.path.read_text(encoding="utf-8").splitlines() if known.path is not None else []
             for line in lines:
-                with suppress(ValueError, TypeError, KeyError):  # a line that a power cut left
+                with suppress(ValueError, TypeError, KeyError):  # a line cut by a power failure
                     entry = json.loads(line)
                     if entry["format"] == known.format:
                         known.entries[entry["name"]] = entry
@@ -123,12 +118,12 @@ class KnownRuns:
 
     @classmethod
     def without_entries(cls, folder: Path) -> Self:
-        """Return the cache of a folder without reading it, for who only keeps something."""
+        """Return the cache of a folder without reading it, for callers that only write."""
         index = index_path(folder)
         return cls(None if index is None else index.with_suffix(_SUFFIX), index_format())
 
     def find(self, path: Path) -> DoneRun | None:
-        """Return what is known of a run file as it is now."""
+        """Return the entry of a run file if the file is unchanged."""
         entry = self.entries.get(path.name)
         if entry is None or (signature := _signature(path)) is None or entry.get("signature") != signature:
             return None
@@ -138,7 +133,7 @@ class KnownRuns:
             return None
 
     def keep(self, path: Path, run: DoneRun) -> None:
-        """Keep what was read of a run file."""
+        """Store the contents of a run file."""
         signature = _signature(path)
         if self.path is None or signature is None:
             return
@@ -155,11 +150,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BegunRuns:
-    """What the run files of a folder say.
+    """The run files of a folder.
 
     Attributes:
-        done: by number of the run, the done attempts at it, the first one first.
-        unreadable: why a file cannot be read, by its path; its run counts as not done.
+        done: by number of the run, its done attempts, the first one first.
+        unreadable: the reason by path of the file; its run counts as not done.
     """
 
     done: Mapping[int, Sequence[RunResult]] = field(default_factory=dict)
@@ -172,7 +167,7 @@ class BegunRuns:
 
 
 def begun_campaign(folder: Path) -> Campaign:
-    """Return the campaign of a folder, with the order that it was begun with.
+    """Return the campaign of a folder, with the order that it was started with.
 
     Raises:
         CampaignError: its file, or a script that it names, cannot be read.
@@ -181,10 +176,10 @@ def begun_campaign(folder: Path) -> Campaign:
 
 
 def begun_runs(folder: Path, campaign: Campaign) -> BegunRuns:
-    """Return which runs of a campaign are done in its folder.
+    """Return the done runs of a campaign in its folder.
 
-    A file counts for the run whose number its name begins with, where it says that it is one of that
-    configuration; the order of several attempts is that of their names, in which they are counted.
+    A file counts for the run whose number begins its name, if its content names the same configuration;
+    several attempts are ordered by the attempt numbers in their names.
 
     Args:
         folder: of the campaign.
@@ -218,7 +213,7 @@ def _in_order(attempts: Sequence[tuple[int, RunResult]]) -> list[RunResult]:
 
 
 def _done(path: Path, planned: PlannedRun, known: KnownRuns) -> RunResult | None:
-    """Return the result of a run file that is done and of this run; None where it is not.
+    """Return the result of a run file if it is done and of this run; else None.
 
     Raises:
         FootingError: the file is damaged, or may not be read.
@@ -229,7 +224,7 @@ def _done(path: Path, planned: PlannedRun, known: KnownRuns) -> RunResult | None
         if read is not None:
             known.keep(path, read)
     if read is None or read.configuration != planned.configuration.name:
-        return None  # or a file of something else was copied here
+        return None  # or an unrelated file was copied here
     named = tuple((kind, "") for kind in read.marks)
     return RunResult(
         *(planned, RunState.DONE, str(path), read.figures, named),
@@ -240,8 +235,8 @@ def _done(path: Path, planned: PlannedRun, known: KnownRuns) -> RunResult | None
 
 
 def remember_run(folder: Path, path: Path) -> None:
-    """Keep what a run file says that was just written, so that going on need not read it."""
-    with suppress(FootingError):  # whoever goes on is told
+    """Cache the contents of a newly written run file, to save `--resume` from reading it."""
+    with suppress(FootingError):  # reported on resume
         read = _read_done(path)
         if read is not None:
             KnownRuns.without_entries(folder).keep(path, read)
@@ -257,7 +252,7 @@ def _read_done(path: Path) -> DoneRun | None:
             weak = is_weak(marks, judged, read_shape(run))
     except FootingError:
         raise
-    except Exception as error:  # a border: one strange file does not hide the others
+    except Exception as error:  # a border: a damaged file does not hide others
         _log.debug("%s", path, exc_info=error)
         message = tr("The run file {path} is damaged: {reason}.")
         raise UsageError(message.format(path=path, reason=error)) from error
@@ -266,29 +261,29 @@ def _read_done(path: Path) -> DoneRun | None:
 
 
 def length_of(told: RunMetadata) -> float | None:
-    """Return how many seconds a run took from its begin to its end; None where its clock does not tell."""
+    """Return the seconds of a run from start to end; None if its clock gives none."""
     started, ended = or_none(told.started_epoch_s), or_none(told.ended_epoch_s)
     return ended - started if started is not None and ended is not None and ended > started else None
 
 
 def number_of(path: Path) -> int:
-    """Return the number of the run that a file's name begins with; 0 where it begins otherwise."""
+    """Return the number of the run at the start of a file's name; 0 if there is none."""
     head = path.name.partition("-")[0]
     return int(head) if head.isascii() and head.isdigit() else 0
 
 
 def attempt_of(path: Path) -> int:
-    """Return which file of its run a run file is, by its name: 1 for the first one."""
+    """Return the attempt number in a run file's name: 1 for the first one."""
     found = _ATTEMPT.search(path.name.removesuffix(SUFFIX))
     return int(found[1] or 1) if found else 1
 
 
 def is_complete(folder: Path, campaign: Campaign) -> bool:
-    """Whether there is nothing to do in a folder: all runs are done, and none is to be repeated.
+    """Whether a folder is finished: all runs are done, and none is to be repeated.
 
     Args:
-        folder: of a campaign that was begun.
-        campaign: as it is asked for now; its limit of repeated runs counts.
+        folder: of a started campaign.
+        campaign: as requested now; its limit of repeated runs counts.
     """
     begun = begun_campaign(folder)
     runs = begun_runs(folder, begun)
@@ -296,14 +291,14 @@ def is_complete(folder: Path, campaign: Campaign) -> bool:
 
 
 def nothing_to_do(campaign: Campaign, results: Sequence[RunResult]) -> bool:
-    """Whether all runs are done that are needed, and none is to be repeated."""
+    """Whether all necessary runs are done, and none is to be repeated."""
     return not to_measure(campaign, results) and not runs_to_repeat(campaign, results)
 
 
 def runs_to_repeat(campaign: Campaign, results: Sequence[RunResult]) -> list[PlannedRun]:
-    """Return the next attempt at each run of which every attempt was disturbed, as far as the limit allows.
+    """Return the next attempt at each run with only disturbed attempts, within the limit.
 
-    An attempt that failed counts towards the limit, and is not made again: it would fail in the same way.
+    A failed attempt counts towards the limit, and is not repeated: it would fail in the same way.
     """
     left = campaign.repeat_disturbed - sum(each.planned.attempt > 1 for each in results)
     gone = {each.planned.configuration.name for each in results if LEFT_OUT in dict(each.marks)}
@@ -320,7 +315,7 @@ def runs_to_repeat(campaign: Campaign, results: Sequence[RunResult]) -> list[Pla
 
 
 def new_folder(library: Path, campaign: Campaign) -> Path:
-    """Return a new folder for the run files, which states the campaign.
+    """Create a folder for the run files, with the campaign file in it, and return it.
 
     Raises:
         UsageError: the library cannot be written.
@@ -348,7 +343,7 @@ def unfinished_folder(library: Path, campaign: Campaign) -> Path:
     """Return the newest folder of the same campaign, scripts included, that lacks a run.
 
     Raises:
-        UsageError: there is none; says which scripts are the reason where they are.
+        UsageError: there is none; names changed scripts if they are the reason.
     """
     others: tuple[str, ...] = ()
     for path in sorted(library.glob(f"*/{CAMPAIGN_NAME}"), reverse=True):
@@ -376,15 +371,15 @@ def _other_scripts(paths: Sequence[str]) -> UsageError:
 
 
 def check_folder(folder: Path, text: str, campaign: Campaign) -> None:
-    """Make sure that a campaign can go on in a folder that a person named.
+    """Check that a campaign can continue in a folder named by the user.
 
     Args:
         folder: of the campaign.
         text: of the campaign file in it.
-        campaign: that it describes, with the scripts of now.
+        campaign: described by that file, with the present scripts.
 
     Raises:
-        UsageError: nothing is missing, or a script is another one than when it began.
+        UsageError: nothing is missing, or a script has changed since the start.
         RefusedError: the folder cannot be written.
         BusyError: it runs.
     """
@@ -405,21 +400,21 @@ def check_folder(folder: Path, text: str, campaign: Campaign) -> None:
 
 
 def benchmark_seconds(configuration: Configuration) -> float | None:
-    """Return the planned length of warm-up and measurement; None where transactions decide."""
+    """Return the planned length of warm-up and measurement; None if transactions are planned."""
     workload = configuration.workload
     measured_s = measured_seconds(workload)
     return None if measured_s is None else float(measured_s + workload.warmup_s)
 
 
 class RunLengths:
-    """What runs of a campaign took so far, and what the next ones will take by that."""
+    """Past run times of a campaign, and the expected ones."""
 
     def __init__(self, campaign: Campaign, done: Iterable[tuple[str, float | None]]) -> None:
-        """Take what was seen.
+        """Collect the run times.
 
         Args:
-            campaign: that the runs are of.
-            done: configuration and seconds from begin to end of each done run; None where nobody knows.
+            campaign: of the runs.
+            done: configuration and seconds from start to end of each done run; None if unknown.
         """
         self._configurations = {each.name: each for each in campaign.configurations}
         self._lengths: dict[str, list[float]] = {}
@@ -430,11 +425,11 @@ class RunLengths:
     def expected_seconds(self, name: str) -> float | None:
         """Return how long the next run of a configuration takes, from its preparation to its teardown.
 
-        The mean of its done runs, which knows what its filesystem and its server cost. Before there is one:
-        what is planned, and what runs of others took besides.
+        The mean of its done runs, which includes the costs of its filesystem and server. Before there is one:
+        the plan, plus the mean overhead of other runs.
 
         Returns:
-            None where nothing was seen yet, or where transactions decide and none of its runs is done.
+            None without any done run, or if a number of transactions is planned and none of its runs is done.
         """
         own = self._lengths.get(name)
         if own:
@@ -443,12 +438,12 @@ class RunLengths:
         return None if planned_s is None or self._besides_s is None else planned_s + self._besides_s
 
     def planned_seconds(self, name: str) -> float | None:
-        """Return the planned length of warm-up and measurement; None where transactions decide."""
+        """Return the planned length of warm-up and measurement; None if transactions are planned."""
         return benchmark_seconds(self._configurations[name])
 
     @cached_property
     def _besides_s(self) -> float | None:
-        """What a run takes besides warm-up and measuring, in the mean; None where no run tells."""
+        """Mean time of a run besides warm-up and measurement; None if unknown."""
         besides = [
             max(0.0, seconds - planned_s)
             for name, lengths in self._lengths.items()
@@ -460,12 +455,12 @@ class RunLengths:
 
 @dataclass(slots=True)
 class TimeBudget:
-    """What is left of the budget.
+    """The rest of the budget.
 
     Attributes:
-        campaign: whose `time_budget_s` counts; without one everything fits.
+        campaign: has `time_budget_s`; without one everything fits.
         clock: monotonic, seconds.
-        is_spent: whether something was not begun because of it.
+        is_spent: whether it prevented a run.
     """
 
     campaign: Campaign
@@ -474,18 +469,18 @@ class TimeBudget:
     _begun_s: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin to count."""
+        """Start counting."""
         self._begun_s = self.clock()
 
     def refuses(
         self, runs: Sequence[PlannedRun], results: Sequence[RunResult], *, is_round: bool = False
     ) -> str:
-        """Return why the next run is not begun any more, a sentence; empty where it is.
+        """Return a sentence why the next run may not start; empty if it may.
 
         Args:
             runs: those of the round that are still to be done, the next one first.
             results: every run so far.
-            is_round: they are a whole round, of which none was begun.
+            is_round: they are a whole round, not started yet.
         """
         budget_s = self.campaign.time_budget_s
         if budget_s is None or not runs:
@@ -510,7 +505,7 @@ class TimeBudget:
         )
 
     def _needed_seconds(self, runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> float:
-        """Return how long runs take at least, as far as is known."""
+        """Return the least time that runs take, as far as known."""
         done = [each for each in results if each.state is RunState.DONE]
         lengths = RunLengths(
             self.campaign, ((each.planned.configuration.name, each.length_s) for each in done)
@@ -522,25 +517,25 @@ class TimeBudget:
         return total
 
     def _has_whole_round(self, results: Sequence[RunResult]) -> bool:
-        """Whether every configuration has ended once, in whatever way: a round that can be compared."""
+        """Whether every configuration has ended once, in any way: a round that can be compared."""
         ended = {each.planned.configuration.name for each in results}
         return len(ended) >= len(self.campaign.configurations)
 
 
 OFFERED_S: Final = 30 * 86_400.0
-"""How long ago a campaign may have begun so that it is still offered by itself."""
+"""Greatest age of a campaign that is offered automatically."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedCampaign:
-    """A campaign of which something is missing.
+    """A campaign with something missing.
 
     Attributes:
         folder: of the campaign.
-        name: what people call it.
-        done: how many of its runs are done.
-        total: how many it has.
-        end: how it ended; None where it was interrupted: killed, logged out, switched off.
+        name: for users.
+        done: number of its done runs.
+        total: number of its runs.
+        end: how it ended; None if it was interrupted: killed, logged out, switched off.
     """
 
     folder: Path
@@ -551,7 +546,7 @@ class UnfinishedCampaign:
 
     @property
     def sentence(self) -> str:
-        """Return what is missing of it."""
+        """Return a sentence about its missing runs."""
         if self.done >= self.total:
             message = tr("“{name}”: all runs are done, and disturbed ones are still to be measured again.")
             return message.format(name=self.name)
@@ -565,7 +560,7 @@ class UnfinishedCampaign:
 
 
 def look_at_campaign(folder: Path) -> UnfinishedCampaign | None:
-    """Return what is missing of a campaign that does not run; None where nothing is, or where it runs.
+    """Return the missing part of a campaign that is not running; None if nothing is missing, or it runs.
 
     Raises:
         FootingError: its campaign file, or a script that it names, cannot be read.
@@ -580,7 +575,7 @@ def look_at_campaign(folder: Path) -> UnfinishedCampaign | None:
 
 
 def interrupted_campaigns(library: Path, now_epoch_s: float | None = None) -> tuple[UnfinishedCampaign, ...]:
-    """Return the campaigns of a library that nobody ended, the newest first; not those of long ago.
+    """Return the recent interrupted campaigns of a library, the newest first.
 
     Args:
         library: folder of the campaigns.
@@ -601,7 +596,7 @@ def interrupted_campaigns(library: Path, now_epoch_s: float | None = None) -> tu
 
 
 def disks_of(campaign: Campaign) -> tuple[str, ...]:
-    """Return the serials or WWNs of the spare disks that a campaign names, each once."""
+    """Return the serials or WWNs of a campaign's spare disks, each once."""
     targets = (each.target for each in campaign.configurations)
     named = (name for target in targets if isinstance(target, DiskTarget) for name in target.names)
     return tuple(dict.fromkeys(named))

@@ -1,6 +1,6 @@
-"""What changed since a campaign was begun: what makes its runs another measurement is refused, the rest said.
+"""Find changes since a campaign's start: refuse those that make another measurement, report the rest.
 
-Compared is what its run files say of machine, disks, filesystem and server with what is here now.
+Compares the run files' facts about machine, disks, filesystem and server with the present ones.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from app.runfile.metadata.typed_json import NotKnown, known, or_none
 from app.runfile.reader import RunFile
 
 _IDENTITY: Final = ("serial", "wwn", "model", "size_bytes")
-"""What a disk keeps from one start of the machine to the next."""
+"""Properties of a disk that survive a restart of the machine."""
 
 _ANEW: Final = tr("Leave --resume out to begin it anew here, or go on where it was begun.")
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What the newest done run of a configuration says of where it ran.
+    """Environment of a configuration's newest done run.
 
     Attributes:
         name: of the configuration.
-        told: by the run file.
+        told: metadata of the run file.
         facts: of its environment.
     """
 
@@ -51,12 +51,12 @@ class Before:
 
     @property
     def server(self) -> ServerMetadata | None:
-        """The server of others that it measured; None for one that was started here."""
+        """The existing server that it measured; None for one started by pgFooting."""
         return or_none(self.told.target.server)
 
 
 def read_before(runs: BegunRuns) -> tuple[Before, ...]:
-    """Return what the newest done run of each configuration says; nothing of one that cannot be read."""
+    """Return the environment of each configuration's newest done run; unreadable files are skipped."""
     newest = {result.planned.configuration.name: result.path for result in runs.results}
     found = []
     for name, path in newest.items():
@@ -65,13 +65,13 @@ def read_before(runs: BegunRuns) -> tuple[Before, ...]:
         try:
             with RunFile(Path(path)) as run:
                 found.append(Before(name, run.metadata, run.facts("before")))
-        except FootingError:  # told as unreadable by who counted it
+        except FootingError:  # reported as unreadable by `begun_runs`
             continue
     return tuple(found)
 
 
 def machine_now(sources: FactSources | None = None) -> Facts:
-    """Return what this machine says of itself, as the facts of a run have it."""
+    """Return this machine's facts, in the format of a run's facts."""
     where = sources or FactSources()
     return {
         "kernel": kernel_facts(where.proc, where.sys),
@@ -84,22 +84,22 @@ def machine_now(sources: FactSources | None = None) -> Facts:
 def check_changes(
     before: Sequence[Before], resolved: ResolvedCampaign, *, here: Mapping[str, Json], now_epoch_s: float
 ) -> tuple[str, ...]:
-    """Return what changed and is only said, a sentence each.
+    """Return the accepted changes, a sentence each.
 
     Args:
-        before: what runs of the campaign say.
+        before: environments of the campaign's runs.
         resolved: the campaign on this machine, now.
-        here: what this machine says (`machine_now`).
+        here: this machine's facts (`machine_now`).
         now_epoch_s: the wall clock.
 
     Raises:
-        RefusedError: another machine, other disks, or another filesystem than when it began.
+        RefusedError: another machine, other disks, or another filesystem than at the start.
     """
     told: list[str] = []
     now = read_environment_facts(here)
     for each in before:
         was = read_environment_facts(each.facts)
-        if not was.reached.over:  # else it is told of the machine that a server is on: `server_changes`
+        if not was.reached.over:  # else they are facts of a server's machine: `server_changes`
             _check_machine(was, now)
             told += _machine_changes(was, now)
         configuration = resolved.configurations.get(each.name)
@@ -120,15 +120,15 @@ def check_changes(
 
 
 def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | None) -> tuple[str, ...]:
-    """Return what changed of a server of others and is only said, a sentence each.
+    """Return the accepted changes of an existing server, a sentence each.
 
     Args:
-        before: what a run of the campaign says.
-        look: what the server tells now.
-        facts: what its machine tells now; None where that is not asked.
+        before: environment of a run of the campaign.
+        look: the server's present answers.
+        facts: of its machine now; None if that is not asked.
 
     Raises:
-        RefusedError: another server, or one on another machine or filesystem, than when the campaign began.
+        RefusedError: another server, or one on another machine or filesystem, than when the campaign started.
     """
     was = before.server
     if was is None:
@@ -151,7 +151,7 @@ def server_changes(before: Before, look: ServerLook, facts: EnvironmentFacts | N
 
 
 def _check_machine_there(name: str, was: EnvironmentFacts, now: EnvironmentFacts) -> None:
-    """Refuse a server whose data moved: what each says is asked only where both know it."""
+    """Refuse a server whose data moved; only facts known both times are compared."""
     if was.machine_id and now.machine_id and was.machine_id != now.machine_id:
         message = tr(
             "{name}: the server is on another machine than when the campaign began: {was} then, {now} now. "
@@ -182,7 +182,7 @@ def _machine_changes(was: EnvironmentFacts, now: EnvironmentFacts) -> Iterator[s
 def _check_machine(was: EnvironmentFacts, now: EnvironmentFacts) -> None:
     both_known = bool(was.machine_id and now.machine_id)
     other = was.machine_id != now.machine_id if both_known else False
-    # Files of earlier versions know no identity: another processor is another machine.
+    # Files of earlier versions have no machine identity: another processor means another machine.
     other = other or (not both_known and was.processor != "" != now.processor != was.processor)
     if other:
         message = tr(
@@ -194,7 +194,7 @@ def _check_machine(was: EnvironmentFacts, now: EnvironmentFacts) -> None:
 
 
 def _check_disks(before: Before, now: ResolvedConfiguration) -> None:
-    """Refuse disks that are not those of before, in the same places."""
+    """Refuse disks other than those of before, in the same places."""
     was, plan = before.told.target.plan, now.target.plan
     if isinstance(was, NotKnown) or was is None or plan is None:
         return
@@ -230,7 +230,7 @@ def _disk_words(disk: DiskIdentity) -> str:
 
 
 def _check_mount(before: Before, now: ResolvedConfiguration) -> None:
-    """Refuse a folder that lies on another filesystem: after a reboot, say, one that is not mounted."""
+    """Refuse a folder on another filesystem: e.g. after a reboot one that is not mounted."""
     if now.target.plan is not None:
         return
     was = _mount(before.facts.get("storage"))
@@ -250,7 +250,7 @@ def _check_mount(before: Before, now: ResolvedConfiguration) -> None:
 
 
 def _mount(storage: Json) -> tuple[str, str] | None:
-    """Return type and place of the filesystem of a run's storage; None where they are not known."""
+    """Return type and mount point of the filesystem of a run's storage; None if unknown."""
     mount = storage.get("mount") if isinstance(storage, Mapping) else None
     if not isinstance(mount, Mapping):
         return None

@@ -1,1 +1,1 @@
-"""What is done with server and storage of a run between its phases and beside them."""
+"""Work on server and storage of a run between and during its phases."""
