@@ -7,4 +7,4 @@ COMMAND = "pgfooting"
 APPLICATION_ID = "org.pgfooting.Footing"
 
 TOP = Path(__file__).resolve().parents[1]
-"""The folder that holds `app`, `ui` and `resources`."""
+"""The folder with `app`, `ui` and `resources`."""

@@ -1,10 +1,9 @@
-"""What a user of this program prefers: one file of his own, read, described and written here alone.
+"""The user's preferences: one file, read, described and written only here.
 
-``~/.config/pgfooting/preferences.toml`` ($XDG_CONFIG_HOME counts). Never part of a campaign file, which may
-be somebody else's: what stands here can run a program. A file that others could have written does not count.
-
-The language is settled with the first translated text, so `settle_language` is called before any of them is
-imported: nothing here imports texts before it needs one.
+``~/.config/pgfooting/preferences.toml`` ($XDG_CONFIG_HOME is respected). Never part of a campaign file, which
+may come from another author: a preference can run a program. A file that others could have written is
+ignored. The language is settled with the first translated text: `settle_language` must be called before any
+of them is imported, and this module imports texts only when it needs one.
 """
 
 # ruff: noqa: PLC0415 - texts settle the language
@@ -23,9 +22,9 @@ from typing import Final
 from app.process.account import current_account
 
 SYSTEM: Final = "system"
-"""As the desktop says: theme, contrast, motion and language."""
+"""The desktop's choice: theme, contrast, motion and language."""
 BY_COUNTRY: Final = "country"
-"""Paper as it is sold where the locale is from."""
+"""The usual paper of the locale's country."""
 
 CHOICES: Final = {
     "theme": (SYSTEM, "light", "dark"),
@@ -33,16 +32,16 @@ CHOICES: Final = {
     "motion": (SYSTEM, "full", "reduced"),
     "paper": (BY_COUNTRY, "a4", "letter"),
 }
-"""What may stand in a preference that is one of a few words."""
+"""Allowed words of preferences that are one of a few."""
 
 MOST_REPEATS: Final = 100
 LETTER_COUNTRIES: Final = frozenset(
     ("BZ", "CA", "CL", "CO", "CR", "GT", "MX", "NI", "PA", "PH", "PR", "SV", "US", "VE")
 )
-"""Unicode CLDR, supplementalData.xml, paperSize US-Letter; everybody else prints on A4."""
+"""Unicode CLDR, supplementalData.xml, paperSize US-Letter; all other countries use A4."""
 
 LANGUAGE_VARIABLE: Final = "PGFOOTING_LANGUAGE"
-"""As in `app.domain.text`, which settles the language when it is imported."""
+"""Also in `app.domain.text`, which settles the language when it is imported."""
 
 _LONGEST_BYTES: Final = 64 * 1024
 _OTHERS: Final = 0o022
@@ -50,18 +49,18 @@ _OTHERS: Final = 0o022
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What may stand in the file.
+    """Contents of the file.
 
     Attributes:
-        when_done: command that is run when the campaigns of a command have ended; empty for none.
-        notify: whether the desktop is told when a campaign has ended.
-        library: folder of the runs, a whole path; empty for the standard one.
+        when_done: command to run when all campaigns of a command have ended; empty for none.
+        notify: whether the desktop is notified when a campaign has ended.
+        library: folder of the runs, an absolute path; empty for the standard one.
         theme: of the window, see `CHOICES`.
         contrast: of the window's colours, see `CHOICES`.
-        motion: whether what moves by itself does so in steps, see `CHOICES`.
+        motion: of animations, see `CHOICES`.
         language: of texts, such as ``de``; `SYSTEM` for that of the desktop.
         paper: of reports, see `CHOICES`.
-        repeats: of a new benchmark in the window; 0 for what a campaign file has that says nothing.
+        repeats: of a new benchmark in the window; 0 for the default of a campaign file.
     """
 
     when_done: str = ""
@@ -76,16 +75,16 @@ class Preferences:
 
 
 def preferences_path() -> Path:
-    """Return where the file is looked for."""
+    """Return the path of the file."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     folder = Path(base) if base.startswith("/") else Path(current_account().home, ".config")
     return folder / "pgfooting" / "preferences.toml"
 
 
 def settle_language(environment: MutableMapping[str, str]) -> None:
-    """Let texts speak the preferred language; called before any module with texts is imported.
+    """Set the preferred language; called before any module with texts is imported.
 
-    What the environment says already counts before the file.
+    The environment's own setting wins over the file.
     """
     language = _read_file(preferences_path())[0].language
     if language != SYSTEM:
@@ -93,7 +92,7 @@ def settle_language(environment: MutableMapping[str, str]) -> None:
 
 
 def preferred_paper(preferences: Preferences, environment: Mapping[str, str]) -> str:
-    """Return the size of paper of new reports, ``a4`` or ``letter``."""
+    """Return the paper size of new reports, ``a4`` or ``letter``."""
     if preferences.paper != BY_COUNTRY:
         return preferences.paper
     names = (environment.get(name, "") for name in ("LC_ALL", "LC_PAPER", "LANG"))
@@ -103,9 +102,9 @@ def preferred_paper(preferences: Preferences, environment: Mapping[str, str]) ->
 
 
 def read_preferences(path: Path | None = None) -> tuple[Preferences, str]:
-    """Return the preferences, and what does not count of the file; empty where all does.
+    """Return the preferences, and a sentence about ignored parts of the file; empty if there are none.
 
-    A key that there is not is told and changes nothing for the others; a damaged file counts for nothing.
+    An unknown key is reported, and the others still count; a damaged file is ignored.
 
     Args:
         path: for tests; None for this user's own.
@@ -125,17 +124,17 @@ def read_preferences(path: Path | None = None) -> tuple[Preferences, str]:
 
 
 def write_preferences(wanted: Preferences, path: Path | None = None) -> Path | None:
-    """Write the preferences, whole or not at all; remarks and keys that are not known stay as they are.
+    """Write the preferences, completely or not at all; comments and unknown keys stay unchanged.
 
     Args:
         wanted: all of them.
         path: for tests; None for this user's own.
 
     Returns:
-        Where a file went that did not count; None where there was none.
+        Where an ignored file was moved; None if there was none.
 
     Raises:
-        UsageError: the folder cannot be written, or the file is one that only a person can change.
+        UsageError: the folder cannot be written, or the file needs an editor.
     """
     from app.domain.errors import UsageError
     from app.domain.text import tr
@@ -167,7 +166,7 @@ def _with_values(text: str, wanted: Preferences) -> str:
     """Return the text of a file with other values.
 
     Raises:
-        ValueError: a value is written over several lines, or holds what TOML cannot.
+        ValueError: a value is written over several lines, or contains what TOML does not allow.
     """
     from app.domain.text import tr
 
@@ -178,7 +177,7 @@ def _with_values(text: str, wanted: Preferences) -> str:
     changed = {
         name: value
         for name, value in asdict(wanted).items()
-        if document.get(name, standard[name]) != value  # what is as it was is not written anew
+        if document.get(name, standard[name]) != value  # an unchanged value is not rewritten
     }
     for name, value in changed.items():
         top = next((n for n, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
@@ -196,12 +195,12 @@ def _with_values(text: str, wanted: Preferences) -> str:
 
 
 def _toml(value: str | bool | int) -> str:  # noqa: FBT001 - it is the value
-    """Return a value in TOML 1.0, whose basic strings are those of JSON but for the character delete."""
+    """Return a value in TOML 1.0, whose basic strings are those of JSON except for the character delete."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _read_file(path: Path) -> tuple[Preferences, frozenset[str], str]:
-    """Return the preferences, unknown keys, and why the file does not count; empty where it does."""
+    """Return the preferences, unknown keys, and why the file is ignored; empty if it is used."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -220,10 +219,10 @@ def _read_file(path: Path) -> tuple[Preferences, frozenset[str], str]:
 
 
 def _why_not_trusted(path: Path, found: os.stat_result) -> str:
-    """Return why others could have written a file; empty where nobody else could.
+    """Return why others could have written a file; empty if they could not.
 
-    SECURITY: what stands in it is run as this user, who may be root. The folder around it counts too: whoever
-    may write there puts another file in its place.
+    SECURITY: the file's commands run as this user, who may be root. The folder counts too: anyone who may
+    write there can put another file in its place.
     """
     is_file, changeable = stat.S_ISREG(found.st_mode), None
     for place, each in ((path, found), (path.parent, path.parent.stat())):
@@ -231,7 +230,7 @@ def _why_not_trusted(path: Path, found: os.stat_result) -> str:
             changeable = changeable or place
     if is_file and changeable is None:
         return ""
-    from app.domain.text import tr  # a file that does not count names no language
+    from app.domain.text import tr  # an ignored file sets no language
 
     return (
         tr("others could change {path}").format(path=changeable) if is_file else tr("it is no regular file")
@@ -239,10 +238,10 @@ def _why_not_trusted(path: Path, found: os.stat_result) -> str:
 
 
 def _read(document: dict[str, object]) -> tuple[Preferences, frozenset[str]]:
-    """Return what a document says, and its keys that are not known.
+    """Return a document's preferences, and its unknown keys.
 
     Raises:
-        ValueError: a value is of another type, or none that there is.
+        ValueError: a value of another type, or not an allowed one.
     """
     known = {each.name: type(getattr(Preferences(), each.name)) for each in fields(Preferences)}
     found = {name: value for name, value in document.items() if name in known}

@@ -1,1 +1,1 @@
-"""The command line: what may be typed, what is told of what may not, and completion in shells."""
+"""The command line: its options, messages for mistakes, and completion in shells."""

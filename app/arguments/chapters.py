@@ -1,4 +1,4 @@
-"""Chapters of the manual with their tables filled, those of the command line too."""
+"""Chapters of the manual with their tables filled in, including the commands."""
 
 from __future__ import annotations
 

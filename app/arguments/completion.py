@@ -1,9 +1,9 @@
-"""Completion in bash, zsh and fish, made of the parser: commands, options, and what options take.
+"""Generate completion for bash, zsh and fish from the parser: commands, options, and their values.
 
-Sources: bash(1) “Programmable Completion”, zshcompsys(1) “_arguments”, fish complete(1). pgfooting is started
-while somebody types only where an id of a run may follow: the run files hold the ids.
+Sources: bash(1) “Programmable Completion”, zshcompsys(1) “_arguments”, fish complete(1). The generated
+scripts run pgfooting only where the id of a run can follow: the run files contain the ids.
 
-What a parser tells of its commands and arguments, for completion, manual page and manual. Pure.
+Also lists the parser's commands and arguments for manual page and manual. Pure.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from app.domain.text import tr
 from app.manual.markdown import marked_markdown, plain_markdown
 
 _HELP: Final = "-h, --help"
-"""Of every command; the manual tells it once."""
+"""An option of every command; the manual lists it once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToldCommand:
-    """A command that the help tells.
+    """A command shown in the help.
 
     Attributes:
-        name: what is typed.
-        told: what it does, as the help has it: without a capital and a full stop.
-        parser: of what it takes.
+        name: as typed.
+        told: its description in the help: without a capital and a full stop.
+        parser: of its arguments.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ToldCommand:
 
     @property
     def sentence(self) -> str:
-        """What it does, as a sentence."""
+        """Its description, as a sentence."""
         return f"{self.told[:1].upper()}{self.told[1:]}."
 
 
@@ -54,7 +54,7 @@ def told_commands(parser: Parser) -> Iterator[ToldCommand]:
 
 
 def told_arguments(parser: Parser) -> Iterator[tuple[str, str]]:
-    """Yield each argument as it is typed, with what the help says of it; the help may say nothing."""
+    """Yield each argument as typed, with its help, which may be empty."""
     helper = parser._get_formatter()  # noqa: SLF001
     for action in parser._actions:  # noqa: SLF001
         if action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
@@ -64,7 +64,7 @@ def told_arguments(parser: Parser) -> Iterator[tuple[str, str]]:
 
 
 def commands_as_markdown(parser: Parser) -> str:
-    """Return every command with what it takes, a heading for each."""
+    """Return every command with its arguments, a heading for each."""
     every = tr("Before every command")
     parts = [f"## {every}", _as_list(parser)]
     for each in told_commands(parser):
@@ -89,20 +89,20 @@ _RECIPES: Final = TOP / "resources" / "recipes"
 _MANUAL: Final = TOP / "resources" / "manual"
 _ID: Final = r's/^ *"id": "\([0-9a-f]*\)".*/\1/p'
 _IDS: Final = f"timeout 5 {COMMAND} list --json 2>/dev/null | sed -n '{_ID}'"
-"""What a shell runs to know the ids of the runs."""
+"""Shell command that lists the ids of the runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """An option, or what stands beside options.
+    """An option, or a positional argument.
 
     Attributes:
-        names: of an option; empty beside options.
-        told: what its help says.
+        names: of an option; empty for a positional argument.
+        told: its help.
         takes: whether a value follows.
-        values: that can follow.
-        files: whether names of files can.
-        runs: whether ids of runs can.
+        values: possible ones.
+        files: whether file names are possible.
+        runs: whether ids of runs are possible.
     """
 
     names: tuple[str, ...]
@@ -114,7 +114,7 @@ class Word:
 
 
 def _words(parser: Parser, commands: tuple[str, ...]) -> Iterator[Word]:
-    """Yield what a command takes."""
+    """Yield a command's options and arguments."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way
         if action.help == argparse.SUPPRESS or isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
             continue
@@ -188,7 +188,7 @@ def _quoted(text: str) -> str:
 
 
 def _zsh_spec(word: Word) -> Iterator[str]:
-    """Yield what `_arguments` is told of a word."""
+    """Yield a word's specification for `_arguments`."""
     told = word.told.replace("\\", "\\\\")
     for sign in "[]:":
         told = told.replace(sign, f"\\{sign}")

@@ -1,11 +1,7 @@
-"""Every command with its options; what each takes, and what its help says.
+"""Declare every command with its options and help.
 
 A command is named by its module in `app.cli` and its function, which `app.cli.main` imports: heavy parts
 (numpy, psycopg, rich) come with the commands that need them, and `--help` and `--version` answer at once.
-
-What a person agrees to on the command line of `run`, before anything is erased, loaded or executed.
-
-The servers that already run of `run RECIPE`: how they are reached, and what they are called.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from app.report.wishes import add_wishes
 
 
 def add_consents(run: Parser) -> None:
-    """Add the options: each is asked on a terminal where it is left out, and refused without one."""
+    """Add the consents of `run`: without an option the user is asked, or refused without a terminal."""
     run.add_argument(
         "--erase",
         action="append",
@@ -54,7 +50,7 @@ def add_consents(run: Parser) -> None:
 
 
 def add_servers(run: Parser) -> None:
-    """Add the options; `app.campaign_file.recipes.on_servers.named_servers` reads what they hold."""
+    """Add the existing servers of `run RECIPE`, for `app.campaign_file.recipes.on_servers.named_servers`."""
     run.add_argument(
         "--server",
         action="append",
@@ -94,7 +90,7 @@ def _add_library(parser: Parser, words: str = "") -> None:
 
 
 def _add_library_to_write(parser: Parser, words: str) -> None:
-    """Add the library under its name and under the one that these commands had for it."""
+    """Add the library, and the former name of that option."""
     _add_library(parser, words)
     parser.add_argument("--output", dest="library", type=Path, metavar="DIR", help=argparse.SUPPRESS)
 
@@ -384,7 +380,7 @@ def build_parser() -> Parser:
 
 
 def _add_help(commands: argparse._SubParsersAction[Parser], parser: Parser) -> None:
-    """Add what tells of the other commands."""
+    """Add the commands about other commands."""
     completing = commands.add_parser(
         "completion", help=tr("print what lets a shell complete commands and options")
     )
@@ -397,7 +393,7 @@ def _add_help(commands: argparse._SubParsersAction[Parser], parser: Parser) -> N
 
 
 def _completion(parser: Parser, arguments: argparse.Namespace) -> int:
-    """Print the completion of a shell; its commands and options are named as the parser has them."""
+    """Print a shell's completion, with the parser's commands and options."""
     sys.stdout.write("\n".join(SHELLS[arguments.shell](parser)) + "\n")
     return 0
 
@@ -415,11 +411,11 @@ def _help(parser: Parser, arguments: argparse.Namespace) -> int:
     return 0
 
 
-# --- The command line of `pgfooting import`.
+# # --- Arguments of `pgfooting import`.
 
 
 def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
-    """Return the parser of the command, added to the others."""
+    """Add the command and return its parser."""
     parser = commands.add_parser("import", help=tr("import results of others: pgbench's own, folders, CSV"))
     parser.description = tr(
         "Makes run files of what pgbench printed and logged by hand, of folders of benchmarks, and of tables"
@@ -433,7 +429,7 @@ def add_import_parser(commands: argparse._SubParsersAction[Parser]) -> Parser:
     return parser
 
 
-# --- The arguments of `pgfooting report` and `export`.
+# # --- Arguments of `pgfooting report` and `export`.
 
 
 RUN_HELP = tr("id (or its beginning), path, or a folder of runs")
@@ -447,7 +443,7 @@ def _add_common(parser: Parser) -> None:
 
 
 def add_report_arguments(parser: Parser) -> None:
-    """Add what `report` takes."""
+    """Add the arguments of `report`."""
     parser.description = tr(
         "Writes a PDF: the answer on the first page, then what differs, charts, every configuration, the "
         "method, the machine and its settings; it carries all facts and exact commands as files. With .html "
@@ -468,7 +464,7 @@ def add_report_arguments(parser: Parser) -> None:
 
 
 def add_export_arguments(parser: Parser) -> None:
-    """Add what `export` takes."""
+    """Add the arguments of `export`."""
     parser.description = tr(
         "The ending of FILE chooses: .csv is one long table (run, name, t_s, phase, metric, instance, unit, "
         "value); .json is one object with format, version and everything that the run files hold (its keys "

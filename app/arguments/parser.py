@@ -1,9 +1,8 @@
-"""An argument parser whose mistakes are told in words: what is wrong, what is allowed, what is nearest.
+"""An argument parser with helpful messages: the mistake, the allowed values, the nearest one.
 
-Options and arguments may stand in any order. argparse tells most mistakes as an English sentence only, so
-those sentences are recognised here; one that nobody knows is told as it is.
-
-Words that people try as commands, and what they mean by them.
+Options and arguments may come in any order. argparse reports most mistakes only as an English sentence; known
+ones are recognised here, others are shown unchanged. Words that users try as commands are mapped to their
+meaning.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ MEANT: Final[Mapping[str, str]] = {
     "resume": "run --resume",
     "window": "open",
 }
-"""What to type instead, by the word; each begins with a command that there is."""
+"""Replacements by word; each starts with an existing command."""
 
 
 _NUMBER: Final = re.compile(r"-\d*\.?\d+")
 _LONGEST: Final = 80
-"""Characters of what was typed that are told."""
+"""Greatest number of typed characters in a message."""
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are ours."""
+    """An argument parser with our own error messages."""
 
     @property
     def commands(self) -> dict[str, Parser]:
-        """The parsers of its commands, by name; empty where it has none."""
+        """The parsers of its commands, by name; empty without commands."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse has no other way
                 return dict(action.choices)
@@ -56,7 +55,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def told_options(self) -> list[str]:
-        """The long names of the options that its help tells, but for help itself."""
+        """The long names of the options in its help, except help itself."""
         return [
             action.option_strings[-1]
             for action in self._actions
@@ -78,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         return found, []
 
     def _parted(self, given: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return options with their values, and the other words, which argparse wants together."""
+        """Return the options with their values, and the other words, which argparse needs together."""
         end = given.index("--") if "--" in given else len(given)
         options: list[str] = []
         words: list[str] = []
@@ -96,11 +95,11 @@ class Parser(argparse.ArgumentParser):
                 self._refuse_empty(action, value)
             elif action is not None:
                 options += self._values(action, rest)
-        # The dashes keep words from options that take several values.
+        # The dashes separate words from options that take several values.
         return options, ["--", *words, *given[end + 1 :]] if words or end < len(given) else []
 
     def _values(self, action: argparse.Action, rest: deque[str]) -> Iterator[str]:
-        """Take the values of an option from what follows it, and yield them."""
+        """Take the values of an option from the following words, and yield them."""
         most = {"+": len(rest), "*": len(rest), None: 1, "?": 1}.get(action.nargs, 0)  # type: ignore[arg-type]
         if action.nargs is None and (not rest or _is_option(rest[0])):
             raise UsageError(_without_value(self, action.option_strings[-1]), hint=self._usage())
@@ -110,9 +109,9 @@ class Parser(argparse.ArgumentParser):
             yield rest.popleft()
 
     def _refuse_empty(self, action: argparse.Action | None, value: str) -> None:
-        """Refuse an empty value where it names something: an empty variable of a script leaves one.
+        """Refuse an empty value of an option that names something: an empty variable of a script causes one.
 
-        Words of a person (no metavar) may be empty, and so may what then is not the same as left out.
+        Free text (no metavar) may be empty, and so may a value that is not the same as no option.
         """
         if value or action is None or action.metavar is None:
             return
@@ -120,7 +119,7 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(_without_value(self, action.option_strings[-1]), hint=self._usage())
 
     def _abbreviated(self, word: str) -> argparse.Action | None:
-        """Return the option of which a word is the beginning, where it is the beginning of one only."""
+        """Return the option that a word abbreviates; None unless there is exactly one."""
         found = {
             id(each): each for name, each in self._option_string_actions.items() if name.startswith(word)
         }
@@ -139,7 +138,7 @@ class Parser(argparse.ArgumentParser):
                 self._refuse_option(word.partition("=")[0][:_LONGEST])
 
     def _near_option(self, word: str) -> str:
-        """Return a sentence naming the nearest option; dashes, which all have, make none nearer."""
+        """Return a sentence naming the nearest option; the dashes, which all have, do not count."""
         names = {each.lstrip("-"): each for each in self.told_options}
         near = difflib.get_close_matches(word.lstrip("-").casefold(), names, n=1, cutoff=0.6)
         return tr("Did you mean “{word}”?").format(word=names[near[0]]) if near else ""
@@ -194,7 +193,7 @@ class Parser(argparse.ArgumentParser):
         return self.format_usage().strip()
 
     def named(self, name: str) -> argparse.Action | None:
-        """Return the option or argument that argparse calls by this name in its messages."""
+        """Return the option or argument with this name in argparse's messages."""
         parts = set(name.split("/"))
         for action in self._actions:
             if parts & {*action.option_strings, _name(action)}:
@@ -203,7 +202,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _meant(word: str) -> str:
-    """Return a sentence naming what people mean by a word that is no command; empty where nobody knows."""
+    """Return a sentence naming the likely meaning of a word that is not a command; empty if unknown."""
     meant = MEANT.get(word.casefold(), "")
     return tr("Did you mean “{word}”?").format(word=meant) if meant else ""
 
@@ -213,10 +212,10 @@ def _first_word(given: Sequence[str]) -> int:
 
 
 def _is_option(word: str) -> bool:
-    """Return whether argparse takes a word for an option."""
+    """Return whether argparse treats a word as an option."""
     if len(word) < 2 or word[0] != "-" or _NUMBER.fullmatch(word):
         return False
-    return " " not in word.partition("=")[0]  # a value behind it may have blanks
+    return " " not in word.partition("=")[0]  # the value after the sign may have blanks
 
 
 def _name(action: argparse.Action) -> str:
@@ -230,7 +229,7 @@ def _with(sentence: str, another: str) -> str:
 
 
 def _explained(parser: Parser, names: Sequence[str]) -> Iterator[str]:
-    """Yield names with what is to be said there."""
+    """Yield names with their help."""
     for name in names:
         action = parser.named(name)
         if action is None:
@@ -282,4 +281,4 @@ _TOLD: Final[tuple[tuple[re.Pattern[str], Callable[..., str]], ...]] = (
     (re.compile(r"ambiguous option: (\S+) could match (.+)"), _ambiguous),
     (re.compile(r"argument (\S+): (.+)"), _wrong),
 )
-"""Messages of argparse (Lib/argparse.py) and what is said instead."""
+"""Messages of argparse (Lib/argparse.py), and the functions that replace them."""

@@ -1,4 +1,4 @@
-"""Values of options as they are typed; one that is none is told in words."""
+"""Parse values of options; invalid ones are explained."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.domain.text import tr
 
 
 def _number(text: str) -> float:
-    """Return a number; one that is none fails every comparison, as that of a user who typed it does."""
+    """Return a number, or NaN for other text (and a typed "nan"), which fails every comparison."""
     try:
         return float(text)
     except ValueError:
@@ -17,7 +17,7 @@ def _number(text: str) -> float:
 
 
 def speed(text: str) -> float:
-    """Return how many recorded seconds a replay shows in a second."""
+    """Return the recorded seconds that a replay shows per second."""
     value = _number(text)
     if not 0 < value < float("inf"):
         told = tr("“{text}” is no speed; a speed is a number above 0, such as 60")
@@ -26,7 +26,7 @@ def speed(text: str) -> float:
 
 
 def percent(text: str) -> float:
-    """Return a difference in percent; the sign may be typed."""
+    """Return a difference in percent; the sign is optional."""
     value = _number(text.removesuffix("%"))
     if not 0 < value <= 100:
         told = tr("“{text}” is no difference; a difference is above 0 and at most 100 percent, such as 3%")
@@ -35,7 +35,7 @@ def percent(text: str) -> float:
 
 
 def cut_s(text: str) -> float | None:
-    """Return the seconds that are left out; None where the program finds them."""
+    """Return the seconds to exclude; None to determine them automatically."""
     if text == "auto":
         return None
     value = 0.0 if text == "none" else _number(text)

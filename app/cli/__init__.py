@@ -1,1 +1,1 @@
-"""The command line: arguments, rendering, exit statuses. What it does, the rooms below do."""
+"""The command line: arguments, rendering, exit statuses. The rooms below do the work."""

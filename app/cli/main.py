@@ -1,6 +1,6 @@
 """The command `pgfooting`: arguments in, an exit status out; errors become sentences on stderr.
 
-The command that is meant where none is named: `pgfooting FILE.footing`, or an id, opens the window.
+Without a command, `pgfooting FILE.footing`, or an id, opens the window.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _RECIPES: Final = TOP / "resources" / "recipes"
 
 
 def with_command(given: list[str], commands: Iterable[str]) -> list[str]:
-    """Return the words of a command line with the command that they imply.
+    """Return the words of a command line, with the implied command added.
 
     Args:
         given: words, without the program's name.
-        commands: that there are.
+        commands: all existing ones.
 
     Raises:
-        UsageError: the words name a campaign, of which several things can be done.
+        UsageError: the words name a campaign, for which there are several commands.
     """
     known = list(commands)
     word = given[0] if given else ""
@@ -52,10 +52,10 @@ def with_command(given: list[str], commands: Iterable[str]) -> list[str]:
 
 
 def _names_run(word: str, commands: list[str]) -> bool:
-    """Return whether a word names runs: a file, a folder whose name is no mistyped command, an id."""
+    """Return whether a word names runs: a file, a folder unlike any command, an id."""
     if word.endswith(_RUN) or _ID.fullmatch(word):
         return True
-    # os.path and not Path, which raises where a folder may not be entered.
+    # os.path and not Path, which raises for a folder that may not be entered.
     return os.path.isdir(word) and ("/" in word or not did_you_mean(word, commands))  # noqa: PTH112
 
 
@@ -78,5 +78,5 @@ def command_of(command: Command | str) -> Command:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; never lets a traceback out."""
+    """Run one command and return its exit status; never raises."""
     return run_guarded(lambda: _execute(argv))

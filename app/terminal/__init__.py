@@ -1,1 +1,1 @@
-"""What every program does at its edges: log, exit statuses, standard streams, harmless text."""
+"""The edges of every program: log, exit statuses, standard streams, harmless text."""

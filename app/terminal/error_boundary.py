@@ -17,7 +17,7 @@ from app.terminal.standard_streams import drop_output, open_standard_streams
 
 _MOST_LINES: Final = 100
 _LONGEST_LINE: Final = 4000
-"""Of what an error says: whoever wrote a part of it means no more than that to be read."""
+"""Limits of an error message, which may contain untrusted text."""
 
 
 def _tell(error: FootingError) -> None:
@@ -29,13 +29,13 @@ def _tell(error: FootingError) -> None:
         for line in plain_lines(text).splitlines()[:_MOST_LINES]
     ]
     lines[1:] = [f"  {line}" for line in lines[1:]]
-    with suppress(OSError):  # nobody hears it; the exit status tells
+    with suppress(OSError):  # stderr is closed; the exit status remains
         sys.stderr.write("\n".join(lines) + "\n")
         sys.stderr.flush()
 
 
 def _flush_output() -> int | None:
-    """Write out what is buffered; return the exit status where that fails."""
+    """Flush standard output; return the exit status if that fails."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -48,7 +48,7 @@ def _flush_output() -> int | None:
 
 
 def run_guarded(command: Callable[[], int]) -> int:
-    """Run a command and return its exit status; never lets a traceback out."""
+    """Run a command and return its exit status; never raises."""
     open_standard_streams()
     try:
         try:
@@ -63,7 +63,7 @@ def run_guarded(command: Callable[[], int]) -> int:
         _tell(CancelledError(tr("Stopped.")))
         return int(ExitStatus.CANCELLED)
     except BrokenPipeError:
-        # The reader of our output (head, less) is gone: end as a program without Python would.
+        # The reader of our output (head, less) is gone: end as a program in C would.
         drop_output()
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGPIPE)

@@ -1,9 +1,9 @@
-"""What the program tells those who look for a mistake of it: nothing, unless PGFOOTING_LOG asks for it.
+"""The debug log: empty unless PGFOOTING_LOG asks for it.
 
 ``PGFOOTING_LOG=debug``, ``PGFOOTING_LOG=storage,execution:debug``, ``PGFOOTING_LOG=info,dbus:debug``: words
-with commas between them, each a level for everything, or the name of a room (a folder of `app` or of `ui`),
-after which a colon and its level may stand. A room without a level has that of the next one that has one,
-else debug. What matters to users is told in sentences and stored in run files.
+separated by commas, each a level for everything, or the name of a room (a folder of `app` or of `ui`),
+optionally with a colon and its level. A room without a level has that of the next one that has one, else
+debug. Messages for users do not depend on it: they are sentences, and stored in run files.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LEVELS: Final = {
 }
 
 EVERYTHING: Final = ""
-"""Stands for the name of the logger above all others."""
+"""Name of the root logger."""
 
 _TREES: Final = ("app", "ui")
 
 
 class _PlainFormatter(logging.Formatter):
-    """Writes what a terminal would obey, such as a name that somebody gave to a file, as an escape."""
+    """Escapes everything that a terminal would obey, such as in a hostile file name."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
@@ -45,7 +45,7 @@ class _PlainFormatter(logging.Formatter):
 
 
 def rooms() -> Mapping[str, tuple[str, ...]]:
-    """Return the loggers of each room by its name: `report`, say, is one of `app` and one of `ui`."""
+    """Return the loggers of each room by its name: `report`, for example, is in `app` and in `ui`."""
     found: dict[str, tuple[str, ...]] = {}
     for tree in _TREES:
         for module in pkgutil.iter_modules([str(Path(TOP, tree))]):
@@ -54,7 +54,7 @@ def rooms() -> Mapping[str, tuple[str, ...]]:
 
 
 def parse_levels(text: str) -> dict[str, int]:
-    """Return the level of each logger that PGFOOTING_LOG names.
+    """Return the levels in PGFOOTING_LOG, by logger.
 
     Raises:
         UsageError: there is no such level or room.
@@ -78,10 +78,10 @@ def parse_levels(text: str) -> dict[str, int]:
 
 
 def configure_logging(environment: Mapping[str, str]) -> None:
-    """Log what PGFOOTING_LOG asks for to standard error, and nothing where it is not set.
+    """Log to standard error as PGFOOTING_LOG requests, and nothing if it is not set.
 
     Raises:
-        UsageError: it asks for what there is not.
+        UsageError: there is no such level or room.
     """
     levels = parse_levels(environment.get(VARIABLE, ""))
     if not levels:

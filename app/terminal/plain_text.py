@@ -1,4 +1,4 @@
-"""Texts that others wrote - run files, campaign files, programs - made harmless for a terminal."""
+"""Make untrusted text - of run files, campaign files, programs - harmless for a terminal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 from app import COMMAND
 
-# Controls (C0, DEL, C1), marks that turn the direction of writing or are not seen, lone surrogates. A
-# terminal obeys the first; the second let a name look like another; the third cannot be encoded.
+# Controls (C0, DEL, C1), invisible characters and those that change the writing direction, lone surrogates. A
+# terminal obeys the first; the second can make two names look the same; the third cannot be encoded.
 _HARMFUL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff]"
@@ -22,12 +22,12 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def plain(text: object) -> str:
-    """Return a text in one line; what a terminal would obey is written as an escape, as Python does."""
+    """Return a text in one line, with everything that a terminal would obey escaped as in Python."""
     return _HARMFUL_OR_BREAK.sub(_escape, str(text))
 
 
 def plain_lines(text: object) -> str:
-    """Return a text as `plain` does, but with its line breaks and tabs."""
+    """Return a text as `plain` does, but keep its line breaks and tabs."""
     return _HARMFUL.sub(_escape, str(text))
 
 
@@ -37,5 +37,5 @@ def json_text(text: str) -> str:
 
 
 def tell_left_out(sentence: str) -> None:
-    """Say on standard error that something is left out of what is done with several."""
+    """Print on standard error that one of several items is skipped."""
     sys.stderr.write(f"{COMMAND}: {plain(sentence)}\n")

@@ -1,4 +1,4 @@
-"""Standard input, output and error of the command, whatever state the caller left them in."""
+"""Standard input, output and error of the command, in whatever state the caller left them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import suppress
 
 
 def open_standard_streams() -> None:
-    """Make sure that descriptors 0 to 2 are open and that no text is unprintable.
+    """Make descriptors 0 to 2 usable, and all text printable.
 
-    A closed one (``>&-``) is replaced by /dev/null: otherwise the next file that is opened - a run file -
-    would get its number, and a program that we start would write into it.
+    A closed one (``>&-``) is replaced by /dev/null: otherwise the next opened file - a run file - would get
+    its number, and a program that we start would write into it.
     """
     for number in range(3):
         try:
@@ -28,12 +28,12 @@ def open_standard_streams() -> None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A locale's encoding may lack a sign, and a file's name need not be text at all.
+            # A locale's encoding may lack a character, and a file's name may not be text at all.
             stream.reconfigure(errors="backslashreplace")
 
 
 def drop_output() -> None:
-    """Let what is still to be written to standard output go nowhere: nobody can take it."""
+    """Discard the rest of standard output: nothing can receive it."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

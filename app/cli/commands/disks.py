@@ -1,4 +1,4 @@
-"""`pgfooting disks`: every disk with its answer, its reasons, and what would make it spare."""
+"""`pgfooting disks`: every disk with its answer, its reasons, and how to make it spare."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from app.storage.spare.disks import Listing, list_disks
 from app.terminal.plain_text import json_text, plain
 
 _UDISKS_S: Final = 0.25
-"""How long UDisks2 may take: it only adds to what sysfs tells."""
+"""Time limit for UDisks2, which only adds to sysfs."""
 _UNTRUE: Final = frozenset({"virtio", "xen", "loop"})
-"""Buses of disks whose rotation is a default of the kernel's and not the disk's own word."""
+"""Buses of disks that do not report their rotation: the kernel's default does not count."""
 _SIGNS: Final = {
     SpareAnswer.SPARE: ("✔", "green"),
     SpareAnswer.LOOKS_SPARE: ("?", "yellow"),
@@ -48,10 +48,10 @@ _SIGNS: Final = {
 
 
 def disks_command(arguments: argparse.Namespace) -> int:
-    """List the disks; it is no error when none is spare, only when one was to be released and was not."""
+    """List the disks; no spare disk is not an error, a disk that could not be released is."""
     if arguments.erase and not arguments.release:
         raise UsageError(tr("--erase confirms a release: name the disk with --release SERIAL."))
-    policy = read_policy()  # as root decides: test devices are listed where an administrator allows them
+    policy = read_policy()  # root's own policy: test devices are listed if an administrator allows them
     listing = find_disks(policy)
     if arguments.release:
         question = ReleaseQuestion(tuple(arguments.erase))
@@ -86,13 +86,13 @@ def disks_command(arguments: argparse.Namespace) -> int:
 
 
 def _release(disks: Sequence[Disk]) -> UnmakeOutcome:
-    """Let root give back what pgFooting left; return what it could not."""
+    """Let root remove pgFooting's remains; return those that it could not remove."""
     left = [disk.identity for disk in disks if disk.answer is not SpareAnswer.SPARE]
     return recover(left, interactive=True) if left else UnmakeOutcome(None, ())
 
 
 def with_roots_answers(listing: Listing) -> tuple[Listing, FootingError | None]:
-    """Return the listing with root's answers about disks that look spare, and why there are none."""
+    """Return the listing with root's answers about disks that look spare, and the error if there are none."""
     asked = [disk for disk in listing.disks if disk.answer is SpareAnswer.LOOKS_SPARE]
     if not asked:
         return listing, None
@@ -113,9 +113,9 @@ def with_roots_answers(listing: Listing) -> tuple[Listing, FootingError | None]:
 
 
 def _with_roots_reasons(listing: Listing, policy: Policy) -> Listing:
-    """Return the listing with root's own reasons for disks that pgFooting has something on.
+    """Return the listing with root's own reasons for disks with remains of pgFooting.
 
-    What was left there and can be unmade is unmade when root is asked.
+    Asking root removes those remains that can be removed.
     """
     left = [disk.identity for disk in listing.disks if disk.is_left_over]
     told = ask_root(left) if left else {}
@@ -132,7 +132,7 @@ def _with_roots_reasons(listing: Listing, policy: Policy) -> Listing:
 
 
 def find_disks(policy: Policy) -> Listing:
-    """Return this machine's disks, with what UDisks2 adds where it runs and answers in time."""
+    """Return this machine's disks, with data of UDisks2 if it runs and answers in time."""
     with ThreadPoolExecutor(1) as pool:
         asked: Future[Objects] = pool.submit(fetch_objects, _UDISKS_S)
         objects: Objects | None = None
@@ -147,8 +147,8 @@ def show_disks(listing: Listing, console: Console, unanswered: FootingError | No
 
     Args:
         listing: of this machine.
-        console: where to.
-        unanswered: why root did not say of disks that look spare whether they are.
+        console: destination.
+        unanswered: why root did not answer about disks that look spare.
     """
     if not listing.disks:
         _note(tr("This machine shows no disk that pgFooting could format."), console)
@@ -177,7 +177,7 @@ def _show_disk(disk: Disk, console: Console) -> None:
     head.stylize(f"bold {style}", 0, len(sign) + 1 + len(name))
     for line in (head, *map(Text, lines[1:])):
         console.print(line, soft_wrap=True)
-    if _is_kept(disk) and not _is_journaled(disk):  # whose remedy names the command
+    if _is_kept(disk) and not _is_journaled(disk):  # the remedy of a journaled disk names the command
         console.print(Text(plain(f"  {_kept_words(disk)}"), style="red"), soft_wrap=True)
     if disk.answer is SpareAnswer.SPARE and disk.looked is not None:
         for text in _folded(f"  {disk.looked.sentence()}", console, 2):
@@ -203,14 +203,14 @@ def _kept_words(disk: Disk) -> str:
 
 
 def kept_disks() -> tuple[str, ...]:
-    """Return a sentence for each disk that pgFooting uses or left, with the command that releases it."""
+    """Return a sentence for each disk with storage or remains of pgFooting, with its release command."""
     policy = read_policy()
     listing = _with_roots_reasons(find_disks(policy), policy)
     return tuple(f"{disk.path}: {_kept_words(disk)}" for disk in listing.disks if _is_kept(disk))
 
 
 def _folded(text: str, console: Console, indent: int) -> list[str]:
-    """Return the lines of a paragraph: a terminal gets it broken between words, a pipe whole."""
+    """Return the lines of a paragraph: broken between words on a terminal, whole in a pipe."""
     if not console.is_terminal:
         return [plain(text)]
     return textwrap.wrap(
@@ -232,7 +232,7 @@ def _answer(answer: SpareAnswer) -> str:
 
 
 def _description(disk: Disk) -> Iterator[str]:
-    """Yield what the disk is, in words."""
+    """Yield the parts of a disk's description."""
     yield disk.identity.model.strip() or tr("unknown model")
     yield format_size(disk.identity.size_bytes)
     if disk.bus:
@@ -249,14 +249,14 @@ def _description(disk: Disk) -> Iterator[str]:
         yield tr("TEST DEVICE")
 
 
-# --- How far the looking at disks is, on a terminal, where it takes longer than a moment: disks that rotate.
+# # --- Progress of disk inspection on a terminal, if it takes more than a moment: rotating disks.
 
 
 _MOMENT_S: Final = 0.7
 
 
 class InspectionProgress:
-    """Told by several threads how many places of each disk were looked at; a bar each, gone in the end."""
+    """Progress bars, one per disk: called by several threads with inspected places; removed at its end."""
 
     def __init__(self, console: Console | None = None, moment_s: float = _MOMENT_S) -> None:
         console = console or Console(stderr=True)
@@ -275,7 +275,7 @@ class InspectionProgress:
             self._bars.stop()
 
     def __call__(self, name: str, done: int, whole: int) -> None:
-        """Show how far a disk is."""
+        """Update the bar of a disk."""
         if time.monotonic() < self._shown_s:
             return
         with self._lock:
@@ -295,7 +295,7 @@ _LINE_S: Final = 1.0
 
 
 def read_whole(disks: Sequence[Disk], serial: str) -> Disk:
-    """Have root read a disk; return it with root's answer.
+    """Let root read a whole disk; return the disk with root's answer.
 
     Args:
         disks: of this machine.
@@ -313,7 +313,7 @@ def read_whole(disks: Sequence[Disk], serial: str) -> Disk:
 
 @contextmanager
 def _telling(disk: Disk) -> Iterator[Callable[[ReadProgress], None]]:
-    """Give what shows how far it is: a bar on a terminal, else a line every second, for who starts us."""
+    """Yield a progress callback: a bar on a terminal, else a line every second, for programs."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _Lines()

@@ -1,4 +1,4 @@
-"""`pgfooting import`: results of others become runs of the library."""
+"""`pgfooting import`: import other programs' results as runs of the library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MEAN_ONLY: Final = "mean-only"
 
 
 class _ProgressLine:
-    """One line on a terminal that changes; nothing anywhere else."""
+    """One changing line on a terminal; no output elsewhere."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -50,12 +50,12 @@ class _ProgressLine:
             self._last = text
 
     def close(self) -> None:
-        """Leave an empty line."""
+        """Clear the line."""
         self(0, 0, "")
 
 
 def import_command(arguments: argparse.Namespace) -> int:
-    """Import results and say what became of each file."""
+    """Import results and report on each file."""
     library: Path = arguments.library if arguments.library is not None else default_library()
     progress = _ProgressLine(sys.stderr)
     try:
@@ -126,11 +126,11 @@ IMPORTED_COLUMNS: Final[tuple[Column[ImportedRun], ...]] = (
     ),
     Column("marks", tr("marks"), _marks, CellKind.WORDS, optional=1),
 )
-"""Of the runs that were imported."""
+"""Columns of the imported runs."""
 
 
 def _tell_missing(runs: Sequence[ImportedRun], console: Console) -> None:
-    """Say what is not known, the same of several runs once."""
+    """Print unknown facts; the same fact of several runs only once."""
     found: dict[tuple[str, str], list[str]] = {}
     for each in runs:
         for gap in dict.fromkeys(each.missing):

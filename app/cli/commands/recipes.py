@@ -1,4 +1,4 @@
-"""`pgfooting recipes`, and what `pgfooting run` makes of a recipe on this machine."""
+"""`pgfooting recipes`, and the campaign that `pgfooting run` makes from a recipe on this machine."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ RECIPE_COLUMNS: Final[tuple[Column[Recipe], ...]] = (
     Column("quick", tr("quick"), lambda recipe: tr("yes") if recipe.head.quick else "", CellKind.LABEL),
     Column("summary", tr("what is compared"), lambda recipe: recipe.summary, CellKind.WORDS, optional=1),
 )
-"""Of the list of recipes."""
+"""Columns of the list of recipes."""
 
 
 def recipes_command(arguments: argparse.Namespace) -> int:
-    """List the recipes with their questions, or tell everything about one."""
+    """List the recipes with their questions, or describe one."""
     console = Console()
     if arguments.recipe:
         recipe = find_recipe(arguments.recipe)
@@ -109,7 +109,7 @@ def _tell(recipe: Recipe, campaign: Campaign, console: Console) -> None:
 
 
 def _needs(head: RecipeHead, most: int) -> list[str]:
-    """Return what a recipe needs, a sentence each."""
+    """Return a recipe's requirements, a sentence each."""
     told: list[str] = []
     if head.disks:
         count = (
@@ -126,18 +126,18 @@ def _needs(head: RecipeHead, most: int) -> list[str]:
 def campaign_to_run(
     name: str, disks: str, *, quick: bool, servers: Sequence[NamedServer] = ()
 ) -> CampaignFile | None:
-    """Return what a recipe becomes on this machine; None for a campaign file that is run as it stands.
+    """Return a recipe's campaign on this machine; None for a campaign file that runs unchanged.
 
-    What is left out is told on standard error.
+    Skipped parts are listed on standard error.
 
     Args:
         name: of a recipe, or path of a campaign file.
-        disks: serial numbers or WWNs, with commas between them.
-        quick: the quick variant is wanted.
-        servers: that already run, in place of everything that the recipe makes.
+        disks: serial numbers or WWNs, separated by commas.
+        quick: use the quick variant.
+        servers: existing ones, instead of everything that the recipe creates.
 
     Raises:
-        UsageError: no such recipe, a file that is none, other disks than it wants, or one for no server.
+        UsageError: no such recipe, not a campaign file, the wrong disks, or it does not support servers.
         CampaignError: it cannot be read, or nothing of it can be measured here.
     """
     path = Path(name)
@@ -157,10 +157,10 @@ def campaign_to_run(
 
 
 def refuse_mistaken_recipe(path: Path) -> None:
-    """Say which recipe may be meant by a campaign file that is not there.
+    """Suggest a recipe for a campaign file that does not exist.
 
     Raises:
-        UsageError: a recipe has nearly that name.
+        UsageError: a recipe has a similar name.
     """
     near = did_you_mean(path.stem[:80], [recipe.name for recipe in list_recipes()])
     if near:

@@ -1,4 +1,4 @@
-"""`pgfooting disks --release SERIAL`: a disk that a session left is shown, confirmed and released."""
+"""`pgfooting disks --release SERIAL`: show, confirm and release a disk that a session left behind."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ ENDINGS: Final[Mapping[ReleaseOutcome, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReleaseQuestion:
-    """Shows what is on a disk, and asks for the end of its serial number.
+    """Shows the contents of a disk, and asks for the end of its serial number.
 
     Attributes:
         confirmed: serial numbers or WWNs given with ``--erase``.
-        ask: shows a prompt and returns the line that was typed; None for the terminal.
-        can_ask: whether a person can be asked.
+        ask: shows a prompt and returns the typed line; None for the terminal.
+        can_ask: whether the user can be asked.
     """
 
     confirmed: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class ReleaseQuestion:
         Raises:
             UsageError: ``--erase`` names another disk.
             RefusedError: the disk cannot be released now, or the release was not confirmed.
-            CancelledError: the person has left.
+            CancelledError: end of input.
         """
         for name in self.confirmed:
             if not find_disks(name, (disk,)):
@@ -78,10 +78,10 @@ def _heading(disk: Disk) -> tuple[str, ...]:
 
 
 def release_disk(disk: Disk, question: ReleaseQuestion, *, as_json: bool) -> None:
-    """Show a disk that the helper's journal keeps, ask, and have it released; print what became of it.
+    """Show a disk in the helper's journal, ask, release it, and print the outcome.
 
     Raises:
-        FootingError: it is not released; with the reason.
+        FootingError: it is not released; carries the reason.
     """
     with terminal_agent():
         kept, digest = inspect_kept(disk)

@@ -1,8 +1,7 @@
-"""`pgfooting run`: a campaign with a progress display, a table at the end and the paths of the run files.
+"""`pgfooting run`: measure campaigns, show their progress, print a table and the run files' paths.
 
-`pgfooting run --dry-run`: what a campaign comes to on this machine, before anything is started.
-
-Several campaigns one after the other: agreed to before the first, and told in one table at the end.
+With `--dry-run`, print each campaign's plan for this machine and start nothing. Several campaigns run one
+after the other: all are confirmed before the first, and summarised in one table at the end.
 """
 
 from __future__ import annotations
@@ -67,15 +66,15 @@ from app.terminal.plain_text import plain
 from app.terminal.standard_streams import drop_output
 
 _MOST_ROWS: Final = 40
-"""On a terminal; a pipe gets all of them."""
+"""Limit on a terminal; a pipe gets all rows."""
 
 
 def plan_command(file: CampaignFile, ask: Ask) -> int:
-    """Tell what a campaign would measure, how long that takes, and what it writes; start nothing.
+    """Print what a campaign would measure, how long that takes, and what it writes; start nothing.
 
     Args:
         file: of the campaign.
-        ask: asks a person about programs that have to be run to know what they are.
+        ask: asks the user about programs that must run to report their versions.
     """
     if foreign_programs(file.campaign):
         check_trust(file, ask, is_trusted=is_trusted)
@@ -116,16 +115,16 @@ PLAN_COLUMNS: Final = (
         "clients", tr("Clients"), lambda each: str(each.configuration.workload.clients)
     ),
 )
-"""What is told of each configuration."""
+"""Columns of the configurations in a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignSource:
-    """What is measured.
+    """Source of a campaign.
 
     Attributes:
-        path: of a campaign file, or folder of a campaign that was begun; of a recipe its name.
-        given: what a recipe becomes on this machine; None for what stands in the file.
+        path: of a campaign file, or folder of a started campaign; for a recipe its name.
+        given: the recipe's campaign on this machine; None to use the file.
     """
 
     path: Path
@@ -135,7 +134,7 @@ class CampaignSource:
         """Return the campaign.
 
         Raises:
-            CampaignError: it cannot be read, or something in it is wrong.
+            CampaignError: it cannot be read, or is invalid.
         """
         path = self.path / CAMPAIGN_NAME if self.path.is_dir() else self.path
         return self.given or read_campaign_file(path)
@@ -146,10 +145,10 @@ class QueuedEnd:
     """How one of several campaigns ended.
 
     Attributes:
-        source: what was to be measured.
-        result: None where it did not begin.
-        error: why it could not begin; None where it began, or its turn did not come.
-        status: its exit status, where it began.
+        source: of the campaign.
+        result: None if it did not start.
+        error: why it could not start; None if it started, or its turn did not come.
+        status: its exit status, if it started.
     """
 
     source: CampaignSource
@@ -164,7 +163,7 @@ class QueuedEnd:
 
     @property
     def runs(self) -> str:
-        """How many of its runs are done."""
+        """Number of its done runs, and of all."""
         if self.result is None:
             return ""
         done = {each.planned.number for each in self.result.results if each.state is RunState.DONE}
@@ -172,7 +171,7 @@ class QueuedEnd:
 
     @property
     def failed(self) -> str:
-        """How many runs failed; empty for none."""
+        """Number of failed runs; empty for none."""
         count = 0
         if self.result is not None:
             count = sum(each.state is RunState.FAILED for each in self.result.results)
@@ -191,7 +190,7 @@ class QueuedEnd:
 
     @property
     def folder(self) -> str:
-        """Where its run files are."""
+        """Folder of its run files."""
         return "" if self.result is None else str(self.result.folder)
 
 
@@ -205,15 +204,15 @@ _COLUMNS: Final = (
 
 
 def agree_to_all(sources: Sequence[CampaignSource], ask: Ask) -> Ask:
-    """Read all campaigns and ask what has to be asked of each; return who agrees to just that later.
+    """Read all campaigns and ask about each; return an `Ask` that accepts exactly these answers later.
 
     Args:
         sources: all of them.
-        ask: asks a person.
+        ask: asks the user.
 
     Raises:
-        CampaignError: one cannot be read, or something in it is wrong; none was begun.
-        RefusedError: nobody agreed to one.
+        CampaignError: one cannot be read, or is invalid; none was started.
+        RefusedError: the user did not agree to one.
     """
     agreed: list[tuple[Concern, ...]] = []
 
@@ -225,41 +224,41 @@ def agree_to_all(sources: Sequence[CampaignSource], ask: Ask) -> Ask:
         check_trust(source.read(), remember, is_trusted=is_trusted)
 
     def again(concerns: tuple[Concern, ...]) -> None:
-        if concerns not in agreed:  # the file, or a script, was changed meanwhile
+        if concerns not in agreed:  # the file or a script has changed since
             ask(concerns)
 
     return again
 
 
 def show_queue(ends: Sequence[QueuedEnd], console: Console) -> None:
-    """Print what became of each of several campaigns."""
+    """Print how each of several campaigns ended."""
     console.print()
     print_line(console, tr("All campaigns"), style="bold")
     print_table(console, _COLUMNS, ends)
 
 
 def worst_status(ends: Sequence[QueuedEnd]) -> int:
-    """Return the exit status of the worst: the highest one; campaigns whose turn did not come have none."""
+    """Return the highest exit status; campaigns that did not get their turn have none."""
     return max((int(each.error.exit_status if each.error else each.status) for each in ends), default=0)
 
 
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
-"""Numbers of malloc.h of glibc, which are part of its interface; see mallopt(3)."""
+"""Constants of glibc's malloc.h, which are part of its interface; see mallopt(3)."""
 
 _LARGEST_IN_HEAP_BYTES: Final = 16 * MIB
 _KEPT_BYTES: Final = 32 * MIB
 
 
 def keep_freed_memory() -> bool:
-    """Keep up to 32 MiB of freed memory instead of giving it back to the kernel at once.
+    """Keep up to 32 MiB of freed memory instead of returning it to the kernel at once.
 
-    The recorder parses a megabyte of transaction log a second in temporary arrays. By default glibc gives
-    such memory back each time, and the kernel hands it out anew page by page: measured 600 page faults a
-    second, 4 ms of CPU on a virtual machine, which is more than all parsing.
+    The recorder parses a megabyte of transaction log a second in temporary arrays. By default glibc returns
+    such memory each time, and gets it back page by page: measured 600 page faults a second, 4 ms of CPU on a
+    virtual machine, more than all parsing.
 
     Returns:
-        Whether the C library can be told; another one (musl) has other rules and nothing is changed.
+        Whether the C library supports it; another one (musl) has other rules and nothing is changed.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -269,7 +268,7 @@ def keep_freed_memory() -> bool:
 
 
 def run_command(arguments: argparse.Namespace) -> int:
-    """Measure campaigns one after the other and show their tables."""
+    """Measure campaigns one after the other and print their tables."""
     tell_left_over(sweep_abandoned())
     keep_freed_memory()
     sources = [_source_of(arguments, name) for name in arguments.campaigns]
@@ -285,7 +284,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         ended = [QueuedEnd(sources[0], result, status=_status_of(result))]
         _tell_end(ended, preferences, when_done)
         return worst_status(ended)
-    # What is wrong with one, or has to be agreed to, is told before the first: nobody may be there later.
+    # Errors and questions come before the first campaign: the user may be away later.
     agreed = agree_to_all(sources, trust)
     ends: list[QueuedEnd] = []
     for source in sources:
@@ -294,7 +293,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         except CancelledError as error:
             ends.append(QueuedEnd(source, error=error))
             break
-        except FootingError as error:  # of this one: the others are measured all the same
+        except FootingError as error:  # this campaign only: the others are still measured
             ends.append(QueuedEnd(source, error=error))
             sys.stderr.write(f"{COMMAND}: {plain(f'{source.path}: {error.message} {error.hint}'.strip())}\n")
             continue
@@ -309,7 +308,7 @@ def run_command(arguments: argparse.Namespace) -> int:
 
 
 def _tell_plans(sources: Sequence[CampaignSource], trust: Ask) -> int:
-    """Tell what each campaign comes to; of one that was begun, as a whole."""
+    """Print the plan of each campaign; of a started one, the plan of the whole."""
     for source in sources:
         path = source.path / CAMPAIGN_NAME if source.path.is_dir() else source.path
         plan_command(source.given or read_campaign_file(path), trust)
@@ -317,7 +316,7 @@ def _tell_plans(sources: Sequence[CampaignSource], trust: Ask) -> int:
 
 
 def _tell_end(ends: Sequence[QueuedEnd], preferences: Preferences, when_done: str) -> None:
-    """Tell the desktop and run the command when done; not where a person has stopped it, who is there."""
+    """Notify the desktop and run the command when done; not if the user, who is present, stopped it."""
     if any(each.result is not None and each.result.stopped for each in ends):
         return
     told = [
@@ -333,11 +332,11 @@ def _tell_end(ends: Sequence[QueuedEnd], preferences: Preferences, when_done: st
 
 
 def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
-    """Return what a word of the command line names: a campaign file, a recipe, the folder of a campaign.
+    """Return the source named by a word of the command line: a campaign file, a recipe, a campaign's folder.
 
     Raises:
-        UsageError: a folder where a campaign file is wanted, a library for a campaign that has its folder, no
-            such recipe.
+        UsageError: a folder without --resume, options that do not apply to a started campaign, no such
+            recipe.
         CampaignError: a recipe of which nothing can be measured here.
     """
     path = Path(name)
@@ -361,10 +360,10 @@ def _source_of(arguments: argparse.Namespace, name: str) -> CampaignSource:
 
 
 def _run(arguments: argparse.Namespace, source: CampaignSource, trust: Ask) -> CampaignResult:
-    """Measure one campaign and show its table.
+    """Measure one campaign and print its table.
 
     Raises:
-        FootingError: it could not begin.
+        FootingError: it could not start.
     """
     question = LoadQuestion(tuple(arguments.load))
     request = CampaignRequest(
@@ -405,7 +404,7 @@ def _status_of(result: CampaignResult) -> ExitStatus:
 
 
 def measured_configurations(result: CampaignResult) -> tuple[MeasuredConfiguration, ...]:
-    """Return the campaign's runs as the table wants them, in the campaign's order."""
+    """Return the campaign's runs for the table, in the campaign's order."""
     by_name: dict[str, list[RunResult]] = {}
     for run in result.results:
         by_name.setdefault(run.planned.configuration.name, []).append(run)
@@ -428,7 +427,7 @@ def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
     runs = tuple(
         MeasuredRun(
             repeat=result.planned.repeat,
-            # A run that was stopped early is kept, but it is another measurement than the others.
+            # A run that was stopped early is kept, but is another measurement than the others.
             tps=result.summary.get("tps") if result.state is RunState.DONE else None,
             figures=result.summary,
         )
@@ -439,14 +438,14 @@ def _measured(name: str, results: Sequence[RunResult]) -> MeasuredConfiguration:
 
 
 def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunComparison | None:
-    """Return the comparison of finished run files, the same that the window and the report make of them.
+    """Return the comparison of finished run files, the same as in the window and the report.
 
     Args:
         paths: of the files; None for a run that left none.
         baseline: name of the configuration to compare with.
 
     Returns:
-        None where a file is missing or cannot be read: then only what is in memory can be told.
+        None if a file is missing or cannot be read: then only the results in memory can be shown.
     """
     found = list(paths)
     try:
@@ -457,13 +456,13 @@ def judge_files(paths: Iterable[str | None], *, baseline: str = "") -> RunCompar
 
 
 def show_table(result: CampaignResult, console: Console) -> None:
-    """Print what a campaign came to: the table, the verdicts, what weakens them, the run files."""
+    """Print a campaign's results: the table, the verdicts, what weakens them, the run files."""
     comparison = judge_files(
         (run.path for run in result.results), baseline=result.campaign.configurations[0].name
     )
     console.print()
     print_line(console, result.campaign.name, style="bold")
-    if comparison is None:  # of what is in memory only nobody knows under which conditions it was
+    if comparison is None:  # results in memory do not include the conditions of the runs
         rows = [row for each in measured_configurations(result) for row in build_rows([each])]
         print_table(console, columns_for(COMPARISON_COLUMNS, rows), rows)
     else:
@@ -492,7 +491,7 @@ def _show_condition(part: RunComparison, console: Console) -> None:
 
 
 def _tell_failures(result: CampaignResult) -> None:
-    """Say on standard error what failed, where standard output is not for people."""
+    """Print failures on standard error, if standard output is for programs."""
     for run in result.results:
         if run.error is not None:
             sys.stderr.write(f"{COMMAND}: {plain(_failure_words(run))}\n")

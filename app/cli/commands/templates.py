@@ -1,4 +1,4 @@
-"""`pgfooting templates`: the data sets that are kept to be copied, and removing them."""
+"""`pgfooting templates`: list the stored data sets, and remove them."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ TEMPLATE_COLUMNS: Final[tuple[Column[Template], ...]] = (
     Column("size", tr("size"), lambda each: format_size(each.content.size_bytes)),
     Column("made", tr("made"), lambda each: _made(each.made_epoch_s), CellKind.LABEL),
 )
-"""Of the list of templates."""
+"""Columns of the list of templates."""
 
 
 def templates_command(arguments: argparse.Namespace) -> int:
     """List the templates, or remove some.
 
     Raises:
-        UsageError: there is none of this id.
-        BusyError: a campaign makes or looks for one just now.
+        UsageError: there is none with this id.
+        BusyError: a campaign is using the folder.
     """
     sweep_abandoned()
     account = server_account(unrecorded)

@@ -1,4 +1,4 @@
-"""`pgfooting unfinished`: which campaigns were interrupted and wait, for people and programs."""
+"""`pgfooting unfinished`: the interrupted campaigns, for users and programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.library.entries import default_library
 
 
 def unfinished_command(arguments: argparse.Namespace) -> int:
-    """List interrupted campaigns; none goes on by itself."""
+    """List interrupted campaigns; none continues automatically."""
     sweep_abandoned()
     library = arguments.library if arguments.library is not None else default_library()
     found = interrupted_campaigns(library)

@@ -1,6 +1,6 @@
-"""When campaigns have ended: the desktop is told, and the command that the user prefers is run.
+"""When campaigns have ended: notify the desktop, and run the command of the user's preferences.
 
-Neither ever changes what became of a campaign: what fails here is a sentence.
+Neither changes a campaign's result: a failure is only a sentence.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ TIMEOUT_S: Final = 300.0
 
 @dataclass(frozen=True, slots=True)
 class EndedCampaign:
-    """What is told of a campaign that has ended.
+    """Description of an ended campaign.
 
     Attributes:
         name: of the campaign.
-        sentence: what became of it.
-        folder: where its run files are; None where it did not begin.
+        sentence: how it ended.
+        folder: of its run files; None if it did not start.
     """
 
     name: str
@@ -38,7 +38,7 @@ class EndedCampaign:
 
 
 def tell_desktop(ended: Sequence[EndedCampaign], preferences: Preferences) -> bool:
-    """Show that campaigns have ended; return whether the desktop has taken it."""
+    """Notify the desktop that campaigns have ended; return whether it accepted the notification."""
     if not preferences.notify or not ended:
         return False
     summary = (
@@ -55,15 +55,15 @@ def run_when_done(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = TIMEOUT_S,
 ) -> str:
-    """Run the command of a user's preference and return what became of it, a sentence; empty without one.
+    """Run the command of the user's preferences and return a sentence about its outcome; empty without one.
 
-    It runs as the caller, without a shell, with the environment of the caller and PGFOOTING_STATUS (exit
-    status of the campaigns) and PGFOOTING_FOLDERS (their folders, a line each). It cannot gain privileges.
+    It runs as the caller, without a shell, with the caller's environment plus PGFOOTING_STATUS (exit status
+    of the campaigns) and PGFOOTING_FOLDERS (their folders, one per line). It cannot gain privileges.
 
     Args:
         command: as typed, quoted as for a shell.
         ended: the campaigns.
-        status: exit status that the campaigns come to.
+        status: exit status of the campaigns together.
         environment: of the caller; None for this process's.
         timeout_s: after which it is ended.
     """

@@ -1,6 +1,6 @@
-"""`pgfooting`, `open` and `replay`: becomes the window, which is a program of its own.
+"""`pgfooting`, `open` and `replay`: replace this process by the window, a separate program.
 
-Nothing of it is imported here: everything but the window works where no Qt is installed.
+None of it is imported here: everything but the window works without Qt.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ def window_argv(arguments: Sequence[str]) -> list[str]:
 
 
 def window_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the window: ours, and where it is, because -P hides the folder."""
+    """Return the window's environment: ours, plus the program's folder, which -P hides."""
     top = str(TOP)
     others = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part and part != top]
     return {**environment, "PYTHONPATH": os.pathsep.join([top, *others])}
 
 
 def check_window_libraries() -> None:
-    """Say what the window needs where that is not installed.
+    """Check that the window's libraries are installed.
 
     Raises:
-        UsageError: a package of Python is missing.
+        UsageError: a Python package is missing.
     """
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
@@ -61,7 +61,7 @@ def window_command(arguments: argparse.Namespace) -> NoReturn:
 
 
 def become_window(arguments: Sequence[str]) -> NoReturn:
-    """Go on as the window, in this process.
+    """Replace this process by the window.
 
     Raises:
         UsageError: its libraries are not installed, or Python cannot be started.
@@ -69,7 +69,7 @@ def become_window(arguments: Sequence[str]) -> NoReturn:
     check_window_libraries()
     sys.stdout.flush()
     try:
-        # The interpreter that runs this, and arguments that argparse has read.
+        # The interpreter of this process, and arguments that argparse has read.
         os.execve(sys.executable, window_argv(arguments), window_environment(os.environ))  # noqa: S606
     except OSError as error:
         message = tr("The window could not be started ({path}: {reason}).")

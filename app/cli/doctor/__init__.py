@@ -1,1 +1,1 @@
-"""`pgfooting doctor`: what works on this machine, and why the rest does not."""
+"""`pgfooting doctor` and `manual`."""

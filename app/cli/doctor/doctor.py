@@ -1,6 +1,6 @@
 """`pgfooting doctor`: what works on this machine, and why the rest does not.
 
-`pgfooting doctor --options [FILESYSTEM]`: every option from the registry, and whether it exists here.
+With `--options [FILESYSTEM]`: every option from the registry, and whether it exists here.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ from app.storage.layout.availability import (
 from app.terminal.plain_text import plain
 
 ALL = "all"
-"""What is asked for where no filesystem is named."""
+"""Default of ``--options`` without a filesystem."""
 
 _SHORT_CHOICE = 8
-"""Up to so many values each gets a line of its own."""
+"""Largest number of values that get a line each."""
 
 
 def show_options(name: str, support: Support, *, as_json: bool) -> None:
-    """Print the options of one filesystem with all that is known, or of all of them as a table.
+    """Print the options of one filesystem in full, or of all of them as a table.
 
     Args:
         name: id of a filesystem, or `ALL`.
-        support: what this machine can do.
-        as_json: one object instead.
+        support: of this machine.
+        as_json: print one object instead.
 
     Raises:
         UsageError: there is no such filesystem.
@@ -93,7 +93,7 @@ def show_options(name: str, support: Support, *, as_json: bool) -> None:
 
 
 def filesystem_as_json(spec: FilesystemSpec, support: Support) -> dict[str, Json]:
-    """Return options, presets and what is lacking."""
+    """Return a filesystem's options, presets and missing features."""
     return {
         "id": spec.id,
         "label": spec.label,
@@ -148,7 +148,7 @@ def _preset_as_json(spec: FilesystemSpec, preset: FilesystemPreset, support: Sup
 
 @dataclass(frozen=True, slots=True)
 class _Offered:
-    """An option of a filesystem, on a machine that can do this much."""
+    """An option of a filesystem, with the support of this machine."""
 
     spec: FilesystemSpec
     option: OptionSpec
@@ -214,7 +214,7 @@ def _show_preset(spec: FilesystemSpec, preset: FilesystemPreset, support: Suppor
 
 
 def _value_reasons(option: OptionSpec, support: Support) -> Iterator[str]:
-    """Yield what is missing of the values, values with the same reason together."""
+    """Yield a line for each reason why values are unavailable, with all its values."""
     reasons: dict[str, list[str]] = {}
     for value in _values(option):
         reason = unavailable(option, support.versions, value)
@@ -266,7 +266,7 @@ OPTION_COLUMNS: Final[tuple[Column[_Offered], ...]] = (
     Column("costs", tr("Costs"), lambda row: _safety(row.option), CellKind.WORDS),
     Column("here", tr("Here"), lambda row: _here(row.spec, row.option, row.support), CellKind.WORDS),
 )
-"""Of the table of all options of all filesystems."""
+"""Columns of the table of all options of all filesystems."""
 
 
 def _paragraph(console: Console, text: str, *, style: str = "") -> None:
@@ -275,13 +275,13 @@ def _paragraph(console: Console, text: str, *, style: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the doctor's.
+    """One line of the doctor.
 
     Attributes:
-        topic: what was looked at.
-        works: True, False, or None for what is only worth knowing.
-        message: what was found.
-        hint: what would help.
+        topic: subject of the check.
+        works: True, False, or None for mere information.
+        message: the result.
+        hint: a remedy.
     """
 
     topic: str
@@ -292,11 +292,11 @@ class Check:
 
 _MARGIN: Final = 14
 MEASURING: Final = frozenset({"postgresql", "folder"})
-"""Topics that have to work for anything to be measured."""
+"""Topics that must work for any measurement."""
 
 
 def doctor_command(arguments: argparse.Namespace) -> int:
-    """Show all checks, or all options; the exit status is 1 where nothing can be measured.
+    """Print all checks, or all options; the exit status is 1 if nothing can be measured.
 
     Raises:
         UsageError: options of a filesystem that does not exist.
@@ -325,7 +325,7 @@ def doctor_command(arguments: argparse.Namespace) -> int:
 
 
 def examine_machine(support: Support) -> list[Check]:
-    """Return everything that is worth knowing before a campaign."""
+    """Return all checks that are useful before a campaign."""
     commands: list[CommandOutcome] = []
     checks = [
         Check("left-over", None, event.text, tr("See what is left; pgFooting tries again at its next start."))
@@ -425,7 +425,7 @@ def _show(checks: list[Check], console: Console) -> None:
 
 
 def baseline_check() -> Check:
-    """Return whether the I/O baseline can be measured: without fio only how often writes become durable."""
+    """Return whether the I/O baseline is complete: without fio it only has the rate of durable writes."""
     try:
         version = ask_program((PROGRAM, "--version")).strip()
     except ProgramError:
@@ -435,7 +435,7 @@ def baseline_check() -> Check:
     return Check("fio", works=True, message=message.format(version=version))
 
 
-# --- What the doctor says of window and reports: a wheel may be without Qt, a system without a screen.
+# # --- Checks of window and reports: a wheel may lack Qt, a system a screen.
 
 
 def qt_checks() -> list[Check]:
@@ -478,14 +478,14 @@ def _qt_check(
     return Check(topic, works=True, message=message)
 
 
-# --- What the doctor says of the helper, without which spare disks cannot be used.
+# # --- Check of the helper, without which spare disks cannot be used.
 
 
 POLKIT: Final = "org.freedesktop.PolicyKit1"
 
 
 def helper_check() -> Check:
-    """Return whether the helper answers and speaks our version; it is started where it sleeps."""
+    """Return whether the helper answers and speaks our version; the bus starts it if necessary."""
     try:
         with closing(HelperClient.open()) as client:
             version = client.version
@@ -503,11 +503,11 @@ def helper_check() -> Check:
     return Check("disks", works=True, message=message)
 
 
-# --- What the doctor says of filesystems and RAID levels: what works here, and why the rest does not.
+# # --- Checks of filesystems and RAID levels: what works here, and why the rest does not.
 
 
 def storage_checks(support: Support) -> list[Check]:
-    """Return a line for what all need, for each filesystem and md, then one with what is to be installed."""
+    """Return a line for shared requirements, for each filesystem and md, and one with packages to install."""
     lacking = [filesystem_availability(spec, support).reasons for spec in FILESYSTEMS if spec.levels]
     shared = tuple(each for each in lacking[0] if all(each in reasons for reasons in lacking))
     checks = []
@@ -525,7 +525,7 @@ def storage_checks(support: Support) -> list[Check]:
 
 
 def _helpful_packages(support: Support) -> Iterator[str]:
-    """Yield the packages of what this kernel can do: newer releases have no programs of what it lost."""
+    """Yield useful packages: newer releases have no programs for what their kernel has dropped."""
     for spec in FILESYSTEMS:
         for level in spec.levels:
             reasons = level_availability(spec, level, support).reasons
@@ -534,14 +534,14 @@ def _helpful_packages(support: Support) -> Iterator[str]:
 
 
 _NOT_IN_MAIN: Final = frozenset({"zfsutils-linux", "zfs-dkms"})
-"""Packages of Debian's section contrib, which a machine as it was installed does not look into.
+"""Packages of Debian's section contrib, which is not enabled by default.
 
-Ubuntu has them in sections that it looks into, and the module of ZFS in its kernels.
+Ubuntu has them in enabled sections, and the module of ZFS in its kernels.
 """
 
 
 def _install_lines(packages: Sequence[str]) -> Iterator[str]:
-    """Yield what installs packages: one that apt does not know would keep it from all others."""
+    """Yield install commands: one package unknown to apt would make it refuse all others."""
     elsewhere = frozenset() if is_ubuntu() else _NOT_IN_MAIN
     main = [each for each in packages if each not in elsewhere]
     others = [each for each in packages if each in elsewhere]
@@ -587,7 +587,7 @@ def _reasons_as_json(reasons: Iterable[Reason]) -> list[Json]:
 
 
 def _array_check(support: Support) -> Check:
-    """Return the line of md, which makes the levels of every filesystem that has none of its own."""
+    """Return the line of md, which provides the levels of every filesystem that has none of its own."""
     levels = [item.level for item in LAYOUTS if item.assembler is Assembler.MD]
     works = [level for level in levels if array_availability(level, support).works]
     reasons = [reason for level in levels for reason in array_availability(level, support).reasons]
@@ -602,7 +602,7 @@ _SHARED: Final = "every disk"
 
 
 def _filesystem_check(spec: FilesystemSpec, support: Support, shared: Sequence[Reason]) -> Check:
-    """Return the line of a filesystem, without the reasons that it shares with all that are on disks."""
+    """Return the line of a filesystem, without the reasons that all filesystems on disks share."""
     reasons = filesystem_availability(spec, support).reasons
     if reasons:
         own = [each for each in reasons if each not in shared]
@@ -629,5 +629,5 @@ def _messages(reasons: Iterable[Reason]) -> str:
 
 
 def _remedies(reasons: Iterable[Reason]) -> str:
-    """Return what helps, but for packages, which one line names for all."""
+    """Return the remedies, except packages, which one line names for all."""
     return "\n".join(dict.fromkeys(item.remedy for item in reasons if item.remedy and not item.package))

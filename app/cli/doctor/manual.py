@@ -1,4 +1,4 @@
-"""`pgfooting manual [CHAPTER]`: the chapters, or one of them as Markdown, set where it goes to a terminal."""
+"""`pgfooting manual [CHAPTER]`: list the chapters, or print one as Markdown, formatted on a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHAPTER_COLUMNS: Final[tuple[Column[Chapter], ...]] = (
     Column("chapter", tr("chapter"), lambda chapter: chapter.id, CellKind.LABEL),
     Column("title", tr("title"), chapter_title, CellKind.WORDS),
 )
-"""Of the list of chapters."""
+"""Columns of the list of chapters."""
 
 
 def manual_command(arguments: argparse.Namespace) -> int:

@@ -1,1 +1,1 @@
-"""What commands share: errors as exit statuses, tables, progress, questions to a person."""
+"""Shared by the commands: tables, progress, questions to the user."""

@@ -1,8 +1,8 @@
-"""What a person is asked before a campaign: whether disks may be erased, and whether it may run programs.
+"""Questions before a campaign: may disks be erased, may servers be loaded, may the campaign run programs.
 
-Disks are confirmed by the last four characters of each serial number, or ``--erase``; a server that already
-runs by its name, or ``--load``; programs by a yes, or ``--trust``. Everything goes to standard error, so that
-standard output stays what ``--progress`` says.
+Disks are confirmed by the last four characters of each serial number, or ``--erase``; an existing server by
+its name, or ``--load``; programs by a yes, or ``--trust``. Everything goes to standard error, to leave
+standard output to ``--progress``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _ATTEMPTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class ErasureQuestion:
-    """Asks on the terminal for what the command line has not confirmed.
+    """Asks on the terminal for confirmations missing from the command line.
 
     Attributes:
         confirmed: serial numbers or WWNs given with ``--erase``.
-        ask: shows a prompt and returns the line that was typed; None for the terminal.
-        can_ask: whether there is somebody to ask.
+        ask: shows a prompt and returns the typed line; None for the terminal.
+        can_ask: whether the user can be asked.
     """
 
     confirmed: tuple[str, ...] = ()
@@ -46,12 +46,12 @@ class ErasureQuestion:
     can_ask: Callable[[], bool] = is_terminal
 
     def __call__(self, erasure: ErasePrompt) -> None:
-        """Return where every disk was confirmed.
+        """Return if every disk was confirmed.
 
         Raises:
-            UsageError: ``--erase`` names no disk of the campaign.
+            UsageError: ``--erase`` does not name a disk of the campaign.
             RefusedError: not confirmed, or wrongly; nothing was touched.
-            CancelledError: the person has left.
+            CancelledError: end of input.
         """
         open_ones = self._not_confirmed(erasure.disks)
         console = Console(stderr=True)
@@ -76,13 +76,13 @@ def ask_for_tail(disk: Disk, prompt: str, ask: Callable[[str], str] | None = Non
     """Ask for the last characters of a serial number.
 
     Args:
-        disk: whose.
-        prompt: with their number and the serial number to be filled in.
-        ask: shows a prompt and returns the line that was typed; the terminal without it.
+        disk: has the serial number.
+        prompt: with placeholders for their number and the serial number.
+        ask: shows a prompt and returns the typed line; None for the terminal.
 
     Raises:
         RefusedError: not confirmed.
-        CancelledError: the person has left.
+        CancelledError: end of input.
     """
     tail = disk.identity.tail()
     prompt = prompt.format(count=len(tail), serial=plain(name_of(disk)))
@@ -109,7 +109,7 @@ def _ask_terminal(prompt: str) -> str:
 
 
 def name_of(disk: Disk) -> str:
-    """Return what people know a disk by: its serial number, else its WWN."""
+    """Return a disk's name for users: its serial number, else its WWN."""
     return disk.identity.serial.strip() or disk.identity.key()
 
 
@@ -141,17 +141,17 @@ def _show(erasure: ErasePrompt, console: Console) -> None:
             line(f"  {each}", "dim")
 
 
-# --- Whether a server that already runs may be loaded
+# # --- May an existing server be loaded
 
 
 @dataclass(frozen=True, slots=True)
 class LoadQuestion:
-    """Shows what a server told, and asks for its name where the command line has not given it.
+    """Shows a server's description, and asks for its name unless the command line has given it.
 
     Attributes:
         confirmed: names given with ``--load``.
-        ask: shows a prompt and returns the line that was typed; None for the terminal.
-        can_ask: whether there is somebody to ask.
+        ask: shows a prompt and returns the typed line; None for the terminal.
+        can_ask: whether the user can be asked.
     """
 
     confirmed: tuple[str, ...] = ()
@@ -159,12 +159,12 @@ class LoadQuestion:
     can_ask: Callable[[], bool] = is_terminal
 
     def __call__(self, servers: Sequence[OpenServer]) -> None:
-        """Return where every server was confirmed.
+        """Return if every server was confirmed.
 
         Raises:
-            UsageError: ``--load`` names no server of the campaign.
+            UsageError: ``--load`` does not name a server of the campaign.
             RefusedError: not confirmed, or wrongly; nothing was done there.
-            CancelledError: the person has left.
+            CancelledError: end of input.
         """
         console = Console(stderr=True)
         for server in servers:
@@ -177,14 +177,14 @@ class LoadQuestion:
             self._ask_for(name)
 
     def contact(self, contacts: Sequence[Contact]) -> None:
-        """Return where nothing is asked of a server that the campaign names before a person was told which.
+        """Return if pgFooting may connect to the campaign's servers.
 
-        What the user's own service or environment says needs no question; a name of ``--load`` is an answer.
+        A server from the user's own service file or environment needs no question; ``--load`` is an answer.
 
         Raises:
-            UsageError: ``--load`` names no server of the campaign.
-            RefusedError: nobody agreed; nothing was sent there.
-            CancelledError: the person has left.
+            UsageError: ``--load`` does not name a server of the campaign.
+            RefusedError: the user did not agree; nothing was sent there.
+            CancelledError: end of input.
         """
         if all(each.name for each in contacts):
             self._check_names({each.name for each in contacts})
@@ -259,24 +259,24 @@ def _show_server(server: OpenServer, console: Console) -> None:
         line(f"  {sentence}", "dim")
 
 
-# --- Whether a campaign file may do what it wants to do beyond measuring
+# # --- May a campaign file do more than measure
 
 
 _YES: Final = "yes"
 _MOST_LINES: Final = 200
-"""Of one text; a longer one is named, and is to be read in its file."""
+"""Limit for one text; the user is asked to read a longer one in its file."""
 
 _LONGEST_LINE: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class TrustPrompt:
-    """Shows what a campaign may do, and asks where the command line has not agreed.
+    """Shows what a campaign may do, and asks unless the command line has agreed.
 
     Attributes:
         trusted: ``--trust`` was given.
-        ask: shows a prompt and returns the line that was typed; None for the terminal.
-        can_ask: whether there is somebody to ask.
+        ask: shows a prompt and returns the typed line; None for the terminal.
+        can_ask: whether the user can be asked.
     """
 
     trusted: bool = False
@@ -284,11 +284,11 @@ class TrustPrompt:
     can_ask: Callable[[], bool] = is_terminal
 
     def __call__(self, concerns: tuple[Concern, ...]) -> None:
-        """Return where a person agreed.
+        """Return if the user agreed.
 
         Raises:
-            RefusedError: nobody agreed; nothing was started.
-            CancelledError: the person has left.
+            RefusedError: the user did not agree; nothing was started.
+            CancelledError: end of input.
         """
         _show_concerns(concerns)
         if self.trusted:

@@ -1,4 +1,4 @@
-"""The listener that shows a campaign: on a terminal, as plain lines, as JSON lines."""
+"""Show a running campaign: on a terminal, as plain lines, as JSON lines."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 _PLAIN_EVERY_S: Final = 10.0
 _REDRAW_S: Final = 1.2
-"""A little more than the second in which pgbench reports, so that it is not drawn twice."""
+"""Slightly longer than pgbench's reporting interval of a second, to avoid drawing twice."""
 
 
 def phase_words(phase: Phase, planned: PlannedRun | None) -> str:
-    """Return what a phase of a run does, in words for people."""
+    """Return the name of a run's phase for users."""
     if planned is not None and isinstance(planned.configuration.target, ServerTarget):
-        # Nobody should have to fear for a server of his.
+        # Words that cannot worry the owner of an existing server.
         if phase is Phase.INITDB:
             return tr("making pgFooting's database")
         if phase is Phase.TEARDOWN:
@@ -76,33 +76,32 @@ def result_words(result: RunResult) -> str:
 
 
 def run_words(planned: PlannedRun, total: int) -> str:
-    """Return which run this is: its place, configuration and repeat."""
+    """Return a run's number, configuration and repeat."""
     return tr("run {number} of {total}: {name}, repeat {repeat}").format(
         number=planned.number, total=total, name=planned.configuration.name, repeat=planned.repeat + 1
     )
 
 
 class Progress(CampaignListener):
-    """Shows a campaign on a terminal, as plain lines in a pipe, or as a JSON object a line for programs.
+    """Shows a campaign on a terminal, as plain lines in a pipe, or as one JSON object per line for programs.
 
-    On a terminal three lines are redrawn with every second that pgbench reports, and once a second by a
-    thread while it reports none: loading takes minutes, in which a clock that stands still would look like a
-    program that hangs.
+    On a terminal three lines are redrawn with every second that pgbench reports, and otherwise once a second
+    by a thread: loading takes minutes, and a stopped clock would look like a hanging program.
 
-    The run goes on when standard output is closed (``| head``, a terminal that is gone, a full disk): what
-    counts is in the run files. SIGINT, SIGTERM and SIGHUP stop it.
+    The run continues when standard output is closed (``| head``, a lost terminal, a full disk): the run files
+    matter. SIGINT, SIGTERM and SIGHUP stop it.
 
     Attributes:
-        lost: why nothing is shown any more; None while everything is.
+        lost: why the output has stopped; None while it works.
     """
 
     def __init__(self, stream: TextIO, mode: str = "auto", console: Console | None = None) -> None:
-        """Begin to show.
+        """Prepare the output.
 
         Args:
-            stream: where to.
+            stream: destination.
             mode: ``--progress``: auto (terminal or pipe), json, none.
-            console: of the terminal; by default one on `stream` where that is a terminal.
+            console: of the terminal; by default one on `stream` if that is a terminal.
         """
         self.lost: OSError | ValueError | None = None
         self._stream, self._mode = stream, mode
@@ -119,7 +118,7 @@ class Progress(CampaignListener):
         self._clock = threading.Thread(target=self._keep_time, name="progress", daemon=True)
 
     def close(self) -> None:
-        """Give a terminal back, also one that is gone."""
+        """Release the terminal, even a lost one."""
         self._closing.set()
         if self._clock.ident is not None:
             self._clock.join()
@@ -140,7 +139,7 @@ class Progress(CampaignListener):
             self.lost = error
 
     def _show(self, event: str, line: str = "", style: str | None = None, **values: Json) -> None:
-        """Write an object for programs, a line in a pipe; on a terminal only a line that has a style."""
+        """Write an object for programs, a line in a pipe; on a terminal only a line with a style."""
         if self.lost is not None or self._mode == "none":
             return
         with self._unless_lost():
@@ -155,7 +154,7 @@ class Progress(CampaignListener):
                 print_line(self._live.console, line.strip(), style=style)
 
     def _show_words(self, event: str, words: str, *, at_once: bool, **values: Json) -> None:
-        """Show what a phase does just now: in a pipe every tenth second, or at once."""
+        """Show the current activity of a phase: in a pipe every tenth second, or at once."""
         self._words = words
         now_s, line = time.monotonic(), ""
         if at_once or now_s - self._shown_s >= _PLAIN_EVERY_S:

@@ -1,4 +1,4 @@
-"""Tables on a terminal and in a pipe: a pipe has no width, so nothing is folded or cut there."""
+"""Tables on a terminal and in a pipe: a pipe has no width, and gets nothing folded or cut."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from app.domain.text import tr
 from app.terminal.plain_text import plain
 
 _NARROW: Final = 12
-"""Characters below which a column of words is not squeezed."""
+"""Least width in characters of a column of words."""
 _GAP: Final = 2
 
 
 def print_table(console: Console, columns: Sequence[Column[RowT]], rows: Iterable[RowT]) -> None:
-    """Print rows of text under headings; columns without any text are left out.
+    """Print rows of text under headings, without empty columns.
 
-    On a terminal that is too narrow, columns of words take several lines, then optional columns are left
-    out and named below; numbers, identities and dates are never cut or broken.
+    On a narrow terminal, columns of words take several lines; then optional columns are omitted and named
+    below. Numbers, identities and dates are never cut or broken.
 
     Args:
-        console: where to.
+        console: destination.
         columns: of the table.
-        rows: what their cells are made of.
+        rows: source of the cells.
     """
     found = [_plain_texts(columns, row) for row in rows]
     shown = [column for column in columns if any(cells[column.id] for cells in found)]
@@ -71,7 +71,7 @@ def _width(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
 
 
 def _least(column: AnyColumn, found: Sequence[Mapping[str, str]]) -> int:
-    """Return the width below which a column is not squeezed."""
+    """Return the least width of a column."""
     width = _width(column, found)
     return min(width, _NARROW) if column.breaks else width
 
@@ -81,7 +81,7 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def _aligned(columns: Sequence[AnyColumn], lines: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield each line with its cells below those of the others."""
+    """Yield each line with its cells aligned in columns."""
     widths = {column.id: max(len(line[column.id]) for line in lines) for column in columns}
     for line in lines:
         cells = (
@@ -94,9 +94,9 @@ def _aligned(columns: Sequence[AnyColumn], lines: Sequence[Mapping[str, str]]) -
 
 
 def print_line(console: Console, text: str, *, style: str = "") -> None:
-    """Print one line of text that may come from anywhere; a terminal gets it broken between words.
+    """Print one line of untrusted text, broken between words on a terminal.
 
-    What is longer than a line, such as a path, is left whole, so that it can be copied.
+    A word longer than a line, such as a path, is not broken, to remain copyable.
     """
     line = Text(plain(text), style=style)
     if console.is_terminal:
@@ -106,7 +106,7 @@ def print_line(console: Console, text: str, *, style: str = "") -> None:
 
 
 def print_sentence(console: Console, text: str, *, style: str = "") -> None:
-    """Print a sentence that may hold foreign words; a terminal gets it broken between words."""
+    """Print a sentence that may contain untrusted words, broken between words on a terminal."""
     line = plain(text)
     lines = [line]
     if console.is_terminal:
@@ -116,13 +116,13 @@ def print_sentence(console: Console, text: str, *, style: str = "") -> None:
 
 
 def indented(console: Console, text: str, indent: int, *, first: str | None = None) -> list[str]:
-    """Return the lines of a sentence behind a margin, broken between words on a terminal, one line in a pipe.
+    """Return the lines of a sentence with a margin, broken between words on a terminal, one line in a pipe.
 
     Args:
         console: where it will be printed.
-        text: may hold foreign words.
+        text: may contain untrusted words.
         indent: width of the margin.
-        first: what stands in the margin of the first line; None for nothing.
+        first: text in the margin of the first line; None for nothing.
     """
     margin = " " * indent
     before = margin if first is None else first
@@ -139,7 +139,7 @@ def indented(console: Console, text: str, indent: int, *, first: str | None = No
 
 
 def print_indented(console: Console, text: str, indent: int, *, style: str = "") -> None:
-    """Print a sentence behind a margin, as `indented` breaks it."""
+    """Print a sentence with a margin, as `indented` breaks it."""
     for line in indented(console, text, indent):
         print_line(console, line, style=style)
 
@@ -148,9 +148,9 @@ def print_grid(console: Console, columns: Sequence[Column[RowT]], rows: Iterable
     """Print rows without headings, aligned; nothing is cut or folded.
 
     Args:
-        console: where to.
+        console: destination.
         columns: of the rows, all of which are shown.
-        rows: what their cells are made of.
+        rows: source of the cells.
     """
     found = [_plain_texts(columns, row) for row in rows]
     for line in _aligned(columns, found) if found else ():
@@ -158,7 +158,7 @@ def print_grid(console: Console, columns: Sequence[Column[RowT]], rows: Iterable
 
 
 def print_pairs(console: Console, pairs: Iterable[tuple[str, str]]) -> None:
-    """Print labels with what belongs to each beside it, aligned; nothing is cut or folded."""
+    """Print labels and their values, aligned; nothing is cut or folded."""
     print_grid(console, _PAIR, pairs)
 
 

@@ -1,10 +1,9 @@
-"""Asking for the password in the terminal where no desktop does: polkit's own program, for as long as needed.
+"""Ask for the password in the terminal if no desktop does: run polkit's own program while needed.
 
-Source: pkttyagent(1). ``--fallback`` leaves an agent that answers already in its place, ``--notify-fd`` is
-closed when it is registered. It needs this terminal, and so stays in this process's session and group.
-
-polkit forgets a fallback agent where the user has no session of logind (seen with 122), as in a container
-or below su: there nobody else can answer, and it is registered as the agent.
+Source: pkttyagent(1). ``--fallback`` does not replace an agent that answers already, ``--notify-fd`` is
+closed when it is registered. It needs this terminal, and therefore stays in this process's session and group.
+polkit forgets a fallback agent if the user has no session of logind (seen with 122), as in a container or
+below su: there can be no other agent, and it is registered as the agent.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from app.process.account import SEARCH_PATH
 
 PROGRAM: Final = "pkttyagent"
 SESSIONS: Final = Path("/run/systemd/users")
-"""A file for each user who has a session (sd_uid_get_state(3))."""
+"""Contains a file for each user with a session (sd_uid_get_state(3))."""
 _READY_S: Final = 15.0
 _END_S: Final = 2.0
 
 
 @contextmanager
 def terminal_agent() -> Iterator[None]:
-    """Let polkit ask on this terminal while the block lasts; without a terminal or the program, do nothing.
+    """Let polkit ask on this terminal while the block lasts; no effect without a terminal or the program.
 
-    Root needs no password, and is not asked.
+    Root needs no password.
     """
     program = shutil.which(PROGRAM, path=SEARCH_PATH)
     if os.geteuid() == 0 or program is None or not is_terminal():
@@ -48,7 +47,7 @@ def terminal_agent() -> Iterator[None]:
     try:
         select.select(
             [reading], [], [], _READY_S
-        )  # where it is not ready in time, polkit says that nobody is
+        )  # if it is not ready in time, polkit reports that there is no agent
         os.close(reading)
         yield
     finally:
@@ -61,7 +60,7 @@ def terminal_agent() -> Iterator[None]:
 
 
 def is_terminal() -> bool:
-    """Return whether a person can be asked here."""
+    """Return whether the user can be asked here."""
     with suppress(OSError, ValueError, AttributeError):
         return sys.stdin.isatty() and sys.stderr.isatty()
     return False

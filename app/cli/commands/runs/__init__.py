@@ -1,1 +1,1 @@
-"""What is done with runs that exist: shown, compared, written elsewhere."""
+"""Commands for existing runs: show, compare, export, report."""

@@ -1,6 +1,6 @@
 """`pgfooting compare`: what differs, the table of verdicts, costs per transaction, facts of each run.
 
-`pgfooting compare BASE NEW --worse-than PERCENT`: a gate for upgrades, told and as an exit status.
+With `BASE NEW --worse-than PERCENT` it is a gate for upgrades, with an exit status.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ from app.terminal.plain_text import tell_left_out
 
 
 def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -> None:
-    """Make sure that a gate is asked for as it can be.
+    """Check the arguments of a gate.
 
     Args:
         arguments: of the command.
         sides: run files of each argument.
 
     Raises:
-        UsageError: there are not two sides, they share a run, or another option asks for something else.
+        UsageError: there are not two sides, they share a run, or another option contradicts a gate.
     """
     for name, given in (("--again", arguments.again), ("--baseline", arguments.baseline)):
         if given:
@@ -91,7 +91,7 @@ def check_gate(arguments: argparse.Namespace, sides: Sequence[Sequence[Path]]) -
 def print_gate(
     comparison: RunComparison, base: Sequence[Path], worse_by: float, *, as_json: bool
 ) -> ExitStatus:
-    """Judge the new side, print what was found, and return the exit status that says it.
+    """Judge the new side, print the findings, and return the verdict as exit status.
 
     Raises:
         UsageError: the sides cannot be compared.
@@ -112,18 +112,18 @@ def print_gate(
 
 
 _MOST_RUNS_TOLD: Final = 12
-"""Facts of more runs than this are asked for with ``--runs``."""
+"""Facts of more runs than this are shown only with ``--details``."""
 
 _LONGEST: Final = 60
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
-    """Compare runs; one that cannot be read is told and left out.
+    """Compare runs; unreadable ones are reported and skipped.
 
     Raises:
-        UsageError: fewer than two runs, or the baseline is none of them.
+        UsageError: fewer than two runs, or the baseline is not one of them.
         RunFileError: fewer than two can be read.
-        RefusedError: the campaign file that is to be written is there already.
+        RefusedError: the campaign file to write exists.
     """
     tell_left_over(sweep_abandoned())
     library = library_of(arguments)
@@ -166,10 +166,10 @@ def compare_command(arguments: argparse.Namespace) -> int:
 
 
 def _asked(condition: str) -> PropertyRole | None:
-    """Return the condition that is asked about; None for none.
+    """Return the requested condition; None for none.
 
     Raises:
-        UsageError: it is none, or one of which no two levels can be compared.
+        UsageError: it is not a condition, or its levels cannot be compared.
     """
     if not condition:
         return None
@@ -181,7 +181,7 @@ def _asked(condition: str) -> PropertyRole | None:
 
 
 def _write_again(comparison: RunComparison, path: Path) -> None:
-    """Write the campaign that runs the same again at one rate, and say how it is started."""
+    """Write a campaign that repeats the runs at one rate, and print the command that starts it."""
     check_output(path, replace=None)
     file = campaign_again(comparison)
     write_output(path, lambda stream: stream.write(file.text.encode()))
@@ -218,7 +218,7 @@ def _print(comparison: RunComparison, console: Console, *, all_runs: bool) -> No
 
 
 def _print_condition(part: RunComparison, console: Console) -> None:
-    """Print what is said of the configurations of one condition."""
+    """Print the findings about the configurations of one condition."""
     _title(console, part.condition or tr("Verdict"))
     for verdict in filter(None, (describe_fastest(part, find_fastest(part)), *part.verdicts)):
         print_sentence(console, verdict)
@@ -292,7 +292,7 @@ def _cut(text: str) -> str:
 
 
 def _whose(comparison: RunComparison, places: Sequence[int]) -> Iterator[str]:
-    """Yield names of groups where all of a group has it, else of runs."""
+    """Yield the names of groups in which every run has it, else of runs."""
     having = set(places)
     for group in comparison.groups:
         members = set(group.members)
@@ -315,11 +315,11 @@ _FIGURE_COLUMN: Final[Column[FigureComparison]] = Column(
     "figure", tr("figure"), lambda found: found.figure.label, CellKind.WORDS
 )
 _ALWAYS_SHOWN: Final = 2
-"""Configurations that the narrowest terminal shows."""
+"""Number of configurations that the narrowest terminal shows."""
 
 
 def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureComparison]]:
-    """Yield a column for each configuration; the last is left out first."""
+    """Yield a column for each configuration; on a narrow terminal the last is omitted first."""
     count = len(comparison.groups)
     for place, group in enumerate(comparison.groups):
         yield Column(
@@ -332,7 +332,7 @@ def _group_columns(comparison: RunComparison) -> Iterator[Column[FigureCompariso
 
 
 def _with_difference(found: FigureComparison, place: int) -> str:
-    """Return a mean, with its difference where that is more than chance."""
+    """Return a mean, with its difference if that is significant."""
     mean = format_mean(found, place)
     comparison = found.comparisons[place]
     if comparison is None or found.better(place) is None:

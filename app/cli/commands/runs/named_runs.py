@@ -1,4 +1,4 @@
-"""The runs that a command line names, and what is put in order before they are read."""
+"""Find the runs named on a command line, and finish abandoned ones before they are read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def library_of(arguments: argparse.Namespace) -> Path:
 
 
 def tell_left_over(events: Sequence[SweepEvent]) -> None:
-    """Say on standard error what dead campaigns left that could not be put in order."""
+    """Print on standard error the remains of dead campaigns that could not be cleaned up."""
     for event in events:
         if event.action in {CleanupAction.KEPT, CleanupAction.UNREADABLE}:
             sys.stderr.write(f"{COMMAND}: {plain(event.text)}\n")
 
 
 def runs_named(name: str, library: Path) -> list[Path]:
-    """Return the run files that a name stands for: those of a folder, or one."""
+    """Return the run files that a name denotes: those of a folder, or one."""
     folder = Path(name)
     if folder.is_dir():
         found = sorted(run_paths(folder))

@@ -1,12 +1,7 @@
-"""`pgfooting report`: the winner as a text, written here, or a PDF by the program that this becomes.
+"""`pgfooting report` and `export`: texts, CSV and JSON are written here, PDF and pictures by the painter.
 
-`pgfooting report` as a text: what won, with its commands, printed or written.
-
-`pgfooting export`: runs as CSV or JSON, written here, or as a picture, which is painted by Qt.
-
-Goes on as the program that paints reports and pictures, which needs Qt but no display.
-
-Nothing of it is imported here: everything else works where no Qt is installed.
+The painter is a separate program that needs Qt but no display; it replaces this process. None of it is
+imported here: all other commands work without Qt.
 """
 
 from __future__ import annotations
@@ -46,10 +41,10 @@ def painter_argv(runs: Sequence[Path], arguments: argparse.Namespace) -> list[st
 
 
 def check_painter_libraries() -> None:
-    """Say what reports and pictures need where that is not installed.
+    """Check that the libraries for reports and pictures are installed.
 
     Raises:
-        UsageError: a package of Python is missing.
+        UsageError: a Python package is missing.
     """
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
@@ -62,11 +57,11 @@ def _hint() -> str:
 
 
 def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoReturn:
-    """Go on as the painter, in this process.
+    """Replace this process by the painter.
 
     Args:
         runs: run files.
-        arguments: with output, anonymous, force and, of a report, paper and wishes.
+        arguments: with output, anonymous, force and, for a report, paper and wishes.
 
     Raises:
         UsageError: its libraries are not installed, or Python cannot be started.
@@ -75,7 +70,7 @@ def become_painter(runs: Sequence[Path], arguments: argparse.Namespace) -> NoRet
     sys.stdout.flush()
     environment = {**window_environment(os.environ), "QT_QPA_PLATFORM": "offscreen"}
     try:
-        # The interpreter that runs this, and arguments that argparse has read.
+        # The interpreter of this process, and arguments that argparse has read.
         os.execve(sys.executable, painter_argv(runs, arguments), environment)  # noqa: S606
     except OSError as error:
         message = tr("The painter could not be started ({path}: {reason}).")
@@ -88,16 +83,16 @@ _STDOUT: Final = Path("-")
 
 
 def report_command(arguments: argparse.Namespace) -> int:
-    """Write a report of runs, or what won as a text.
+    """Write a report of runs, or the winning configuration as a text.
 
     Raises:
-        UsageError: the output is no PDF, there is no such section, run or folder, or Qt is not installed.
-        RefusedError: the file is there already.
+        UsageError: the output is not a PDF, there is no such section, run or folder, or Qt is not installed.
+        RefusedError: the file exists.
     """
     output: Path = arguments.output
     wishes = wishes_of(arguments)
     if output == _STDOUT or output.suffix.lower() == TEXT:
-        # Loaded only here: the painter is a process of its own and loads for itself what runs are read with.
+        # The painter is a separate process and reads the runs itself.
 
         return write_report_text(arguments, None if output == _STDOUT else output, anonymous=wishes.anonymous)
     if output.suffix.lower() not in PAINTED:
@@ -111,16 +106,16 @@ def report_command(arguments: argparse.Namespace) -> int:
 
 
 def write_report_text(arguments: argparse.Namespace, output: Path | None, *, anonymous: bool) -> int:
-    """Write the configuration that won, or print it; a run that cannot be read is told and left out.
+    """Write the winning configuration, or print it; unreadable runs are reported and skipped.
 
     Args:
         arguments: with runs, library and force.
-        output: where to; None: it is printed.
-        anonymous: whether names of machine and user are left out.
+        output: destination; None to print it.
+        anonymous: whether to omit names of machine and user.
 
     Raises:
         UsageError: there is no such run or folder.
-        RefusedError: the file is there already.
+        RefusedError: the file exists.
     """
     if output is not None:
         check_output(output, replace=arguments.force)
@@ -143,11 +138,11 @@ PICTURES: Final = (".png", ".svg")
 
 
 def export_command(arguments: argparse.Namespace) -> int:
-    """Write runs in the format that the output's ending says; one that cannot be read is told and left out.
+    """Write runs in the format of the output's ending; unreadable ones are reported and skipped.
 
     Raises:
         UsageError: an unknown ending, no such run or folder, or no Qt for a picture.
-        RefusedError: the file is there already.
+        RefusedError: the file exists.
     """
     output: Path = arguments.output
     ending = format_of(output, (*FORMATS, *PICTURES))

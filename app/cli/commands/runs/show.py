@@ -84,14 +84,14 @@ LIST_COLUMNS: Final[tuple[Column[LibraryEntry], ...]] = (
     Column("started", tr("started"), lambda entry: _started(entry.started), CellKind.LABEL, optional=4),
     Column("marks", tr("marks"), lambda entry: ", ".join(entry.marks), CellKind.WORDS, optional=5),
 )
-"""Of the list of the library's runs."""
+"""Columns of the list of the library's runs."""
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    """List the library's runs, newest first; fields that no run has are told.
+    """List the library's runs, newest first; searched fields that no run has are reported.
 
     Raises:
-        UsageError: no run can have what is looked for.
+        UsageError: the query cannot match any run.
     """
     tell_left_over(sweep_abandoned())
     library = library_of(arguments)
@@ -129,7 +129,7 @@ def list_command(arguments: argparse.Namespace) -> int:
 
 
 def _as_one(word: str) -> str:
-    """Return an argument as a query in which its spaces part nothing: the shell has parted already."""
+    """Return an argument as one query term: the shell has already split the words."""
     return f'"{word}"' if " " in word and '"' not in word else word
 
 
@@ -161,7 +161,7 @@ def _show(run: RunFile, console: Console) -> None:
     judged = read_disturbances(run)
     for kind, reason in marks_of(run, judged):
         print_line(console, f"{kind}: {reason}", style="red" if kind in DISK_MARKS else "yellow")
-    if judged.not_known:  # else a mark says it
+    if judged.not_known:  # else a mark reports it
         print_line(console, describe_disturbances(judged), style="dim")
     _show_limits(run, console)
     _show_configuration(run, console)
@@ -185,7 +185,7 @@ def _show(run: RunFile, console: Console) -> None:
 
 
 def _show_limits(run: RunFile, console: Console) -> None:
-    """Say what limited the run, and what its figures cannot show."""
+    """Print the bottleneck of the run, and the limits of its figures."""
     if run.phase(Phase.MEASURE) is None:
         return
     for told in filter(None, (read_bottleneck(run).sentence, describe_unshown([read_unshown(run)]))):
@@ -253,7 +253,7 @@ def _show_baseline(run: RunFile, console: Console) -> None:
 
 
 def figure_text(value: float) -> str:
-    """Return a figure with four digits that count, whole numbers in full."""
+    """Return a figure with four significant digits, whole numbers in full."""
     if not math.isfinite(value):
         return str(value)
     if value == round(value) or abs(value) >= 1000:
@@ -284,7 +284,7 @@ def _show_phases(run: RunFile, console: Console) -> None:
         print_pairs(console, rows)
 
 
-# --- What a run measured, in a few lines for people.
+# # --- The measured configuration, in a few lines for users.
 
 
 def _bracketed(text: str) -> str:
@@ -305,7 +305,7 @@ def _settings(run: RunMetadata) -> str:
 
 
 def _by_filesystem(run: RunMetadata) -> str:
-    """Return the server settings that preset or options of the filesystem gave."""
+    """Return the server settings that come from the filesystem's preset or options."""
     given = (each for each in known(run.settings, ()) if each.origin == "filesystem")
     return ", ".join(f"{each.name}={each.value}" for each in given)
 
@@ -348,7 +348,7 @@ def _length(run: RunMetadata) -> str:
 
 
 def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple[tuple[str, str], ...]:
-    """Return (label, value) of target, server and workload; a value is empty where it is unknown."""
+    """Return (label, value) of target, server and workload; an unknown value is empty."""
     warmup_s = or_none(run.workload.warmup_s)
     return (
         (tr("campaign"), known(run.campaign, "")),
@@ -372,7 +372,7 @@ def configuration_rows(run: RunMetadata, environment: EnvironmentFacts) -> tuple
 
 
 def _existing_server(run: RunMetadata) -> str:
-    """Return what a server that already ran told of itself; empty for other targets."""
+    """Return the description of an existing server; empty for other targets."""
     server = run.target.server
     if isinstance(server, NotKnown):
         return ""
