@@ -1,1 +1,1 @@
-"""Several runs compared: one cut for all, what differs, verdicts, what weakens them, table and figures."""
+"""Compare several runs: a common cut, differences, verdicts, warnings, table and figures."""

@@ -1,8 +1,8 @@
-"""The same runs again at a rate that all configurations keep: then their latencies can be compared.
+"""Repeat compared runs at a rate that all configurations can keep, to compare their latencies.
 
-In a closed loop each configuration sets its own pace, so that percentiles are of different loads, and leave
-out the waiting of those who could not start. At one rate, well below what the slowest one does, they are of
-the same load, and count from when a transaction should have begun.
+In a closed loop each configuration sets its own pace, so percentiles belong to different loads and omit the
+wait of transactions that could not start. At one rate, well below the slowest one's TPS, the load is the
+same, and latencies count from the scheduled start of each transaction.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from app.runfile.metadata.typed_json import NotKnown, known
 from app.runfile.reader import RunFile
 
 _LEAST_TPS: Final = 0.01
-"""What a campaign file takes for a rate."""
+"""Smallest rate that a campaign file accepts."""
 
 _DIGITS: Final = 2
 _MOST_NAME: Final = 50
-"""Letters of a name that is made longer; a campaign file takes 80."""
+"""Letters of a lengthened name; a campaign file accepts 80."""
 
 
 def common_rate(comparison: RunComparison) -> float:
-    """Return the rate at which all configurations are offered the same: a share of the slowest one's TPS.
+    """Return one rate for all configurations: a share of the slowest one's TPS.
 
     Args:
         comparison: of one condition (`RunComparison.parts`).
 
     Raises:
-        UsageError: they kept a rate already, or nothing was measured.
+        UsageError: the runs kept a rate already, or nothing was measured.
     """
     rows = [row for row in comparison.rows if row.mean.mean]
     if not rows:
@@ -53,7 +53,7 @@ def common_rate(comparison: RunComparison) -> float:
 
 
 def _rounded_down(rate: float) -> float:
-    """Return a rate with two digits that count: it is read, and typed."""
+    """Return a rate rounded down to two significant digits, easy to read and type."""
     step = 10.0 ** (math.floor(math.log10(rate)) - _DIGITS + 1)
     return round(math.floor(rate / step + 1e-9) * step, 6)
 
@@ -61,12 +61,12 @@ def _rounded_down(rate: float) -> float:
 def campaign_again(comparison: RunComparison) -> CampaignFile:
     """Return the campaign that runs the compared configurations again, each condition at its `common_rate`.
 
-    Everything else is as it was: targets, settings, scripts, repeats.
+    Everything else stays the same: targets, settings, scripts, repeats.
 
     Raises:
-        UsageError: there is no such rate; a run is not ours; its script is another one by now.
-        CampaignError: the campaign of a run cannot be read any more.
-        RunFileError: its file cannot be read any more.
+        UsageError: there is no such rate; a run is not ours; its script has changed since.
+        CampaignError: the campaign of a run is no longer readable.
+        RunFileError: a run file is no longer readable.
     """
     measured = [part for part in comparison.parts if any(row.mean.mean for row in part.rows)]
     found = [
@@ -101,7 +101,7 @@ def campaign_again(comparison: RunComparison) -> CampaignFile:
 
 
 def _stored(comparison: RunComparison, group: ComparedGroup) -> tuple[Campaign, Configuration]:
-    """Return the campaign of a group and its configuration, as the first of its runs tells them."""
+    """Return the campaign of a group and its configuration, as stored by the first of its runs."""
     facts = comparison.runs[group.members[0]].facts
     with RunFile(facts.file if facts.file is not None else Path(facts.path)) as run:
         told = run.metadata

@@ -1,9 +1,9 @@
-"""A reference that ran in two campaigns: what tells a change of the machine from a difference.
+"""Find a reference that ran in two campaigns: it separates a change of the machine from a difference.
 
-Whatever changed between two campaigns is part of every difference between them, and no repeat within either
-tells how much that is (`app.statistics.verdict.Samples.together`). A configuration that ran in both,
-unchanged, does: each compared one is taken by it in its own campaign. That holds where the change met all
-configurations alike; where several ran in both, that is tested, and no verdict rests on references that
+Anything else that changed between two campaigns is part of every difference between them, and repeats within
+either do not show how much (`app.statistics.verdict.Samples.together`). A configuration that ran unchanged in
+both does: each compared one is divided by it in its own campaign. This assumes that the change affected all
+configurations equally; if several ran in both, that is tested, and no verdict rests on references that
 disagree. Pure.
 """
 
@@ -37,12 +37,12 @@ _MOST_NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class AnchoredGroup:
-    """What is asked of a group of runs.
+    """The input for one group of runs.
 
     Attributes:
         campaign: the same for groups whose runs were interleaved.
-        runs: those that take part.
-        tps: of each, as it is compared.
+        runs: the included ones.
+        tps: of each run, as compared.
     """
 
     campaign: str
@@ -55,9 +55,9 @@ class Anchor:
     """The configuration that a comparison between campaigns rests on.
 
     Attributes:
-        first: place of the group beside the first one; that one itself where it ran in both campaigns.
-        other: place of the group beside the other one.
-        change: of the TPS of these two, from the first one's campaign to the other.
+        first: index of the reference in the first group's campaign; the first group itself if it ran in both.
+        other: index of the reference in the other group's campaign.
+        change: of the TPS of these two, from the first group's campaign to the other.
     """
 
     first: int
@@ -66,24 +66,24 @@ class Anchor:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether the first group itself ran beside the other: then the two ran in one campaign."""
+        """Whether the first group itself ran in the other campaign: the two then ran in one campaign."""
         return self.first == _FIRST
 
     def groups(self, place: int) -> tuple[int, ...]:
-        """Return the places of all groups that a comparison of group `place` rests on."""
+        """Return the indices of all groups that a comparison of group `place` rests on."""
         return (self.other, place) if self.is_baseline else (_FIRST, place, self.first, self.other)
 
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """What runs of several campaigns have in common.
+    """The references common to runs of several campaigns.
 
     Attributes:
-        by_group: of each group of another campaign than the first one's that has one, by its place.
-        references: each configuration that ran in the first one's campaign and in another, and that something
-            rests on, or would if there were anything else.
-        disagreeing: pairs of references that changed by different factors: nothing rests on either.
-        near: why what has one name in both is no reference, a sentence each.
+        by_group: anchor of each group outside the first one's campaign that has one, by group index.
+        references: each configuration that ran in the first one's campaign and in another, and that supports
+            a comparison, or could if there were another group.
+        disagreeing: pairs of references that changed by different factors: neither is used.
+        near: why a name common to both campaigns is not a reference, a sentence each.
     """
 
     by_group: Mapping[int, Anchor] = field(default_factory=dict)
@@ -93,10 +93,10 @@ class Anchors:
 
 
 def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
-    """Return what each group of another campaign can be compared with the first one by.
+    """Return the anchor that links each group of another campaign to the first group.
 
     Args:
-        groups: all that are compared; the first is the baseline.
+        groups: all compared groups; the first is the baseline.
     """
     by_group: dict[int, Anchor] = {}
     references: list[Anchor] = []
@@ -106,7 +106,7 @@ def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
         known = sorted(_references(groups, campaign), key=lambda each: _preference(groups, each))
         if not known:
             continue
-        # Where the first one itself ran in both, nothing is taken from what changed.
+        # If the first group itself ran in both, the change is not divided out.
         if not known[0].is_baseline and (other := _disagreeing(groups, known)) is not None:
             disagreeing.append((known[0], other))
             continue
@@ -124,21 +124,21 @@ def find_anchors(groups: Sequence[AnchoredGroup]) -> Anchors:
 
 
 def _preference(groups: Sequence[AnchoredGroup], anchor: Anchor) -> tuple[bool, bool, int, int, int]:
-    """Return a key: the first group itself, what nobody disturbed, what has most runs; never the TPS."""
+    """Return a sort key: the first group itself, then undisturbed ones, then most runs; never the TPS."""
     runs = [groups[place].runs for place in (anchor.first, anchor.other)]
     is_touched = any(map(is_weak, chain(*runs)))
     return not anchor.is_baseline, is_touched, -min(map(len, runs)), anchor.first, anchor.other
 
 
 def _references(groups: Sequence[AnchoredGroup], campaign: str) -> Iterator[Anchor]:
-    """Yield what is one configuration in the first group's campaign and in another, repeated in both."""
+    """Yield configurations that ran in the first group's campaign and in another, repeated in both."""
     here, there = (
         [place for place, group in enumerate(groups) if group.campaign == each and _is_repeated(group)]
         for each in (groups[_FIRST].campaign, campaign)
     )
     for one in here:
         for other in there:
-            # The first runs alone tell most pairs apart.
+            # Comparing the first runs alone rules out most pairs.
             same = (groups[one].runs[:1] + groups[other].runs[:1], groups[one].runs + groups[other].runs)
             if all(what_differs(runs).are_repeats for runs in same):
                 reference = ReferenceRuns(groups[one].tps, groups[other].tps)
@@ -146,7 +146,7 @@ def _references(groups: Sequence[AnchoredGroup], campaign: str) -> Iterator[Anch
 
 
 def _why_no_reference(groups: Sequence[AnchoredGroup]) -> Iterator[str]:
-    """Yield why what has one name in the first group's campaign and in another is no reference: sentences."""
+    """Yield why a name in the first group's campaign and in another is not a reference, as sentences."""
     here = [group for group in groups if group.campaign == groups[_FIRST].campaign and group.runs]
     there = [group for group in groups if group.campaign != groups[_FIRST].campaign and group.runs]
     for one in here:
@@ -157,7 +157,7 @@ def _why_no_reference(groups: Sequence[AnchoredGroup]) -> Iterator[str]:
 
 
 def _why_none(one: AnchoredGroup, other: AnchoredGroup) -> str:
-    """Return why two groups are no reference, a clause; empty where they are one."""
+    """Return why two groups are not a reference, a clause; empty if they are."""
     found = what_differs((*one.runs, *other.runs))
     if found.differences:
         return tr("it differs in {names}").format(names=_names(found.differences))
@@ -178,13 +178,13 @@ def _names(items: Sequence[PropertyDifference | Property]) -> str:
 
 
 def _is_repeated(group: AnchoredGroup) -> bool:
-    """Whether the TPS of a group are those that it can do, several times."""
+    """Whether the TPS of a group show its capacity, with enough repeats."""
     is_at_a_rate = any(run.load.kind is LoadKind.RATE for run in group.runs)
     return len(group.runs) >= RUNS_FOR_A_REFERENCE and all(group.tps) and not is_at_a_rate
 
 
 def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> Anchor | None:
-    """Return a reference that changed otherwise than the first one, by more than would matter."""
+    """Return a reference whose change differs from the first one's by more than would matter."""
     preferred, *others = known
     first, other = groups[preferred.first].tps, groups[preferred.other].tps
     samples = [
@@ -208,11 +208,11 @@ def _disagreeing(groups: Sequence[AnchoredGroup], known: Sequence[Anchor]) -> An
 
 
 def usable_anchors(anchors: Mapping[int, Anchor], values: Sequence[Collection[float]]) -> dict[int, Anchor]:
-    """Return the anchors by which the values of a figure allow a verdict.
+    """Return the anchors that allow a verdict on a figure.
 
     Args:
-        anchors: of groups, by their places.
-        values: of the figure, of each group's runs.
+        anchors: of groups, by their indices.
+        values: of the figure, for each group's runs.
     """
     return {place: anchor for place, anchor in anchors.items() if _is_usable(anchor, place, values)}
 
@@ -224,18 +224,18 @@ def _is_usable(anchor: Anchor, place: int, values: Sequence[Collection[float]]) 
 
 
 def reference_names(anchor: Anchor, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of what a verdict rests on, for a table."""
+    """Return the names of the references of a verdict, for a table."""
     places = (anchor.other,) if anchor.is_baseline else (anchor.first, anchor.other)
     return tuple(names[place] for place in places)
 
 
 def describe_apart(anchor: Anchor | None, names: Sequence[str], place: int) -> str:
-    """Return what is said of a comparison between campaigns behind the count of its runs, a clause.
+    """Return the qualification of a comparison between campaigns, shown after the number of runs, a clause.
 
     Args:
-        anchor: what it rests on; None for nothing.
+        anchor: its reference; None if there is none.
         names: of all groups.
-        place: of the group that is compared with the first one.
+        place: index of the group compared with the first one.
     """
     if anchor is None:
         return NOT_INTERLEAVED
@@ -247,7 +247,7 @@ def describe_apart(anchor: Anchor | None, names: Sequence[str], place: int) -> s
 
 
 def describe_anchors(anchors: Anchors, names: Sequence[str]) -> Iterator[str]:
-    """Yield what references say of the time between campaigns, and whether anything rests on them.
+    """Yield what references show of the change between campaigns, and whether they are used.
 
     Args:
         anchors: of a comparison.

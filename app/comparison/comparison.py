@@ -1,11 +1,9 @@
-"""Several runs compared: configurations with their runs, a common cut, verdicts, and what weakens them.
+"""Compare several runs: configurations with their runs, a common cut, verdicts and reservations. Pure.
 
 The unit is the run (`app.statistics.verdict`). Runs of one configuration in one campaign are its repeats; the
-same configuration in another campaign is another group, because whatever changed on the machine between the
-two is part of their difference. Each condition (`app.comparison.overall.conditions`) is a comparison of its
-own, with a baseline, a family and a cut of its own.
-
-Which runs are repeats of each other, and which take part in a comparison. Pure.
+same configuration in another campaign is another group, because any change of the machine between the two is
+part of their difference. Each condition (`app.comparison.overall.conditions`) is compared separately, with
+its own baseline, family of tests and cut.
 """
 
 from __future__ import annotations
@@ -70,23 +68,25 @@ from app.statistics.verdict import Comparison, Verdict
 _TELLING: Final = frozenset(
     {(TARGET, tr("filesystem")), (TARGET, tr("RAID")), (POSTGRESQL, LABELS.get("version", "version"))}
 )
-"""Beside settings: not paths, devices and kernels, which may change between repeats of one configuration."""
+"""Besides settings, these properties distinguish configurations: not paths, devices and kernels, which may
+change between repeats of one configuration.
+"""
 
 
 def by_configuration(
     runs: Sequence[RunFacts], conditions: Sequence[Condition], *, as_given: bool
 ) -> dict[tuple[str, str, Condition], list[int]]:
-    """Return the places of the repeats of each configuration of each campaign, each condition apart.
+    """Return the indices of the repeats of each configuration of each campaign, each condition separately.
 
-    What differs in something that was chosen is another configuration, also under the same name, which then
-    tells it.
+    Runs that differ in a chosen property are different configurations even under the same name; the name then
+    includes the difference.
 
     Args:
         runs: in any order.
         conditions: of each run.
-        as_given: configurations in the order of their first runs; else campaigns are, and the configurations
-            of each in the order of its file, where that is told: which run of a campaign comes first is
-            chance, and the first configuration is what the others are compared with.
+        as_given: order configurations by their first runs; else order campaigns by theirs, and the
+            configurations of each by its file if that order is known: which run of a campaign comes first is
+            chance, and the first configuration is the baseline.
     """
     found: dict[tuple[str, str, Condition], list[int]] = {}
     for place, (name, condition) in enumerate(zip(_telling_names(runs, conditions), conditions, strict=True)):
@@ -102,7 +102,7 @@ def by_configuration(
 
 
 def _telling_names(runs: Sequence[RunFacts], conditions: Sequence[Condition]) -> list[str]:
-    """Return the name of each run's configuration, with what was chosen otherwise where one name has both."""
+    """Return the name of each run's configuration, with the differing choices if one name has several."""
     names = [run.configuration or run.name for run in runs]
     alike: dict[tuple[str, str, Condition], list[int]] = {}
     for place, run in enumerate(runs):
@@ -126,13 +126,13 @@ _ALL_SETTINGS: Final = (SETTING, SETTINGS)
 
 
 def _chosen(run: RunFacts) -> dict[_Key, Property]:
-    """Return what tells configurations apart."""
+    """Return the properties that distinguish configurations."""
     items = (*run.properties, *run.others)
     return {item.key: item for item in items if item.topic == SETTING or item.key in _TELLING}
 
 
 def _value(table: Mapping[_Key, Property], key: _Key) -> str | None:
-    """Return a value, empty for a setting that nobody chose; None where it is not known."""
+    """Return a value, empty for a setting that was not chosen; None if it is not known."""
     item = table.get(key)
     if item is not None:
         return item.value if item.is_known else None
@@ -140,7 +140,7 @@ def _value(table: Mapping[_Key, Property], key: _Key) -> str | None:
 
 
 def why_left_out(runs: Sequence[RunFacts]) -> list[str]:
-    """Return of each run why it takes no part, a clause; empty where it is complete, has TPS, and no copy."""
+    """Return why each run is excluded, a clause; empty if it is complete, has TPS, and is not a copy."""
     seen: dict[str, str] = {}
     reasons = []
     for run in runs:
@@ -164,14 +164,14 @@ class ComparedRun:
     """A run in a comparison.
 
     Attributes:
-        facts: what its file says.
+        facts: from its file.
         name: unique among the compared runs, in one line.
-        tps: mean TPS that is compared; None where the run takes no part.
-        left_out: why it takes no part, a clause; empty where it does.
-        cut_s: seconds at its beginning that are not compared.
-        figures: as `RunFacts.summary`, of the seconds that are compared: of all where it takes no part.
-        shape: how those seconds went.
-        set_aside: it takes no part because others disturbed it.
+        tps: mean TPS that is compared; None if the run is excluded.
+        left_out: why it is excluded, a clause; empty if it is not.
+        cut_s: seconds excluded at its start.
+        figures: as `RunFacts.summary`, over the compared seconds; over all seconds if the run is excluded.
+        shape: stability of those seconds.
+        set_aside: it is excluded because other processes disturbed it.
     """
 
     facts: RunFacts
@@ -185,12 +185,12 @@ class ComparedRun:
 
     @property
     def own_interval(self) -> OwnInterval | None:
-        """The interval that the compared seconds give, as `RunStability.own_interval`."""
+        """The confidence interval of the compared seconds alone, as `RunStability.own_interval`."""
         return None if self.shape is None else self.shape.own_interval()
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What its compared seconds show, what limited it, and who disturbed it."""
+        """Sentences on its compared seconds, its bottleneck, and disturbances."""
         told = describe_shape(self.shape, self.figures.get("tps"), self.cut_s)
         more = (
             self.facts.bottleneck.sentence if told else "",
@@ -206,14 +206,15 @@ class ComparedGroup:
     Attributes:
         name: unique among the groups, in one line.
         campaign: the same for groups whose runs were interleaved.
-        members: places of its runs, in the order given.
-        unsafe: whether options of it trade safety for speed.
-        not_durable: whether it may lose commits that it acknowledged: it stands apart and is not ranked.
-        disturbed: places of its runs that others disturbed, or may have, and that take part all the same.
-        contest: the same for those that competed in a sequential campaign; empty else.
-        left_out: when and why it was left out before the end, a clause; empty where it was not.
-        in_memory: its data lie in memory.
-        short: its name below the heading of its condition; empty for the same.
+        members: indices of its runs, in the order given.
+        unsafe: whether its options trade safety for speed.
+        not_durable: whether it may lose acknowledged commits; it is listed separately and not ranked.
+        disturbed: indices of its runs that other processes disturbed, or may have, and that are included
+            anyway.
+        contest: the same for configurations that competed in a sequential campaign; else empty.
+        left_out: when and why the campaign dropped it early, a clause; empty if it did not.
+        in_memory: its data are in memory.
+        short: its name below the heading of its condition; empty if it is the same.
     """
 
     name: str
@@ -229,39 +230,39 @@ class ComparedGroup:
 
     @property
     def told_name(self) -> str:
-        """Its name in sentences about its condition."""
+        """The group's name in sentences about its condition."""
         return self.short or self.name
 
     @property
     def warning(self) -> str:
-        """What stands beside its name wherever that is shown; empty for a safe one."""
+        """The warning shown with its name everywhere; empty for a safe configuration."""
         return safety_warning(unsafe=self.unsafe, not_durable=self.not_durable)
 
     @property
     def label(self) -> str:
-        """Its name where no mark stands beside it."""
+        """The group's name, with its warning if it is not durable, for places that show no mark."""
         return with_warning(self.name, self.warning) if self.not_durable else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """What may be said about several runs.
+    """The results of comparing several runs.
 
-    Whatever names a first or best configuration, a difference or a verdict is asked of each of `parts`.
+    For a baseline, a best configuration, a difference or a verdict, use each of `parts`.
 
     Attributes:
-        runs: all of them, in the order given, those of other conditions too.
-        groups: configurations, see `compare_runs`; of each part the first is the baseline. What is not
-            durable stands apart, behind all others, and is a baseline only where nothing is durable.
-        rows: of the table, one a group; empty without runs.
-        cut: what is left out of the beginning of every run; of several conditions with different cuts
-            nothing that is said for all: then the name of each tells its cut.
+        runs: all runs, in the order given, including those of other conditions.
+        groups: configurations, see `compare_runs`; of each part the first is the baseline. Configurations
+            that are not durable follow all others, and are a baseline only if none is durable.
+        rows: of the table, one per group; empty without runs.
+        cut: excluded from the start of every run; zero if conditions have different cuts, which their names
+            then show.
         effect: smallest difference of interest, as a share.
-        with_disturbed: rows of the same table with every disturbed run; empty where that changes nothing.
-        without_disturbed: likewise without any of them.
-        anchors: of a part: by what runs of other campaigns are compared with those of the first group.
-        condition: of a part: what tells it from the others; empty where there is one condition only.
-        asked: the condition that is asked about, so that its levels are compared; None for the footing.
+        with_disturbed: rows of the same table with all disturbed runs; empty if that changes nothing.
+        without_disturbed: the same without any of them.
+        anchors: of a part: references that link other campaigns to that of the first group.
+        condition: of a part: the name that distinguishes it; empty if there is only one condition.
+        asked: the condition whose levels are compared; None if configurations are compared.
     """
 
     runs: tuple[ComparedRun, ...]
@@ -278,7 +279,7 @@ class RunComparison:
 
     @property
     def parts(self) -> tuple[RunComparison, ...]:
-        """The comparison of each condition: of the same runs, with its own groups in their order."""
+        """The comparison of each condition: the same runs, with its own groups in their order."""
         return self._parts or (self,)
 
     def measured(self, what: str) -> str:
@@ -292,13 +293,13 @@ class RunComparison:
         return tuple(run for place, run in enumerate(self.runs) if place in members)
 
     def rests_on(self, place: int) -> tuple[ComparedGroup, ...]:
-        """Return the groups whose runs say how one differs from the first: these two, and a reference's."""
+        """Return the groups that a difference from the first one rests on: these two, and any reference."""
         anchor = self.anchors.by_group.get(place)
         places = dict.fromkeys((0, place)) if anchor is None else anchor.groups(place)
         return tuple(self.groups[each] for each in places)
 
     def describe_apart(self, place: int, anchors: Mapping[int, Anchor]) -> str:
-        """Return what is said of a group whose runs were not interleaved with the first one's; else empty."""
+        """Return the qualification of a group that was not interleaved with the first one; else empty."""
         if self.groups[place].campaign == self.groups[0].campaign:
             return ""
         origins = {
@@ -310,24 +311,24 @@ class RunComparison:
         return describe_apart(anchors.get(place), [each.told_name for each in self.groups], place)
 
     def why_indicative(self, group: ComparedGroup) -> str:
-        """Return why nothing about a group and the first one is a verdict; empty where it may be one."""
+        """Return why a group has no verdict against the first one; empty if it may have one."""
         groups = self.rests_on(self.groups.index(group))
         runs = sum(self.runs[place].tps is not None for each in groups for place in each.members)
         return describe_weak(self.weak_runs(group), runs) or describe_lengths(self.shapes(groups))
 
     def shapes(self, groups: Iterable[ComparedGroup]) -> list[RunStability]:
-        """Return how the runs of some groups went that take part, where that is known."""
+        """Return the stability of the included runs of some groups, as far as known."""
         runs = (self.runs[place] for group in groups for place in group.members)
         return [run.shape for run in runs if run.tps is not None and run.shape is not None]
 
     def weak_runs(self, group: ComparedGroup) -> list[RunFacts]:
-        """Return those of a group and of the first one that others disturbed, or may have."""
+        """Return the runs of a group and of the first one that other processes disturbed, or may have."""
         groups = self.rests_on(self.groups.index(group))
         return [self.runs[place].facts for each in groups for place in each.disturbed]
 
     @property
     def ranked(self) -> tuple[bool, ...]:
-        """Of each group, whether it may be called the fastest: what is durable, or all where nothing is."""
+        """Whether each group may be called the fastest: the durable ones, or all if none is durable."""
         return tuple(each for part in self.parts for each in _ranked(part.groups))
 
     @property
@@ -352,15 +353,16 @@ def compare_runs(  # noqa: PLR0913 - what a person may choose, each by its name
 
     Args:
         runs: in any order, of any campaigns; the same run twice counts once.
-        effect: smallest difference of interest, as a share.
-        cut_s: what is left out of the beginning of every run; None: what `common_cut` finds.
-        baseline: name of the group to compare with, and in other conditions with what has the same footing;
-            the first where it is empty, no group, or not durable while others are.
-        shorten: leave words that all groups have out of their names.
-        disturbed: which of the runs that others disturbed take part.
+        effect: smallest difference of interest, a share.
+        cut_s: seconds excluded from the start of every run; None to use `common_cut`.
+        baseline: name of the group to compare with; other conditions use the group with the same factors. The
+            first group if it is empty, unknown, or not durable while others are.
+        shorten: omit words common to all groups from their names.
+        disturbed: which disturbed runs are included.
         spreads: of the library's repeats, by kind of target.
-        as_given: groups in the order of their first runs; else those of a campaign in that of its file.
-        across: a condition whose levels are compared, each footing by itself; None: what `asked_by` finds.
+        as_given: order groups by their first runs; else those of a campaign by its file.
+        across: a condition whose levels are compared, separately for each set of factors; None to use
+            `asked_by`.
     """
     asked = asked_by(runs) if across is None else across
     chosen = chosen_settings(runs)
@@ -419,7 +421,7 @@ def _select(
     cut_s: float | None,
     use: DisturbedRuns,
 ) -> tuple[tuple[ComparedRun, ...], dict[Condition, CommonCut]]:
-    """Return which runs take part, with what is compared of each, and the cut of each condition."""
+    """Return which runs are included, with their compared seconds, and the cut of each condition."""
     left_out = why_left_out(runs)
     members = [group.members for group in groups]
     repeated = measured_again(runs, members, left_out, use)
@@ -439,7 +441,7 @@ def _select(
 
 
 def _with_rows(part: RunComparison) -> RunComparison:
-    """Return the comparison of one condition with its rows, whose verdicts nothing weakens yet."""
+    """Return the comparison of one condition with its rows, before reservations."""
     anchors = find_anchors([_anchored(group, part.runs) for group in part.groups])
     measured = [measured_configuration(group, part.runs) for group in part.groups]
     rows = build_rows(measured, effect=part.effect, anchors=anchors.by_group)
@@ -447,7 +449,7 @@ def _with_rows(part: RunComparison) -> RunComparison:
 
 
 def _judged(part: RunComparison, spreads: Mapping[str, KnownSpread], *, is_weighed: bool) -> RunComparison:
-    """Return the comparison of one condition with what weakens and qualifies each verdict.
+    """Return the comparison of one condition with the reservations of each verdict.
 
     Args:
         part: with rows.
@@ -476,7 +478,7 @@ _NO_CUT: Final = common_cut([])
 def _cuts(
     runs: Sequence[RunFacts], conditions: Sequence[Condition], left_out: Sequence[str], cut_s: float | None
 ) -> dict[Condition, CommonCut]:
-    """Return what is left out of the runs of each condition of which any take part."""
+    """Return the cut of each condition that has included runs."""
     taking_part: dict[Condition, list[int]] = {}
     for place, held in enumerate(conditions):
         if not left_out[place]:
@@ -485,12 +487,12 @@ def _cuts(
 
 
 def _with_part(condition: str, cut_s: float) -> str:
-    """Return the name of a condition with the part of its runs that is compared, where that is not all."""
+    """Return the name of a condition with the compared part of its runs, if that is not all."""
     return of_part(f"{condition},", cut_s) if cut_s else condition
 
 
 def _of_all(cuts: Sequence[CommonCut]) -> CommonCut:
-    """Return what is left out of the runs of every condition; nothing where that is not the same."""
+    """Return the cut common to all conditions; zero if they differ."""
     never = tuple(sorted(place for cut in cuts for place in cut.never_settled))
     if len({cut.seconds for cut in cuts}) > 1:
         return CommonCut(0.0, CutReason.BY_CONDITION, None, never)
@@ -498,7 +500,7 @@ def _of_all(cuts: Sequence[CommonCut]) -> CommonCut:
 
 
 def _instead(run: RunFacts, counts: RunFacts) -> str:
-    """Return why one of several attempts takes no part."""
+    """Return why one of several attempts is excluded."""
     name = one_line(counts.name)
     if counts.attempt > run.attempt:
         return tr("others disturbed it, and {name} counts instead").format(name=name)
@@ -512,7 +514,7 @@ def _disturbed(group: ComparedGroup, runs: Sequence[ComparedRun]) -> tuple[int, 
 
 
 def _weakened(part: RunComparison, place: int) -> PairVerdict:
-    """Return a verdict with what disturbed runs, stalls and unlike lengths leave of it."""
+    """Return a verdict weakened by disturbed runs, stalls and differing lengths."""
     row, first, group = part.rows[place], part.groups[0], part.groups[place]
     found, weak, because = row.comparison, part.weak_runs(group), part.why_indicative(group)
     if found is None:
@@ -520,7 +522,7 @@ def _weakened(part: RunComparison, place: int) -> PairVerdict:
     if weak:
         is_known = any(map(is_disturbed, weak))
         if is_of_few(found) and not is_known:
-            return row.judged  # of so few runs nothing is a verdict anyway
+            return row.judged  # with so few runs there is no verdict anyway
         told = row.judged.with_reservation(ReservationCode.DISTURBED, because)
         other = part.without_disturbed[place].comparison
         return told.with_reservation(ReservationCode.WITHOUT_DISTURBED, other) if is_known else told
@@ -545,7 +547,7 @@ def _weakened(part: RunComparison, place: int) -> PairVerdict:
 
 
 def without_what_others_took(part: RunComparison, place: int) -> PairVerdict:
-    """Withdraw a verdict that others may have made, although no run is marked for them."""
+    """Withdraw a verdict that load from others may explain, although no run is marked as disturbed."""
     row = part.rows[place]
     if row.comparison is None or part.why_indicative(part.groups[place]):
         return row.judged
@@ -558,7 +560,7 @@ def without_what_others_took(part: RunComparison, place: int) -> PairVerdict:
 
 
 def with_disturbed_rate(part: RunComparison, place: int) -> PairVerdict:
-    """Say beside a rate which of the runs that kept it or not were disturbed."""
+    """Add to a statement on a rate which of its runs were disturbed."""
     row, group = part.rows[place], part.groups[place]
     disturbed = [part.runs[each].facts for each in group.disturbed]
     if not disturbed or not row.load.at_a_rate:
@@ -570,7 +572,7 @@ def with_disturbed_rate(part: RunComparison, place: int) -> PairVerdict:
 def _chance(
     part: RunComparison, place: int, found: Comparison, count: int, spreads: Mapping[str, KnownSpread]
 ) -> ChanceOfFewRuns:
-    """Return what it takes for chance to explain a difference of few runs, one of so many."""
+    """Return the variation at which chance explains a difference of few runs, one of `count`."""
     facts, (first, group) = [run.facts for run in part.runs], (part.groups[0], part.groups[place])
     values = [
         {at: tps for at in each.members if (tps := part.runs[at].tps) is not None} for each in part.groups
@@ -645,12 +647,12 @@ def _ranked(groups: Sequence[ComparedGroup]) -> tuple[bool, ...]:
 def _in_order(
     groups: Sequence[ComparedGroup], baseline: str, alike: Sequence[bool]
 ) -> tuple[ComparedGroup, ...]:
-    """Return what is ranked, the baseline or what has its footing first, and then what is not.
+    """Return the ranked groups, the baseline or its equivalent first, and then the others.
 
     Args:
         groups: of one condition.
-        baseline: name of what the others are compared with; empty for the first.
-        alike: of each group, whether it has the footing of that.
+        baseline: name of the group to compare with; empty for the first.
+        alike: for each group, whether it has the same factors as the baseline.
     """
 
     def key(pair: tuple[ComparedGroup, bool]) -> tuple[bool, bool, bool]:
@@ -661,10 +663,10 @@ def _in_order(
 
 
 def measured_configuration(group: ComparedGroup, runs: Sequence[ComparedRun]) -> MeasuredConfiguration:
-    """Return what the table needs of a configuration."""
+    """Return a configuration as input for the table."""
     members = [runs[place] for place in group.members]
     repeats = [run.facts.repeat for run in members]
-    # Somebody else's file may number its repeats as it likes: what stands twice is no pair.
+    # Files from elsewhere may repeat a number; such runs are not pairs.
     taking_part = [run.facts.repeat for run in members if run.tps is not None]
     is_told = len(set(taking_part)) == len(taking_part)
     numbers = repeats if is_told else [-1 - place for place in group.members]
@@ -690,7 +692,7 @@ def _in_memory(group: ComparedGroup, runs: Sequence[RunFacts]) -> bool:
 
 
 def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict:
-    """Say in the verdict itself which of the two trades safety for speed: it may be quoted alone."""
+    """Add to the verdict which side trades safety for speed: the verdict may be quoted alone."""
     first, group, is_ranked = part.groups[0], part.groups[place], part.ranked[place]
     if not told.text:
         return told
@@ -707,7 +709,7 @@ def with_safety(part: RunComparison, place: int, told: PairVerdict) -> PairVerdi
 
 
 def _unranked(part: RunComparison, place: int, told: PairVerdict) -> PairVerdict:
-    """Return the verdict on what is not ranked, with what the difference is the price of."""
+    """Return the verdict on a configuration that is not ranked, with the cost that the difference shows."""
     first, group = part.groups[0], part.groups[place]
     kept = tuple(each for each in told.reservations if each.withdraws)
     told = replace(told, is_ranked=False, reservations=kept)

@@ -1,4 +1,4 @@
-"""What differs between several runs: the first question of whoever lays them over each other. Pure."""
+"""Find the properties that differ between several runs. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from app.domain.text import tr
 
 _MACHINES: Final = frozenset({MACHINE, PGBENCH_MACHINE})
 _MOST_NAMED: Final = 8
-"""Of what is not known, in a sentence."""
+"""Unknown properties listed in a sentence."""
 
 _ALIKE_RATIO: Final = 2.0
 _ALIKE_APART: Final = 0.1
-"""Of what was measured, such as the round trip of a network: no more apart than this is no difference."""
+"""Measured values, such as the round trip of a network, differ only if further apart than this share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class PropertyDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparability:
-    """What differs between runs, and what may.
+    """The differences between runs, known and possible.
 
     Attributes:
-        differences: properties that are known to differ, in the order in which the runs name them.
-        not_known: properties that no two runs are known to differ in, and at least one does not tell.
-        configurations: how many names of configurations the runs have.
+        differences: properties known to differ, in the order of the runs.
+        not_known: properties without a known difference that at least one run does not record.
+        configurations: number of different configuration names.
     """
 
     differences: tuple[PropertyDifference, ...]
@@ -63,15 +63,15 @@ class Comparability:
 
     @property
     def are_repeats(self) -> bool:
-        """Whether everything that was chosen is known of all runs, and the same."""
+        """Whether every chosen property is known for all runs, and the same."""
         return not self.differences and not self.not_known
 
 
 def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
-    """Return what differs between runs, each given by all its properties.
+    """Return the differences between runs, each given by all its properties.
 
-    A property that one run does not have counts as a value of its own: memory has no device. One that it
-    does not tell may be the same: that is no difference by itself.
+    A property that one run does not have counts as a value: memory has no device. A property that a run does
+    not record may be the same, and alone is not a difference.
     """
     tables = [{item.key: item for item in run} for run in runs]
     keys = dict.fromkeys(key for table in tables for key in table)
@@ -95,7 +95,7 @@ def compare_properties(runs: Sequence[Iterable[Property]]) -> Comparability:
 
 
 def _follows(having: Sequence[Property], tables: Sequence[Mapping[tuple[str, str], Property]]) -> bool:
-    """Whether a property differs only because some runs lack what it is part of: that is told already."""
+    """Whether a property differs only because some runs lack its parent, which is listed already."""
     item = having[0]
     whole = (item.topic, item.within)
     is_one_value = len({each.value for each in having}) == 1
@@ -105,7 +105,7 @@ def _follows(having: Sequence[Property], tables: Sequence[Mapping[tuple[str, str
 
 
 def _is_measured_alike(having: Sequence[Property]) -> bool:
-    """Whether all values were measured, and are as near to each other as such values are."""
+    """Whether all values were measured, and agree within `_ALIKE_APART`."""
     values = [item.measured for item in having if item.measured is not None]
     if len(values) < len(having):
         return False
@@ -114,10 +114,10 @@ def _is_measured_alike(having: Sequence[Property]) -> bool:
 
 
 def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: Property) -> str | None:
-    """Return the value that a run has; None where it does not tell."""
+    """Return the value that a run has; None if it is not recorded."""
     item = table.get(key)
     if item is None and other.topic in _MACHINES and not any(topic == other.topic for topic, _ in table):
-        return None  # each run had a machine, and nobody asked this one
+        return None  # each run had a machine; this one did not record it
     if item is None:
         whole = table.get((other.topic, other.part)) if other.part else None
         return tr("none") if whole is None else None
@@ -125,18 +125,18 @@ def _value(table: dict[tuple[str, str], Property], key: tuple[str, str], other: 
 
 
 def what_differs(runs: Sequence[RunFacts]) -> Comparability:
-    """Return what differs between runs."""
+    """Return the differences between runs."""
     found = compare_properties([(*run.properties, *run.others) for run in runs])
     return replace(found, configurations=len({run.configuration for run in runs}))
 
 
 def find_differences(runs: Sequence[RunFacts]) -> tuple[PropertyDifference, ...]:
-    """Return the properties that are known to differ, in the order in which the runs name them."""
+    """Return the properties known to differ, in the order of the runs."""
     return what_differs(runs).differences
 
 
 def describe_sameness(found: Comparability) -> str:
-    """Return what it means that nothing is known to differ, as a sentence.
+    """Return how to read the absence of known differences, as a sentence.
 
     Args:
         found: without differences.

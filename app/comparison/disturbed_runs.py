@@ -1,9 +1,9 @@
-"""What disturbed runs may say: they are set aside where enough others are left, else nothing is a verdict.
+"""Exclude disturbed runs if enough others are left; else give no verdict.
 
-A run of which it is not known whether others disturbed it counts as disturbed: it may have been.
+A run counts as disturbed if it is not known whether other processes disturbed it.
 
-Whether a run is disturbed is told from what others did (`app.runfile.disturbance`), never from its TPS: so
-it is not chosen among fast and slow runs, and the errors of a verdict on the others stay what they are.
+Disturbance is judged by the activity of other processes (`app.runfile.disturbance`), never by TPS: the choice
+then favours neither fast nor slow runs, and the error rates of a verdict on the others remain valid.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ class DisturbedRuns(Enum):
     """Which disturbed runs take part in a comparison."""
 
     WHERE_NEEDED = auto()
-    """Those of configurations that have too few others for a verdict."""
+    """Those of configurations with too few undisturbed runs for a verdict."""
     ALL = auto()
     NONE = auto()
 
 
 def is_disturbed(run: RunFacts) -> bool:
-    """Whether others disturbed a run, as far as its file tells."""
+    """Whether other processes disturbed a run, according to its file."""
     return any(kind == DISTURBED for kind, _ in run.marks)
 
 
 def is_weak(run: RunFacts) -> bool:
-    """Whether others disturbed a run, or may have, or most of its seconds are unknown."""
+    """Whether a run was or may have been disturbed, or most of its seconds are unknown."""
     return stability.is_weak(run.marks, run.disturbances, run.shape)
 
 
 def set_aside(
     runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str], use: DisturbedRuns
 ) -> frozenset[int]:
-    """Return the places of the disturbed runs that take no part; unknown counts as disturbed.
+    """Return the indices of the disturbed runs to exclude; unknown counts as disturbed.
 
     Args:
-        runs: that are compared.
-        groups: places of the runs of each configuration.
-        left_out: of each run, why it takes no part anyway; empty where it does.
-        use: which disturbed runs take part.
+        runs: the compared ones.
+        groups: indices of the runs of each configuration.
+        left_out: why each run is excluded anyway; empty if it is not.
+        use: which disturbed runs are included.
     """
     found: set[int] = set()
     for members in groups:
@@ -67,7 +67,7 @@ def set_aside(
 
 
 def how_disturbed(runs: Sequence[RunFacts]) -> str:
-    """Return what disturbed these runs, with the smallest and largest amount of each; the first two kinds."""
+    """Return the disturbances of these runs, with the smallest and largest amount; the first two kinds."""
     amounts: dict[DisturbanceKind, list[float]] = {}
     for run in runs:
         for each in run.disturbances.found:
@@ -88,11 +88,11 @@ def count_words(disturbed: int, runs: int) -> str:
 
 
 def describe_weak(weak: Sequence[RunFacts], runs: int) -> str:
-    """Return how many of some runs were disturbed and how, and of how many what is not known and why.
+    """Return how many runs were disturbed and how, and for how many it is unknown and why.
 
     Args:
-        weak: those of which one of the two is true.
-        runs: how many there are, these included.
+        weak: the disturbed and unknown ones.
+        runs: number of runs, including these.
     """
     disturbed = [run for run in weak if is_disturbed(run)]
     unknown = [run for run in weak if run.disturbances.not_known and not is_disturbed(run)]
@@ -117,13 +117,13 @@ def describe_weak(weak: Sequence[RunFacts], runs: int) -> str:
 
 
 def why_unknown(runs: Sequence[RunFacts]) -> str:
-    """Return why it is not known whether these runs were disturbed: the reasons, the first of them."""
+    """Return the first reason for each run why it is unknown whether it was disturbed."""
     reasons = dict.fromkeys(run.disturbances.not_known for run in runs)
     return "; ".join(list(reasons)[:_MOST_KINDS])
 
 
 def why_aside(run: RunFacts) -> str:
-    """Return why a run takes no part, a clause."""
+    """Return why a run is excluded, a clause."""
     if is_disturbed(run):
         return tr("others disturbed it ({how})").format(how=how_disturbed([run]))
     if unseen := describe_unseen(run.shape):
@@ -132,7 +132,7 @@ def why_aside(run: RunFacts) -> str:
 
 
 def without_verdict(comparison: Comparison) -> Comparison:
-    """Return a comparison of disturbed runs: its ratio is indicative only, whatever its interval says."""
+    """Return a comparison of disturbed runs: only indicative, regardless of its interval."""
     if comparison.verdict in {Verdict.INCONCLUSIVE, Verdict.IMPOSSIBLE}:
         return comparison
     return replace(
@@ -147,11 +147,11 @@ def without_verdict(comparison: Comparison) -> Comparison:
 
 
 def what_others_took(groups: Sequence[Sequence[RunFacts]], found: Comparison) -> str:
-    """Return a clause where a verdict may come from what others used of the CPUs; empty where it does not.
+    """Return a clause if CPU use by others could explain a verdict; else empty.
 
     Args:
         groups: as in `could_be_others`.
-        found: the verdict: that there is a difference, or that there is none that matters.
+        found: the verdict: a difference, or no relevant difference.
     """
     intervals = [(found.interval, 1.0)] if found.verdict in {Verdict.LOWER, Verdict.HIGHER} else []
     if found.equivalent:
@@ -161,15 +161,15 @@ def what_others_took(groups: Sequence[Sequence[RunFacts]], found: Comparison) ->
 
 
 def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval, limit: float = 1.0) -> str:
-    """Return a clause where only what others used of the CPUs may keep a ratio from a limit; else empty.
+    """Return a clause if only CPU use by others may keep a ratio from a limit; else empty.
 
-    Below the threshold of a disturbance others may still take more beside one configuration than beside the
-    other. A server that needs all CPUs loses as much of its speed as others take of them, at most.
+    Below the threshold of a disturbance others may still use more CPU during one configuration than during
+    the other. A server that needs all CPUs loses at most the share of its speed that others take.
 
     Args:
-        groups: runs that take part: of the first configuration and of the second; between campaigns also of
-            the reference beside the first and beside the second.
-        interval: of the ratio of their speeds, second by first; on one side of the limit.
+        groups: included runs of the first configuration and of the second; between campaigns also of the
+            reference in the first one's campaign and in the second's.
+        interval: of the ratio of their speeds, second to first; on one side of the limit.
         limit: of that ratio.
     """
     means = []
@@ -180,7 +180,7 @@ def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval, li
             return ""
         means.append(min(sum(known) / len(known), _ALL_CPUS))
     left = [1 - mean for mean in means]
-    taken = left[1] / left[0]  # the ratio, if there were nothing but this
+    taken = left[1] / left[0]  # the ratio that this alone would cause
     if len(left) > 2:
         taken *= left[2] / left[3]
     without = interval.low / taken, interval.high / taken
@@ -202,16 +202,16 @@ def could_be_others(groups: Sequence[Sequence[RunFacts]], interval: Interval, li
 def measured_again(
     runs: Sequence[RunFacts], groups: Sequence[Sequence[int]], left_out: Sequence[str], use: DisturbedRuns
 ) -> Mapping[int, int]:
-    """Return the places of attempts that take no part, each with the place of the attempt that does.
+    """Return the indices of excluded attempts, each with the index of the included attempt.
 
-    Of several attempts at one repeat the first that is known to be undisturbed counts; where none is, or all
-    disturbed runs take part, the first.
+    The first attempt at a repeat that is known to be undisturbed counts; if none is, or all disturbed runs
+    are included, the first attempt.
 
     Args:
-        runs: that are compared.
-        groups: places of the runs of each configuration.
-        left_out: of each run, why it takes no part anyway; empty where it does.
-        use: which disturbed runs take part.
+        runs: the compared ones.
+        groups: indices of the runs of each configuration.
+        left_out: why each run is excluded anyway; empty if it is not.
+        use: which disturbed runs are included.
     """
     found: dict[int, int] = {}
     for members in groups:
@@ -220,7 +220,7 @@ def measured_again(
             if not left_out[place]:
                 attempts.setdefault(runs[place].repeat, []).append(place)
         for places in attempts.values():
-            if all(runs[place].attempt <= 1 for place in places):  # files of others number as they like
+            if all(runs[place].attempt <= 1 for place in places):  # other sources may number differently
                 continue
             ordered = sorted(places, key=lambda place: runs[place].attempt)
             quiet = [place for place in ordered if not is_weak(runs[place])]

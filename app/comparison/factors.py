@@ -1,4 +1,4 @@
-"""In what configurations differ, as axes of charts: filesystem, RAID, scale, clients, settings ... Pure."""
+"""Find the properties in which configurations differ, as chart axes: filesystem, RAID, scale ... Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.domain.text import tr
 from app.statistics.verdict import RunInterval, run_interval
 
 NONE: Final = tr("none")
-"""Value of a property that a group does not have, or does not tell."""
+"""Value of a property that a group lacks or does not record."""
 
 _CONFIGURATION: Final = tr("configuration")
 
@@ -36,10 +36,10 @@ _FIRST: Final = (
     (tr("Workload"), tr("rate limit per second")),
     (tr("Target"), tr("kind")),
 )
-"""What people group by first, by topic and name of the property."""
+"""Usual grouping properties, by topic and name, most usual first."""
 
 _SWEPT: Final = (_FIRST[3], _FIRST[4], _FIRST[2])
-"""What is swept: numbers that one turns up step by step."""
+"""Swept properties: numbers increased step by step."""
 
 _FOLLOWS: Final = frozenset(
     {
@@ -48,17 +48,17 @@ _FOLLOWS: Final = frozenset(
         (tr("Target"), tr("mount options")),
     }
 )
-"""What changes with something else and is no axis of its own."""
+"""Properties that follow from others and are not an axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """A property that tells groups apart.
+    """A property that distinguishes groups.
 
     Attributes:
-        name: what people read.
-        values: of each group, in one line.
-        is_swept: whether it is a number that is turned up step by step.
+        name: as shown.
+        values: of each group, one line each.
+        is_swept: whether it is a number increased step by step.
         topic: heading of the property; empty for the name of the group.
     """
 
@@ -69,7 +69,7 @@ class Dimension:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Its values without repeats: numbers ascending, words in the order of the groups."""
+        """Its distinct values: numbers ascending, words in the order of the groups."""
         found = list(dict.fromkeys(self.values))
         numbers = [number_of(value) for value in found]
         if all(number is not None for number in numbers):
@@ -78,7 +78,7 @@ class Dimension:
 
 
 def number_of(value: str) -> float | None:
-    """Return the number that a value is, None for words."""
+    """Return the value as a number; None for words."""
     try:
         number = float(value.replace(",", ""))
     except ValueError:
@@ -108,7 +108,7 @@ def find_dimensions(comparison: RunComparison) -> tuple[Dimension, ...]:
 
 
 def _is_axis(key: tuple[str, str]) -> bool:
-    return not key[1].startswith(tr("device {name}").format(name=""))  # longer than any axis
+    return not key[1].startswith(tr("device {name}").format(name=""))  # too long for an axis
 
 
 def _are_numbers(values: Sequence[str]) -> bool:
@@ -116,7 +116,7 @@ def _are_numbers(values: Sequence[str]) -> bool:
 
 
 def _common(runs: Sequence[RunFacts]) -> dict[tuple[str, str], Property]:
-    """Return the properties that are known and the same of all runs of a group."""
+    """Return the properties that are known and the same for all runs of a group."""
     tables = [{item.key: item for item in (*run.properties, *run.others) if item.is_known} for run in runs]
     first, *others = tables
     return {key: item for key, item in first.items() if all(table.get(key) == item for table in others)}
@@ -124,7 +124,7 @@ def _common(runs: Sequence[RunFacts]) -> dict[tuple[str, str], Property]:
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
-    """A configuration of a sweep: where it stands and what its runs gave."""
+    """A configuration of a sweep: its position and the results of its runs."""
 
     x: float
     value: RunInterval
@@ -133,17 +133,17 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class SweepLine:
-    """The configurations that differ in the swept number only; x ascending."""
+    """Configurations that differ only in the swept number; x ascending."""
 
     name: str
     points: tuple[SweepPoint, ...]
 
 
 def sweep(comparison: RunComparison, dimension: Dimension, figure: str) -> tuple[SweepLine, ...]:
-    """Return a figure over a swept number, a line for each combination of everything else.
+    """Return a figure over a swept number, a line for each combination of all other properties.
 
-    What is equal along a line, and names it, is what a question about the number holds fixed. Groups without
-    a number, such as no rate limit, are left out.
+    The properties equal along a line name it: they are held fixed. Groups without a number, such as no rate
+    limit, are skipped.
     """
     swept = role_of(Property(dimension.topic, dimension.name, ""))
     chosen = chosen_settings([run.facts for run in comparison.runs])
@@ -181,9 +181,9 @@ class HeatMap:
     Attributes:
         columns: levels of the first.
         rows: levels of the second.
-        cells: mean of the runs at [row][column]; None where there is none, or several configurations.
-        not_durable: whether the runs there are of configurations that are not durable.
-        configurations: how many there are at [row][column]; of several no mean says anything.
+        cells: mean of the runs at [row][column]; None if there is no configuration, or several.
+        not_durable: whether a cell shows configurations that are not durable.
+        configurations: number at [row][column]; a mean over several would be meaningless.
     """
 
     columns: tuple[str, ...]
@@ -196,7 +196,7 @@ class HeatMap:
 def heat_map(comparison: RunComparison, across: Dimension, down: Dimension, figure: str) -> HeatMap:
     """Return a figure over two dimensions, in each cell that of its only configuration.
 
-    What is not durable fills the cells in which nothing durable is.
+    Configurations that are not durable are shown only in cells without a durable one.
     """
     found: dict[tuple[str, str], list[list[float]]] = {}
     lost: dict[tuple[str, str], list[list[float]]] = {}

@@ -1,4 +1,4 @@
-"""Any figure of runs compared as TPS are: run by run, on logarithms, each configuration with the first."""
+"""Compare any figure as TPS: run by run, on logarithms, each configuration with the first."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ COSTS: Final = (
     *("device_write_bytes", "device_writes", "device_flushes", "device_read_bytes", "device_reads"),
     *("wal_bytes", "server_cpu_us", "kernel_cpu_us", "pgbench_cpu_us"),
 )
-"""Names of the figures that one transaction costs."""
+"""Figures per transaction."""
 
 LATENCIES: Final = ("latency_p50_ms", "latency_p95_ms", "latency_p99_ms", "latency_p999_ms", "latency_max_ms")
 LOADING: Final = ("load_rows_s", "load_index_s", "load_vacuum_s")
-"""Seconds that loading took on the storage, where the data was loaded there."""
+"""Seconds to load the data on the storage, if it was loaded there."""
 EVENNESS: Final = ("jitter_cv", "stall_s", "longest_stall_s")
 
 
@@ -36,7 +36,7 @@ def figure(name: str) -> Figure:
     """Return a figure of the summary by its name.
 
     Raises:
-        KeyError: there is none of this name.
+        KeyError: the name is unknown.
     """
     return _BY_NAME[name]
 
@@ -49,12 +49,12 @@ class FigureComparison:
     """One figure over all configurations.
 
     Attributes:
-        figure: which.
-        means: of each group, in their order; its mean is None where no run has the figure.
-        comparisons: of each group with the first of its condition; their errors are shared (Holm) within
-            it; None for a first one.
-        verdicts: the same as sentences with the figure's name, without full stops; empty for a first one.
-        at_least: of each group, whether its mean is at least that; then nothing is compared with it.
+        figure: the figure.
+        means: of each group, in their order; a mean is None if no run has the figure.
+        comparisons: of each group with the first of its condition, adjusted within it (Holm); None for a
+            first one.
+        verdicts: the same as sentences with the figure's name, without a full stop; empty for a first one.
+        at_least: for each group, whether its mean is a lower bound; it is then not compared.
     """
 
     figure: Figure
@@ -65,11 +65,11 @@ class FigureComparison:
 
     @property
     def known(self) -> bool:
-        """Whether any run has it."""
+        """Whether any run has the figure."""
         return any(mean.mean is not None for mean in self.means)
 
     def better(self, place: int) -> bool | None:
-        """Return whether group `place` is better than the first; None where that cannot be said."""
+        """Return whether group `place` is better than the first; None if unknown."""
         comparison = self.comparisons[place]
         ratio = None if comparison is None or comparison.interval is None else comparison.interval
         if ratio is None or ratio.low <= 1 <= ratio.high or self.figure.better is Direction.NEITHER:
@@ -78,7 +78,7 @@ class FigureComparison:
 
 
 def figure_values(comparison: RunComparison, group: ComparedGroup, name: str) -> dict[int, float]:
-    """Return a figure of each run that takes part, by its place among the compared runs."""
+    """Return a figure of each included run, by run index."""
     found: dict[int, float] = {}
     for place in group.members:
         run = comparison.runs[place]
@@ -92,7 +92,7 @@ def compare_figure(comparison: RunComparison, name: str) -> FigureComparison:
     """Return a figure over all configurations.
 
     Raises:
-        KeyError: there is no figure of this name.
+        KeyError: the name is unknown.
     """
     parts = [_in_condition(part, name) for part in comparison.parts]
     return FigureComparison(
@@ -141,14 +141,14 @@ def _is_bound(comparison: RunComparison, group: ComparedGroup, name: str) -> boo
 
 
 def compare_figures(comparison: RunComparison, names: Sequence[str]) -> tuple[FigureComparison, ...]:
-    """Return several figures, those that no run has left out."""
+    """Return several figures, without those that no run has."""
     return tuple(each for name in names if (each := compare_figure(comparison, name)).known)
 
 
 def _by_repeat(comparison: RunComparison, values: Mapping[int, float]) -> dict[int, float]:
     repeats = {place: comparison.runs[place].facts.repeat for place in values}
     if len(set(repeats.values())) < len(repeats):
-        return {-1 - place: value for place, value in values.items()}  # what stands twice is no pair
+        return {-1 - place: value for place, value in values.items()}  # a repeated number is not a pair
     return {repeats[place]: value for place, value in values.items()}
 
 
@@ -182,7 +182,7 @@ def _tell_bounds(baseline: str, candidate: str) -> str:
 
 
 def format_mean(found: FigureComparison, place: int) -> str:
-    """Return the mean of a group with its unit; empty where there is none."""
+    """Return the mean of a group with its unit; empty if unknown."""
     mean = found.means[place].mean
     if mean is None:
         return ""

@@ -1,4 +1,4 @@
-"""Names that differ in a word or two, without the words that all of them share. Pure."""
+"""Shorten names by removing the words that all of them share. Pure."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from app.runfile.metadata.typed_json import known
 from app.runfile.series import RunData
 
 _SHORT: Final = 16
-"""Names of so many letters are short enough."""
+"""Names up to this many letters are short enough."""
 _VALUE: Final = re.compile(
     r"[-+]?[\d.,]+ ?\w*|on|off|with|without|yes|no|none|default|true|false|[^a-z]*", re.IGNORECASE
 )
-"""What says nothing without the word before or behind it."""
+"""Values, which mean nothing without the word before or after."""
 _BRACKETS: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def short_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names without the words that all of them have at the same place, where that leaves something.
+    """Return names without the words that all have in the same position, unless that leaves nothing.
 
-    Names of equally many words lose every word that is the same in all, others the first and last ones. Names
-    that are short, or would become alike, are left as they are.
+    Names with equally many words lose every common word, others common words at either end. Names that are
+    short, or would become identical, stay unchanged.
     """
     if len(names) < 2 or max(map(len, names)) <= _SHORT:
         return tuple(names)
@@ -43,7 +43,7 @@ def short_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without_loose_brackets(text: str) -> str:
-    """Return a text without brackets whose other half was left out, and without what separated words."""
+    """Return a text without unmatched brackets and without stray separators."""
     kept, opened = list(text), []
     for place, letter in enumerate(text):
         if letter in _BRACKETS:
@@ -59,9 +59,9 @@ def _without_loose_brackets(text: str) -> str:
 
 
 def telling_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return `short_names` for sentences: where only values would be left of a name, nothing is left out.
+    """Return `short_names` for sentences; if only values would remain of a name, shorten nothing.
 
-    Of names in parts, separated by commas, a part that all have is left out, and every other one is whole.
+    For names in parts, separated by commas, common parts are removed, and the others stay whole.
     """
     parts = [name.split(", ") for name in names]
     if len(set(map(len, parts))) == 1 and len(parts[0]) > 1:
@@ -72,7 +72,7 @@ def telling_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without_ends(words: Sequence[list[str]]) -> list[list[str]]:
-    """Return lists of words without those that all have at their begin, and at their end."""
+    """Return lists of words without the words common to all at either end."""
     begin = _shared(words)
     rest = [each[begin:] for each in words]
     end = _shared([each[::-1] for each in rest])
@@ -80,13 +80,13 @@ def _without_ends(words: Sequence[list[str]]) -> list[list[str]]:
 
 
 def _shared(words: Sequence[list[str]]) -> int:
-    """Return how many words all lists have at their begin."""
+    """Return how many leading words all lists share."""
     columns = zip(*words, strict=False)
     return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
-    """Return names that tell runs or groups apart: with their campaign where names repeat, else numbered."""
+    """Return unique names of runs or groups: with their campaign if names repeat, else numbered."""
     told = list(names)
     for wider in (
         [
@@ -109,19 +109,19 @@ def unique_names(names: Sequence[str], campaigns: Sequence[str]) -> list[str]:
     return told
 
 
-# --- The names of runs in every view: what differs between the configurations, then the number of the repeat.
+# --- Names of runs in every view: the difference between the configurations, then the number of the repeat.
 
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """What the name of a run follows from.
+    """The input for the name of a run.
 
     Attributes:
         name: of the run: configuration and repeat.
-        configuration: its name; empty where there is none.
+        configuration: its name; empty if there is none.
         campaign: name of its campaign.
         campaign_key: the same for runs of one campaign only.
-        warning: what stands beside its name wherever that is shown; empty for a safe one.
+        warning: shown with its name everywhere; empty for a safe one.
     """
 
     name: str
@@ -132,18 +132,18 @@ class RunIdentity:
 
     @property
     def group(self) -> tuple[str, str]:
-        """The same for the repeats of a configuration in one campaign."""
+        """A key common to the repeats of a configuration in one campaign."""
         return self.campaign_key, self.configuration or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class RunName:
-    """How a run is called beside the others that are shown.
+    """The name of a run among the others that are shown.
 
     Attributes:
-        configuration: shortest name that tells its configuration from the others.
-        repeat: what its own name adds, such as #2; empty where there are no repeats.
-        warning: what stands beside the name and is never cut.
+        configuration: shortest name that distinguishes its configuration.
+        repeat: suffix of its own name, such as #2; empty without repeats.
+        warning: shown with the name, never shortened.
     """
 
     configuration: str
@@ -157,7 +157,7 @@ class RunName:
 
 
 def identity_of(run: RunData) -> RunIdentity:
-    """Return what the name of a run follows from, all of it in one line."""
+    """Return the input for the name of a run, each text in one line."""
     told = run.metadata
     return RunIdentity(
         one_line(run.name) or run.path.name,
@@ -169,7 +169,7 @@ def identity_of(run: RunData) -> RunIdentity:
 
 
 def name_runs(runs: Sequence[RunIdentity]) -> tuple[RunName, ...]:
-    """Return the shortest names that tell runs apart; the same for the same runs wherever they are shown."""
+    """Return the shortest names that distinguish runs; the same runs get the same names in every view."""
     members: dict[tuple[str, str], list[int]] = {}
     for place, run in enumerate(runs):
         members.setdefault(run.group, []).append(place)
@@ -190,15 +190,15 @@ def name_runs(runs: Sequence[RunIdentity]) -> tuple[RunName, ...]:
 
 
 def _added(run: RunIdentity) -> str:
-    """Return what the name of a run adds to that of its configuration."""
+    """Return the suffix that a run's name adds to that of its configuration."""
     return run.name.removeprefix(run.configuration).strip() if run.configuration else ""
 
 
 def cut_words(name: str, fits: Callable[[str], bool]) -> str:
-    """Return a name that fits: whole words from both ends, an ellipsis for those that are left out.
+    """Return a name that fits: whole words from both ends, with an ellipsis for the omitted ones.
 
-    Configurations differ at the beginning, repeats at the end: words in the middle go first. A first
-    word that does not fit by itself is cut.
+    Configurations differ at the start, repeats at the end, so words in the middle go first. A first word that
+    does not fit by itself is cut.
     """
     if fits(name):
         return name

@@ -1,6 +1,6 @@
-"""What limited the configurations of a comparison, and what its figures cannot show. Pure.
+"""Summarise the bottlenecks of compared configurations, and what the figures cannot show. Pure.
 
-What the storages of compared configurations can do by themselves, and what the runs used of it.
+Also shows what the storage of each configuration can do without PostgreSQL, and how much of it the runs used.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from app.domain.io_baseline import FLUSH_WORDS, IoBaseline, JobId, flush_verdict
 from app.domain.text import number_text, tr
 
 MOST_NAMED: Final = 6
-"""Configurations that are named for a cause."""
+"""Configurations listed for one cause."""
 
 
 def bottlenecks(comparison: RunComparison) -> tuple[Bottleneck, ...]:
-    """Return what limited most runs of each configuration, with the evidence of their middle one.
+    """Return the bottleneck of most runs of each configuration, with the evidence of their middle one.
 
-    Where as many runs say something else, it is not known.
+    On a tie it is unknown.
     """
     return tuple(_of_runs([comparison.runs[place] for place in group.members]) for group in comparison.groups)
 
@@ -44,7 +44,7 @@ def _of_runs(runs: list[ComparedRun]) -> Bottleneck:
 
 
 def describe_bottlenecks(comparison: RunComparison) -> str:
-    """Return in one sentence what limited the configurations; of a single one with its evidence."""
+    """Return in one sentence the bottlenecks of the configurations; with evidence if there is only one."""
     found = bottlenecks(comparison)
     if not any(run.shape is not None for run in comparison.own_runs):
         return ""
@@ -70,12 +70,12 @@ def _list(names: list[str]) -> str:
 
 
 def describe_what_is_unshown(comparison: RunComparison) -> str:
-    """Return in one sentence what the compared figures cannot show; empty where there is nothing."""
+    """Return in one sentence what the compared figures cannot show; empty if there is nothing."""
     return describe_unshown(run.facts.unshown for run in comparison.own_runs if run.shape is not None)
 
 
 def describe_limits(comparison: RunComparison) -> tuple[str, ...]:
-    """Return what limited the configurations of each condition, and what its figures cannot show."""
+    """Return the bottlenecks of each condition, and what its figures cannot show."""
     return under_conditions(
         comparison.parts,
         lambda part: filter(None, (describe_bottlenecks(part), describe_what_is_unshown(part))),
@@ -87,13 +87,13 @@ _WAL_SYNCS: Final = "wal.syncs"
 
 @dataclass(frozen=True, slots=True)
 class StorageRow:
-    """One configuration.
+    """The storage of one configuration.
 
     Attributes:
-        group: its place in the comparison.
+        group: its index in the comparison.
         name: of the configuration.
-        baseline: what its storage can do, of the first of its runs that tells it.
-        used: how much of it that run used.
+        baseline: capability of its storage, from the first of its runs that recorded it.
+        used: share of it that this run used.
     """
 
     group: int
@@ -103,7 +103,7 @@ class StorageRow:
 
     @property
     def sentence(self) -> str:
-        """What its rate of flushes says of the drives; empty where that is nothing."""
+        """What its flush rate shows about the drives; empty if nothing."""
         words = FLUSH_WORDS[flush_verdict(self.baseline)]
         return f"{self.name}: {words}" if words else ""
 
@@ -126,7 +126,7 @@ STORAGE_COLUMNS: Final[tuple[Column[StorageRow], ...]] = (
     Column("stream_read", tr("MB/s read"), lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_READ)),
     Column("stream_write", tr("MB/s written"), lambda row: job_cell(row.baseline, JobId.SEQUENTIAL_WRITE)),
 )
-"""Of a table of configurations: each storage by itself, before the first run on it."""
+"""Columns of the table of storages, each measured alone, before the first run on it."""
 
 EXPLANATION: Final = tr(
     "Each storage by itself, before the first run on it (fio, pg_test_fsync): writes and appends of 8 KiB "
@@ -136,7 +136,7 @@ EXPLANATION: Final = tr(
 
 
 def storage_rows(comparison: RunComparison) -> tuple[StorageRow, ...]:
-    """Return a row for each configuration whose storage was asked; empty where none was."""
+    """Return a row for each configuration with a measured storage; empty if none was measured."""
     rows = (_row(comparison, place, group) for place, group in enumerate(comparison.groups))
     return tuple(row for row in rows if row is not None)
 
@@ -150,7 +150,7 @@ def _row(comparison: RunComparison, number: int, group: ComparedGroup) -> Storag
 
 
 def storage_sentences(rows: Sequence[StorageRow]) -> tuple[str, ...]:
-    """Return what the rates of flushes say of the drives; what is true of all is said once."""
+    """Return what the flush rates show about the drives; a common statement appears once."""
     said = [FLUSH_WORDS[flush_verdict(row.baseline)] for row in rows]
     if said and all(each == said[0] for each in said):
         return tuple(filter(None, said[:1]))

@@ -1,9 +1,9 @@
-"""What may be said of runs whose load was offered at a rate: not how fast, but whether they kept it.
+"""Decide what may be said of runs at a target rate: not how fast, but whether they kept up.
 
-With a rate the server decides nothing about how many transactions begin: TPS are the rate where it kept up,
-and its capacity where it did not, unless a latency limit skipped transactions. So speed is compared only
-where both are closed loops (each client sends the next transaction when it has its answer), or where neither
-kept the same rate without a limit. Pure.
+At a rate the server does not decide how many transactions start: TPS equal the rate if it keeps up, and its
+capacity if it does not, unless a latency limit skipped transactions. So speed is compared only if both are
+closed loops (each client sends the next transaction after the answer to the last), or if neither kept up with
+the same rate without a limit. Pure.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from app.runfile.summary import is_lower_bound
 from app.statistics.verdict import RunInterval
 
 AGAIN_SHARE: Final = 0.7
-"""Share of the slowest configuration's TPS at which latencies are compared: all keep it, with room."""
+"""Share of the slowest configuration's TPS at which latencies are compared: all keep it, with headroom."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRate:
-    """What became of the load that was offered to a configuration.
+    """The outcome of the load offered to a configuration.
 
     Attributes:
-        load: how it was offered.
-        kept: whether all runs kept the rate; None without one, and where nobody can tell.
+        load: the offered load.
+        kept: whether all runs kept up with the rate; None without a rate, or if unknown.
         skipped: share of the offered transactions that the latency limit skipped; None without a limit.
-        late: share that was done, but later than the limit; None likewise.
+        late: share completed later than the limit; None without a limit.
     """
 
     load: OfferedLoad = field(default_factory=OfferedLoad)
@@ -46,15 +46,15 @@ class KeptRate:
 
     @property
     def is_limited(self) -> bool:
-        """Whether a latency limit skipped transactions, or may have: TPS are then no capacity."""
+        """Whether a latency limit skipped transactions, or may have: TPS are then not a capacity."""
         return self.load.limit_ms is not None or bool(self.skipped)
 
 
 def common_load(loads: Iterable[OfferedLoad]) -> OfferedLoad:
-    """Return how load was offered in the runs of a configuration.
+    """Return the load offered in the runs of a configuration.
 
-    Where they differ it counts as a rate that nobody tells: nothing is said about speed then. A rate that was
-    a share is another one in every run, and the same share in all.
+    If they differ it counts as an unknown rate, so speed is not compared. A rate given as a share differs
+    between runs but is the same share in all.
     """
     found = {each if each.share is None else replace(each, rate_tps=None) for each in loads}
     if len(found) == 1:
@@ -65,13 +65,13 @@ def common_load(loads: Iterable[OfferedLoad]) -> OfferedLoad:
 def kept_rate(
     load: OfferedLoad, runs: Sequence[Figures], loads: Sequence[OfferedLoad] | None = None
 ) -> KeptRate:
-    """Return what became of the offered load.
+    """Return the outcome of the offered load.
 
     Args:
-        load: how it was offered.
+        load: the offered load.
         runs: figures of each complete run.
-        loads: of each of these runs, where its rate was a share of what that run reached itself; None where
-            `load` is that of all.
+        loads: of each of these runs, if its rate was a share of that run's own TPS; None if `load` is that of
+            all.
     """
     if load.kind is not LoadKind.RATE or not runs:
         return KeptRate(load)
@@ -87,7 +87,7 @@ def kept_rate(
 
 
 def speed_comparable(first: KeptRate, other: KeptRate) -> bool:
-    """Return whether TPS of two configurations say which one is faster."""
+    """Return whether TPS of two configurations show which one is faster."""
     if not first.at_a_rate and not other.at_a_rate:
         return True
     if first.is_limited or other.is_limited:
@@ -96,11 +96,11 @@ def speed_comparable(first: KeptRate, other: KeptRate) -> bool:
 
 
 def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[Figures]) -> str:
-    """Return what became of a rate, a sentence without a full stop; empty without a rate.
+    """Return the outcome of a rate, a sentence without a full stop; empty without a rate.
 
     Args:
         name: of the configuration.
-        found: what became of its rate.
+        found: outcome of its rate.
         mean: its TPS.
         runs: figures of its complete runs.
     """
@@ -132,7 +132,7 @@ def describe_rate(name: str, found: KeptRate, mean: RunInterval, runs: Sequence[
 
 
 def _rate_words(load: OfferedLoad) -> str:
-    """Return the rate, what it was a share of, or both; empty where neither is told."""
+    """Return the rate, the share that defined it, or both; empty if neither is known."""
     share = _share_words(load)
     if load.rate_tps is None:
         return share
@@ -141,7 +141,7 @@ def _rate_words(load: OfferedLoad) -> str:
 
 
 def _share_words(load: OfferedLoad) -> str:
-    """Return of what a rate was a share; empty where it was none."""
+    """Return the base of a rate given as a share; empty for other rates."""
     if load.share is None:
         return ""
     words = tr("{percent:g} % of what each run reached in “{phase}”")
@@ -172,13 +172,13 @@ def _shares(found: KeptRate, runs: Sequence[Figures]) -> Iterable[str]:
 
 
 def _percent(share: float) -> str:
-    """Return a share in percent with a decimal, never 0.0 for what is more than nothing."""
+    """Return a share in percent with a decimal, never 0.0 for a positive share."""
     percent = 100 * share
     return number_text(percent, ".1f") if percent >= 0.05 or not percent else number_text(percent, ".2g")
 
 
 def describe_loads(first_name: str, first: KeptRate, other_name: str, other: KeptRate) -> str:
-    """Return why speed is not compared, a clause; empty where the same load was offered to both."""
+    """Return why speed is not compared, a clause; empty if the same load was offered to both."""
     if first.load == other.load and (first.load.rate_tps is not None or not first.at_a_rate):
         if first.kept is other.kept is False and (first.is_limited or other.is_limited):
             return tr("speed is not compared: with a latency limit, what was done in time is no capacity")
@@ -209,14 +209,14 @@ def _load_words(load: OfferedLoad) -> str:
 
 
 def rate_cell(found: KeptRate) -> str:
-    """Return for a table whether a rate was kept; empty without one."""
+    """Return for a table whether a rate was kept; empty without a rate."""
     if not found.at_a_rate:
         return ""
     return {True: tr("kept"), False: tr("NOT KEPT"), None: tr("not known")}[found.kept]
 
 
 def shares_cell(found: KeptRate) -> str:
-    """Return late and skipped shares for a table; empty where there are none."""
+    """Return late and skipped shares for a table; empty if there are none."""
     if found.late is None and found.skipped is None:
         return ""
     told = (

@@ -1,4 +1,4 @@
-"""In which order compared runs of one campaign were taken, and who followed whom. Pure."""
+"""Describe the order of compared runs of one campaign: which followed which. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from app.domain.text import tr
 
 
 def neighbours(comparison: RunComparison) -> Counter[tuple[int, int]] | None:
-    """Return how often a run of each group came right after one of which other, by their places.
+    """Count how often a run of each group came right after a run of each other group, by index.
 
-    Two runs are neighbours where their numbers are; what a run that is not compared left behind is not known.
+    Two runs are neighbours if their numbers are consecutive; the effect of a run that is not compared is
+    unknown.
 
     Returns:
-        None where the runs are not all of one campaign, or do not tell their numbers.
+        None if the runs are not all of one campaign, or have no numbers.
     """
     if len({group.campaign for group in comparison.groups}) != 1:
         return None
@@ -32,9 +33,9 @@ def neighbours(comparison: RunComparison) -> Counter[tuple[int, int]] | None:
 
 
 def describe_order(comparison: RunComparison) -> tuple[str, ...]:
-    """Return how the runs were interleaved and which neighbours never were, as sentences.
+    """Return how the runs were interleaved and which never were neighbours, as sentences.
 
-    Nothing where only one configuration is compared, or runs of several campaigns.
+    Empty for a single configuration, or runs of several campaigns.
     """
     if len(comparison.groups) < 2 or len({group.campaign for group in comparison.groups}) != 1:
         return ()

@@ -1,4 +1,4 @@
-"""The table at the end of a campaign: configurations with runs, means and verdicts; no rendering here."""
+"""Build the final table of a campaign: configurations with runs, means and verdicts; no rendering here."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from app.statistics.verdict import (
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """What the table needs of one run.
+    """One run as input for the table.
 
     Attributes:
-        repeat: 0-based; runs of the same repeat were neighbours and are compared as a pair.
-        tps: mean of the measured phase; None for a run that failed or is incomplete.
-        figures: all it has, by their names in `app.runfile.figures.FIGURES`; None or no entry where unknown.
-        load: how it was offered in this run, where its rate was a share; None for as in all runs.
-        whole: the same figures of the whole phase, where some of it is not compared: they tell whether the
-            rate was kept.
+        repeat: 0-based; runs of the same repeat were neighbours and form a pair.
+        tps: mean of the measured phase; None for a failed or incomplete run.
+        figures: by their names in `app.runfile.figures.FIGURES`; None or no entry if unknown.
+        load: offered in this run, if its rate was a share; None if it is that of all runs.
+        whole: the same figures of the whole phase, if part of it is not compared: they show whether the rate
+            was kept.
     """
 
     repeat: int
@@ -67,10 +67,10 @@ class MeasuredConfiguration:
         name: of the configuration.
         runs: in any order.
         marks: kinds such as "unsafe" or "client-bound".
-        campaign: the same for what was interleaved; runs are paired only within one.
-        load: how it was offered.
+        campaign: the same for interleaved groups; runs are paired only within one.
+        load: the offered load.
         contest: the same for those that competed in a sequential campaign; empty for those of a fixed design.
-        origin: the same for what was imported from one campaign, in an order that is not known; else empty.
+        origin: the same for groups imported from one campaign, in unknown order; else empty.
     """
 
     name: str
@@ -92,18 +92,18 @@ class ComparisonRow:
 
     Attributes:
         name: of the configuration.
-        runs: complete ones.
-        failed: runs without a result.
+        runs: number of complete runs.
+        failed: number of runs without a result.
         mean: TPS with its interval, None below three runs.
         figures: of each complete run, see `MeasuredRun`.
-        judged: against the first configuration; without a comparison for the first, and where speed is not to
-            be compared (`app.comparison.offered_load`).
-        marks: kinds of the marks that go with the numbers.
-        load: what became of the offered load.
-        references: names of the configuration by which it is compared with one of another campaign; empty
-            where none is needed, or none is there.
-        condition: under which it was measured; empty where there is one only.
-        cut_s: seconds at the start of every run that its mean does not cover.
+        judged: against the first configuration; without a comparison for the first, and if speed is not
+            comparable (`app.comparison.offered_load`).
+        marks: kinds of the marks on its numbers.
+        load: outcome of the offered load.
+        references: names of the configuration that links it to another campaign; empty if none is needed or
+            available.
+        condition: under which it was measured; empty if there is only one.
+        cut_s: seconds at the start of every run that its mean excludes.
     """
 
     name: str
@@ -120,12 +120,12 @@ class ComparisonRow:
 
     @property
     def comparison(self) -> Comparison | None:
-        """The comparison of its speed with that of the first one; None where there is none."""
+        """The comparison of its speed with that of the first one; None if there is none."""
         return self.judged.found
 
     @property
     def verdict(self) -> str:
-        """The verdict as a sentence without a full stop; of the first one only what became of its rate."""
+        """The verdict as a sentence without a full stop; for the first one only the outcome of its rate."""
         return self.judged.text
 
     def values(self, figure: str) -> list[float]:
@@ -133,7 +133,7 @@ class ComparisonRow:
         return [value for each in self.figures if (value := each.get(figure)) is not None]
 
     def is_lower_bound(self, figure: str) -> bool:
-        """Return whether a figure is at least its value in any of the runs."""
+        """Return whether a figure is a lower bound in any of the runs."""
         return any(is_lower_bound(each, figure) for each in self.figures)
 
 
@@ -144,7 +144,7 @@ def _runs_cell(row: ComparisonRow) -> str:
 
 
 def _latency_cell(values_ms: Sequence[float]) -> str:
-    """Return the geometric mean of latencies; empty where there are none."""
+    """Return the geometric mean of latencies; empty if there are none."""
     known = [value for value in values_ms if value > 0]
     if not known:
         return ""
@@ -154,19 +154,19 @@ def _latency_cell(values_ms: Sequence[float]) -> str:
 
 
 def _percent_cell(shares: Sequence[float]) -> str:
-    """Return the mean of shares in percent; empty where there are none."""
+    """Return the mean of shares in percent; empty if there are none."""
     if not shares:
         return ""
     return tr("{percent:.1f} %").format(percent=100 * (math.fsum(shares) / len(shares)))
 
 
 def _ratio_cell(ratios: Sequence[float]) -> str:
-    """Return how far the loaded rows can be compressed; empty where nobody knows."""
+    """Return the compressibility of the loaded rows; empty if unknown."""
     return f"{number_text(_mean(ratios), '.1f')}:1" if ratios else ""
 
 
 def _compressed_cell(row: ComparisonRow) -> str:
-    """Return what a filesystem made of the loaded tables; empty where none compresses."""
+    """Return the size of the loaded tables on a compressing filesystem; empty if none compresses."""
     if extents := row.values("tables_compressed"):
         return tr("{percent:.0f} % of extents").format(percent=_mean(extents))
     if on_disk := row.values("tables_on_disk"):
@@ -189,7 +189,7 @@ def latency_column(column: str, heading: str, figure: str, *, optional: int) -> 
 
     Args:
         column: its id.
-        heading: what people read above it.
+        heading: its visible heading.
         figure: name of the latency, in milliseconds.
         optional: as in `Column`.
     """
@@ -266,7 +266,7 @@ COMPARISON_COLUMNS: Final[tuple[Column[ComparisonRow], ...]] = (
         ComparisonColumn.MARKS, tr("Marks"), lambda row: ", ".join(map(mark_words, row.marks)), CellKind.WORDS
     ),
 )
-"""Of the table of a comparison, in the order in which they are shown."""
+"""Columns of the table of a comparison, in the order shown."""
 
 
 _WHERE_NEEDED: Final = frozenset(
@@ -283,10 +283,10 @@ _WHERE_NEEDED: Final = frozenset(
 def columns_for(
     columns: Sequence[Column[ComparisonRow]], rows: Sequence[ComparisonRow]
 ) -> tuple[Column[ComparisonRow], ...]:
-    """Return the columns without those about rates, references and compression where there are none.
+    """Return the columns, omitting those about rates, references and compression if there are none.
 
-    The condition is one where there are several. That of TPS says which part of the runs it covers where that
-    is not all of them.
+    The condition is a column if there are several. The TPS column says which part of the runs it covers
+    unless it covers all.
     """
     several = len({row.condition for row in rows}) > 1
     return tuple(
@@ -307,17 +307,16 @@ def build_rows(
 ) -> tuple[ComparisonRow, ...]:
     """Return the rows of the table, in the order given; each is compared with the first.
 
-    Comparisons are paired by repeat where at least three repeats are complete in both, else of independent
-    runs; those of a sequential campaign allow for how it went (`app.statistics.sequential`); between
-    campaigns there is no verdict but by a reference that ran in both. Together they err at most as often as
-    one at 95 % would (Holm). Where load was offered at a rate, speed is compared only where that says
-    something (`app.comparison.offered_load`).
+    Comparisons are paired by repeat if at least three repeats are complete in both, else of independent runs;
+    those of a sequential campaign are adjusted for its course (`app.statistics.sequential`); between
+    campaigns a verdict needs a reference that ran in both. Together they err at most as often as one
+    comparison at 95 % would (Holm). At a target rate, speed is compared only if that is meaningful
+    (`app.comparison.offered_load`).
 
     Args:
         measured: configurations with their runs.
-        effect: smallest difference of interest, as a share.
-        anchors: what groups of other campaigns than the first one's are compared by, by their places; None
-            for nothing.
+        effect: smallest difference of interest, a share.
+        anchors: references for groups outside the first one's campaign, by group index; None for none.
 
     Raises:
         ValueError: a mean that is negative, infinite or NaN.
@@ -367,13 +366,13 @@ def _apart(first: MeasuredConfiguration, other: MeasuredConfiguration) -> str:
 def samples_of(
     values: Sequence[Mapping[int, float]], place: int, *, interleaved: bool, anchor: Anchor | None
 ) -> Samples:
-    """Return what a configuration is compared with the first one by.
+    """Return the samples that compare a configuration with the first one.
 
     Args:
         values: of every configuration, by repeat.
-        place: of the configuration.
-        interleaved: whether it is of the campaign of the first one.
-        anchor: what it can be compared by where it is not; None for nothing.
+        place: index of the configuration.
+        interleaved: whether it ran in the first one's campaign.
+        anchor: its reference if it did not; None for none.
     """
     if anchor is None:
         return pair_samples(values[0], values[place], interleaved=interleaved)
@@ -384,7 +383,7 @@ def samples_of(
 
 
 def pair_samples(a: Mapping[int, float], b: Mapping[int, float], *, interleaved: bool) -> Samples:
-    """Return the values of two configurations by repeat as pairs where that is sound, else as independent.
+    """Return the values of two configurations by repeat, as pairs if that is sound, else as independent.
 
     Args:
         a: of the first, by repeat.

@@ -1,4 +1,4 @@
-"""The verdict on one configuration: what was found, what weakens it, and its only rendering. Pure."""
+"""Represent the verdict on one configuration: the finding, its reservations, and its only rendering. Pure."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ ReservationValue = str | Comparison | ChanceOfFewRuns | None
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Something that weakens or qualifies a verdict.
+    """A reason that weakens or qualifies a verdict.
 
     Attributes:
         code: its kind.
-        values: names, clauses, or what was found with other runs.
+        values: names, clauses, or findings with other runs.
     """
 
     code: ReservationCode
@@ -59,7 +59,7 @@ class Reservation:
 
     @property
     def withdraws(self) -> bool:
-        """Whether it leaves no verdict; else it qualifies one."""
+        """Whether it withdraws the verdict; else it qualifies it."""
         return self.code in _WITHDRAWS
 
     @property
@@ -88,19 +88,20 @@ def _briefly(comparison: Comparison | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """What may be said of a configuration against the first one of its condition.
+    """The verdict on a configuration against the first one of its condition.
 
     Attributes:
         baseline: name of the first one.
         candidate: name of the configuration.
-        found: difference, interval and level; None for the first one, and where speed is not compared.
-        comparisons: number of comparisons that share their errors.
-        apart: how runs of two campaigns are compared, a clause, as for `describe`.
-        rate: what became of the configuration's rate, a clause.
+        found: difference, interval and level; None for the first one, and if speed is not compared.
+        comparisons: number of comparisons in the family.
+        apart: how runs of two campaigns are compared, a clause, as in `describe`.
+        rate: outcome of the configuration's rate, a clause.
         not_compared: why speed is not compared, a clause.
         is_ranked: whether the configuration may be called the fastest.
-        cost: what a difference of one that is not ranked is the price of, such as "the storage".
-        reservations: what weakens or qualifies it.
+        cost: the feature that explains the difference of a configuration that is not ranked, such as "the
+            storage".
+        reservations: reasons that weaken or qualify it.
         wording: of the difference.
     """
 
@@ -117,7 +118,7 @@ class PairVerdict:
     wording: Wording = SPEED
 
     def with_reservation(self, code: ReservationCode, *values: ReservationValue) -> PairVerdict:
-        """Return the verdict with one reservation more, and without what that leaves no verdict of."""
+        """Return the verdict with one more reservation, and without the parts that this withdraws."""
         one, found = Reservation(code, values), self.found
         if one.withdraws and found is not None:
             found = without_verdict(found)
@@ -125,13 +126,13 @@ class PairVerdict:
 
     @property
     def chance(self) -> ChanceOfFewRuns | None:
-        """What it takes for chance to explain a difference of too few runs; None for other verdicts."""
+        """The role of chance in a difference of too few runs; None for other verdicts."""
         values = (value for each in self.reservations for value in each.values)
         return next((value for value in values if isinstance(value, ChanceOfFewRuns)), None)
 
     @property
     def text(self) -> str:
-        """The verdict as a sentence without a full stop; empty where there is nothing to say."""
+        """The verdict as a sentence without a full stop; empty if there is nothing to say."""
         because = next((each.text for each in self.reservations if each.withdraws), "")
         beside = [each.text for each in self.reservations if not each.withdraws]
         pair = self.baseline, self.candidate

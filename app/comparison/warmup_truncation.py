@@ -1,4 +1,4 @@
-"""How much of the beginning is left out of every run of a condition: one cut for all of them (MSER-5)."""
+"""Choose how much of the start of every run of a condition is excluded: one cut for all (MSER-5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.domain.text import tr
 
 
 class CutReason(StrEnum):
-    """Why the cut lies where it does."""
+    """Reason for the position of the cut."""
 
     NOTHING = "nothing-to-cut"
     WARM_UP = "warm-up"
@@ -22,13 +22,13 @@ class CutReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommonCut:
-    """What is left out of every run.
+    """The part excluded from every run.
 
     Attributes:
-        seconds: from the begin of the measured phase; 0 for nothing, and where each condition has its own.
-        reason: why.
-        run: place of the run that asked for it; None where none did.
-        never_settled: places of the runs whose best cut is half of them.
+        seconds: from the start of the measured phase; 0 for none, and if each condition has its own.
+        reason: of its length.
+        run: index of the run that needed it; None for none.
+        never_settled: indices of the runs with a best cut of half their length.
     """
 
     seconds: float
@@ -40,11 +40,11 @@ class CommonCut:
 def common_cut(shapes: Sequence[RunStability | None]) -> CommonCut:
     """Return the longest warm-up of all runs, at least the first checkpoint cycle, as one cut for all.
 
-    MSER-5 says where a run's warm-up ends; a run that never settles asks for nothing, it is told instead.
-    Where a run has several checkpoints its first cycle ends as the first begins. What would leave less than
-    half of the shortest run is no cut: a minute beside a day must not vanish. Runs below
-    `FEWEST_FOR_A_CUT_S` ask for nothing. Where only the mean of a run is known, nothing is left out of any:
-    nothing could be left out of that one.
+    MSER-5 finds the end of a run's warm-up; a run that never settles is ignored here and reported instead. In
+    a run with several checkpoints the first cycle ends as the first one starts. A cut that would leave less
+    than half of the shortest run is dropped: a run of a minute compared with one of a day must not vanish.
+    Runs below `FEWEST_FOR_A_CUT_S` are ignored. If only the mean of a run is known, no run is cut, because
+    that one cannot be.
     """
     known = [(place, shape) for place, shape in enumerate(shapes) if shape is not None]
     if not known:
@@ -70,11 +70,11 @@ def common_cut(shapes: Sequence[RunStability | None]) -> CommonCut:
 
 
 def of_part(what: str, *cuts_s: float) -> str:
-    """Return the name of a figure with the part of the runs that it covers: `what` where that is all of them.
+    """Return the name of a figure with the part of the runs that it covers: `what` if it covers all.
 
     Args:
         what: the name.
-        cuts_s: what is left out of the beginning of each run, or of the runs of each condition.
+        cuts_s: seconds excluded from the start of each run, or of the runs of each condition.
     """
     if not any(cuts_s):
         return what
@@ -86,7 +86,7 @@ def of_part(what: str, *cuts_s: float) -> str:
 
 
 def describe_cut(cut: CommonCut, names: Sequence[str]) -> str:
-    """Return what is left out and why, as a sentence; empty where it is nothing."""
+    """Return how much is excluded and why, as a sentence; empty if nothing is."""
     if cut.reason is CutReason.BY_CONDITION:
         return tr(
             "The beginning of every run is left out of the comparison: as much as the runs of its condition"

@@ -1,4 +1,4 @@
-"""What weakens a comparison: other machines, kernels, builds, workloads; too short; not interleaved. Pure."""
+"""List what weakens a comparison: other machines, kernels, builds, workloads; short runs ... Pure."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _SENTENCES: Final = {
     (_POSTGRESQL, tr("build")): tr("The builds of PostgreSQL differ ({values})."),
     (_POSTGRESQL, PGBENCH): tr("The versions of pgbench differ ({values})."),
 }
-"""What has to be said first where it differs, by topic and name of the property."""
+"""Sentences for the most important differences, by topic and name of the property."""
 
 
 def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
-    """Return remarks of campaigns, and how the comparison was made where that is not as always."""
+    """Return remarks of campaigns, and unusual ways in which the comparison was made."""
     told = describe_cut(comparison.cut, [run.name for run in comparison.runs])
     remarks = dict.fromkeys(one_line(each) for run in comparison.runs for each in run.facts.remarks)
     return (
@@ -63,7 +63,7 @@ def comparison_notes(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def _of_conditions(comparison: RunComparison) -> Iterator[str]:
-    """Say what is held fixed, where runs are of several conditions."""
+    """State what is held fixed, if runs have several conditions."""
     if comparison.asked is not None:
         sentence = tr("Compared are levels of one condition, {name}, with everything else equal.")
         yield sentence.format(name=CONDITION_WORDS[comparison.asked])
@@ -76,7 +76,7 @@ def _of_conditions(comparison: RunComparison) -> Iterator[str]:
 
 
 def _of_closed_loops(comparison: RunComparison) -> Iterator[str]:
-    """Say what percentiles without a rate leave out, where that is not among what figures cannot show."""
+    """State what percentiles without a rate omit, unless the limits of the figures already include it."""
     closed = [
         run for run in comparison.runs if run.tps is not None and is_closed_loop(run.facts.load, run.figures)
     ]
@@ -86,7 +86,7 @@ def _of_closed_loops(comparison: RunComparison) -> Iterator[str]:
 
 
 def _of_played_devices(comparison: RunComparison) -> Iterator[str]:
-    """Say where operations and bytes are those of a loop device or a virtual disk, not of hardware."""
+    """State where operations and bytes are those of a loop device or a virtual disk, not of hardware."""
     told = dict.fromkeys(run.facts.devices for run in comparison.runs if run.facts.has_played_devices)
     if told:
         sentence = tr(
@@ -97,7 +97,7 @@ def _of_played_devices(comparison: RunComparison) -> Iterator[str]:
 
 
 def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
-    """Return what weakens a comparison, as sentences, the gravest first; empty for interleaved repeats."""
+    """Return warnings on a comparison as sentences, the gravest first; empty for interleaved repeats."""
     found = (
         *_of_disturbances(comparison),
         *under_conditions(comparison.parts, _within),
@@ -109,7 +109,7 @@ def comparison_warnings(comparison: RunComparison) -> tuple[str, ...]:
 
 
 def _within(part: RunComparison) -> Iterator[str]:
-    """Yield what weakens the comparisons of one condition: of what is not compared, no difference does."""
+    """Yield the warnings on comparisons within one condition; differences outside it do not matter."""
     if len(part.groups) > 1:
         yield from _of_properties(find_differences([run.facts for run in part.own_runs]))
         yield from _of_campaigns(part)
@@ -117,7 +117,7 @@ def _within(part: RunComparison) -> Iterator[str]:
 
 
 def _of_disturbances(comparison: RunComparison) -> Iterator[str]:
-    """Say which runs others disturbed, or may have, and what became of them."""
+    """State which runs were or may have been disturbed, and how they are treated."""
     aside = [run for run in comparison.runs if run.set_aside]
     used = [comparison.runs[place] for group in comparison.groups for place in group.disturbed]
     for runs, sentence, unknown in (
@@ -157,7 +157,7 @@ def _some(names: Sequence[str]) -> str:
 def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
     variants = {(each.topic, each.name): each.variants for each in differences}
     for key, sentence in _SENTENCES.items():
-        # What one file does not hold may well be the same: only two known values differ.
+        # A property missing from one file may be the same: only two known values differ.
         values = [variant.value for variant in variants.get(key, ())]
         known = [value for value in values if value != tr("none")]
         if len(known) > 1:
@@ -165,7 +165,7 @@ def _of_properties(differences: Sequence[PropertyDifference]) -> Iterator[str]:
 
 
 def _of_compression(comparison: RunComparison) -> Iterator[str]:
-    """Say what data was compressed: pgbench's own is like nearly nothing that anybody stores."""
+    """State which data was compressed: pgbench's own resembles almost no real data."""
     runs = [run.facts for run in comparison.runs]
     effects = dict.fromkeys(each.compression for each in runs if each.compression)
     if not effects:
@@ -186,7 +186,7 @@ def _of_compression(comparison: RunComparison) -> Iterator[str]:
 
 
 def _of_campaigns(comparison: RunComparison) -> Iterator[str]:
-    """Say what different campaigns make of a comparison, and what a reference in both does about it."""
+    """State the effect of different campaigns on a comparison, and whether a reference in both helps."""
     groups, anchors = comparison.groups, comparison.anchors
     names = [group.name for group in groups]
     others = [place for place, group in enumerate(groups) if group.campaign != groups[0].campaign]
@@ -230,7 +230,7 @@ def _way_out(comparison: RunComparison) -> str:
 
 
 def _of_sources(comparison: RunComparison) -> Iterator[str]:
-    """Say where results of others stand beside own runs: how they were measured is known in part only."""
+    """State where imported results are compared with own runs: their measurement is only partly known."""
     foreign = [run.name for run in comparison.runs if IMPORTED in {kind for kind, _ in run.facts.marks}]
     if foreign and len(foreign) < len(comparison.runs):
         sentence = tr(

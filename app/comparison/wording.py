@@ -1,4 +1,4 @@
-"""What a comparison says in words (ui.md "Words": plain, exact, unexcited) and in table cells."""
+"""Express comparisons in words (ui.md "Words": plain, exact, unexcited) and in table cells."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from app.statistics.verdict import Comparison, Interval, Verdict
 
 NOT_INTERLEAVED: Final = tr("not interleaved")
 ORDER_NOT_KNOWN: Final = tr("in an order that is not known")
-"""Of runs that were imported from one campaign."""
-"""Said of runs of different campaigns that nothing ran in both of."""
+"""Qualifications of comparisons: the first for runs of campaigns without a common configuration, the second
+for runs imported from one campaign.
+"""
 
 _TIMES_FROM: Final = 2.0
-"""From this ratio on people understand "3.1 times" better than "210 % faster"."""
+"""From this ratio on "3.1 times" is easier to understand than "210 % faster"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a difference of a figure is said.
+    """Words for a difference of a figure.
 
     Attributes:
-        more: of what is higher.
-        less: of what is lower.
-        times: of a ratio of two and more.
-        more_alone: of what is higher, where nothing is named.
-        less_alone: of what is lower, where nothing is named.
+        more: for higher values.
+        less: for lower values.
+        times: for a ratio of two or more.
+        more_alone: for higher values, without a name.
+        less_alone: for lower values, without a name.
     """
 
     more: str
@@ -54,12 +55,12 @@ SIZE: Final = Wording(
 
 
 def _percent(share: float) -> str:
-    """Return a share as a number of percent with one decimal; never ``-0.0``."""
+    """Return a share in percent with one decimal; never ``-0.0``."""
     return number_text(round(share * 100, 1) + 0.0, ".1f")
 
 
 def signed_percent(ratio: float) -> str:
-    """Return a ratio as the percents of its difference with their sign, one decimal; never ``-0.0``."""
+    """Return a ratio as a signed difference in percent, one decimal; never ``-0.0``."""
     percent = round((ratio - 1) * 100, 1) + 0.0
     return number_text(percent, "+.1f" if percent else ".1f")
 
@@ -95,7 +96,7 @@ _APART: Final = {
         "indicative only: {candidate} was {magnitude} ({count}: what changed between the runs is part of it)"
     ),
 }
-"""Said of runs of which there are enough, by why they allow no verdict all the same."""
+"""Sentences for enough runs that still allow no verdict, by reason."""
 
 
 def describe(
@@ -107,15 +108,15 @@ def describe(
     because: str = "",
     wording: Wording = SPEED,
 ) -> str:
-    """Return the verdict as a sentence, about TPS where no other wording is given, without a full stop.
+    """Return the verdict as a sentence without a full stop, about TPS unless another wording is given.
 
     Args:
-        comparison: the second against the first.
+        comparison: of the second with the first.
         pair: names of the first configuration and of the second.
-        comparisons: how many were made at once; said where the interval allows for it.
-        apart: said of runs of different campaigns, because what changed on the machine between them is part
-            of their difference: `NOT_INTERLEAVED`, or what a verdict rests on all the same, a clause.
-        because: why this is no verdict although there may be enough runs for one, a clause
+        comparisons: size of the family; mentioned if the interval is adjusted for it.
+        apart: for runs of different campaigns, because changes of the machine between them are part of their
+            difference: `NOT_INTERLEAVED`, or the reference that still allows a verdict, a clause.
+        because: why this is not a verdict even with enough runs, a clause
             (`app.comparison.disturbed_runs.without_verdict`).
         wording: of the difference.
     """
@@ -129,7 +130,7 @@ def describe(
         case Comparison(Verdict.EQUAL, narrow=Interval() as narrow):
             told = _tell_equal(comparison, narrow, names)
         case Comparison(Verdict.INCONCLUSIVE):
-            # How many more runs would do is not known of disturbed ones.
+            # For disturbed runs it is unknown how many more would be enough.
             more = "" if because else _tell_more_runs(comparison)
             told = "; ".join(filter(None, (_tell_not_apart(comparison, names), more)))
         case Comparison(Verdict.INDICATIVE, float(ratio)):
@@ -154,15 +155,16 @@ def describe_unranked(
     *,
     wording: Wording = SPEED,
 ) -> str:
-    """Return what was seen of a configuration that is not durable, and that it is not ranked.
+    """Return the result of a configuration that is not durable, and that it is not ranked.
 
-    Reason, result and what they rest on are sentences of their own, without a full stop behind the last.
+    Reason, result and evidence are separate sentences, without a final full stop.
 
     Args:
         comparison: with a ratio.
         pair: names of the first configuration, which is ranked, and of the second.
-        because: why nothing is a verdict, a clause; empty where that is not known otherwise.
-        cost: what the difference is the price of, such as "the storage"; empty where more than that differs.
+        because: another reason against a verdict, a clause; empty for none.
+        cost: the feature that explains the difference, such as "the storage"; empty if more than that
+            differs.
         wording: of the difference.
     """
     ratio = comparison.ratio or 1.0
@@ -196,7 +198,7 @@ def describe_unranked(
 
 
 def describe_briefly(comparison: Comparison, *, wording: Wording = SPEED) -> str:
-    """Return the verdict without names, to stand behind the sentence of another one of the same two."""
+    """Return the verdict without names, to follow another sentence about the same two."""
     ratio = comparison.ratio
     if comparison.verdict is Verdict.IMPOSSIBLE or ratio is None:
         return tr("not comparable")
@@ -225,7 +227,7 @@ def magnitude(ratio: float, wording: Wording, baseline: str) -> str:
 
 
 def ends(interval: Interval, ratio: float) -> str:
-    """Return the ends in the direction of the difference: a slower one's are percents slower."""
+    """Return the ends in the direction of the difference: "slower" gives percents slower."""
     if ratio >= _TIMES_FROM:
         return tr("{low:.1f} to {high:.1f} times").format(low=interval.low, high=interval.high)
     ends = (interval.low - 1, interval.high - 1) if ratio >= 1 else (1 - interval.high, 1 - interval.low)
@@ -240,7 +242,7 @@ def _count(runs: tuple[int, int], apart: str) -> str:
 
 
 def confidence(interval: Interval) -> str:
-    """Return ``95 %``, or ``98.3 %`` where Holm asks for more."""
+    """Return ``95 %``, or ``98.3 %`` if Holm requires more."""
     return tr("{percent:.3g} %").format(percent=interval.confidence * 100)
 
 
@@ -280,7 +282,7 @@ def _tell_equal(comparison: Comparison, narrow: Interval, names: Names) -> str:
 
 
 def about(runs: int | None) -> str:
-    """Return a number of runs with two digits that count: more of them would claim what nobody knows."""
+    """Return a number of runs with two significant digits: more would claim unknown precision."""
     if runs is None or runs < 100:
         return str(runs)
     step = 10 ** (len(str(runs)) - 2)
@@ -288,7 +290,7 @@ def about(runs: int | None) -> str:
 
 
 def _tell_not_apart(comparison: Comparison, names: Names) -> str:
-    """Say what was seen, with its interval; no winner is named."""
+    """State the measured difference with its interval; no winner is named."""
     if comparison.interval is None or comparison.ratio is None:
         return tr("{baseline} and {candidate} cannot be told apart with these runs").format(**names)
     told = tr(
@@ -304,7 +306,7 @@ def _tell_not_apart(comparison: Comparison, names: Names) -> str:
 
 
 def _tell_more_runs(comparison: Comparison) -> str:
-    """Say what more runs would do for what could not be told apart."""
+    """State how many more runs would help in an inconclusive comparison."""
     wanted = comparison.effect if comparison.more_runs_for is None else comparison.more_runs_for
     difference = tr("a difference of {effect:g} %").format(effect=comparison.effect * 100)
     if wanted > comparison.effect:

@@ -1,1 +1,1 @@
-"""What runs say beyond one configuration against the first: factors, the fastest ones, few runs."""
+"""Results beyond pairs of configurations: factors, the fastest ones, few runs."""

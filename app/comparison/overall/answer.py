@@ -1,4 +1,4 @@
-"""The answer of a comparison in one sentence, and what to know before it is used. Pure."""
+"""Give the answer of a comparison in one sentence, and its reservations. Pure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from app.comparison.warnings import comparison_warnings
 from app.domain.text import tr
 
 MOST_CONDITIONS: Final = 4
-"""Whose answers stand in one sentence: more of them nobody reads at once."""
+"""Most conditions with answers in one sentence; more would be unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a comparison comes to.
+    """The answer of a comparison.
 
     Attributes:
-        sentence: which configuration is the fastest, or why that cannot be said; with a full stop.
-        weakened_by: what weakens it, a sentence each.
-        verdicts: each configuration against the first, a sentence each; without what `sentence` says.
-        limits: what limited the configurations, and what the figures cannot show, a sentence each.
+        sentence: the fastest configuration, or why there is none; with a full stop.
+        weakened_by: reservations, a sentence each.
+        verdicts: each configuration against the first, a sentence each; without the content of `sentence`.
+        limits: bottlenecks, and what the figures cannot show, a sentence each.
     """
 
     sentence: str
@@ -37,8 +37,8 @@ class Answer:
 def find_answer(comparison: RunComparison) -> Answer:
     """Return the answer of a comparison.
 
-    Of three configurations and more: which are the fastest; of two: the verdict; of fewer runs than a
-    verdict takes: the highest mean, and that it proves nothing. Of several conditions that of each.
+    For three or more configurations: the fastest ones; for two: the verdict; with too few runs for a verdict:
+    the highest mean, and that it proves nothing. For several conditions, the answer of each.
     """
     told = [describe_fastest(part, find_fastest(part)) or _of_few(part) for part in comparison.parts]
     answers = [under(part.condition, each) for part, each in zip(comparison.parts, told, strict=True)]
@@ -60,7 +60,7 @@ def find_answer(comparison: RunComparison) -> Answer:
 
 
 def by_speed(comparison: RunComparison) -> Sequence[int]:
-    """Return the places of the groups, the fastest first; what is not ranked or has no TPS stands last.
+    """Return the group indices, the fastest first; groups not ranked or without TPS are last.
 
     Args:
         comparison: of one condition (`RunComparison.parts`).

@@ -1,9 +1,9 @@
-"""The role of every property of a run: condition, factor or repeat. Pure.
+"""Define the role of every property of a run: condition, factor or repeat. Pure.
 
 A question holds its conditions fixed: runs of different conditions are never divided by each other, averaged,
-ranked or tested in one family. Factors are what is chosen between. What a repeat may differ in decides
-nothing. Whoever asks about a condition (clients, scale, machine ...) makes it what is chosen between: then
-everything else is held fixed, factors as well.
+ranked or tested in one family. Factors are the choices that are compared. Properties in which repeats may
+differ are ignored. A question about a condition (clients, scale, machine ...) makes it the choice that is
+compared: everything else is then held fixed, factors as well.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from app.domain.text import tr
 
 
 class PropertyRole(StrEnum):
-    """What a property is for a comparison; all but the first two are conditions, named in this order."""
+    """Role of a property in a comparison; all but the first two are conditions, named in this order."""
 
     FACTOR = "factor"
     REPEAT = "repeat"
@@ -61,8 +61,9 @@ class PropertyRole(StrEnum):
 ASKABLE: Final = tuple(
     each for each in PropertyRole if each.is_condition and each is not PropertyRole.TRANSACTIONS
 )
-"""Conditions that a reader may ask about. Different transactions are different work: no ratio of them means
-anything."""
+"""Conditions that a reader may ask about. Different transactions are different work, so their ratio means
+nothing.
+"""
 
 CONDITION_WORDS: Final = {
     PropertyRole.TRANSACTIONS: tr("transactions"),
@@ -76,7 +77,7 @@ CONDITION_WORDS: Final = {
     PropertyRole.DATA: tr("data set"),
     PropertyRole.MACHINE: tr("machine"),
 }
-"""What people call them."""
+"""Names of the conditions for users."""
 
 _Key = tuple[str, str]
 
@@ -128,7 +129,7 @@ ROLES: Final[Mapping[_Key, PropertyRole]] = {
     **_named(MACHINE, _OF_MACHINE),
     **_named(PGBENCH_MACHINE, _OF_MACHINE),
 }
-"""Of each property that has a name of its own, by topic and name."""
+"""Roles of properties with fixed names, by topic and name."""
 
 _PATTERNS: Final[tuple[tuple[str, str, PropertyRole], ...]] = (
     (SETTING, "", PropertyRole.FACTOR),
@@ -136,14 +137,16 @@ _PATTERNS: Final[tuple[tuple[str, str, PropertyRole], ...]] = (
     (TARGET, tr("device {name}").format(name=""), PropertyRole.FACTOR),
     *((TARGET, f"{each.label} ", PropertyRole.FACTOR) for each in FILESYSTEMS),
 )
-"""Of those whose names are made of a number, a device, a setting or an option: by how they begin."""
+"""Roles of properties with variable names (a number, device, setting or option), by the start of the name."""
 
 _OTHER_GROUP: Final = re.compile(r"[A-Z]+: ")
-"""Before a property of what else a plan makes: the filesystem of the WAL has what that of the data has."""
+"""Prefix of a property of another group of a plan: the filesystem of the WAL has the same properties as the
+filesystem of the data.
+"""
 
 
 def role_of(item: Property) -> PropertyRole | None:
-    """Return the role of a property; None for one that nobody gave a role."""
+    """Return the role of a property; None if it has none."""
     name = _OTHER_GROUP.sub("", item.name, count=1) if item.topic == TARGET else item.name
     found = ROLES.get((item.topic, name))
     if found is not None:
@@ -152,13 +155,13 @@ def role_of(item: Property) -> PropertyRole | None:
 
 
 Chosen = frozenset[_Key]
-"""Settings that are looked at in every run, because somebody chose them in one."""
+"""Settings that are compared in every run, because one run chose them."""
 
 
 def chosen_settings(runs: Sequence[RunFacts]) -> Chosen:
     """Return the settings that were chosen in any of these runs.
 
-    A setting that was chosen as the default is what it is where nobody chose it: the server tells both.
+    Choosing the default of a setting equals not choosing it: the server reports both.
     """
     return frozenset(
         item.key
@@ -169,28 +172,28 @@ def chosen_settings(runs: Sequence[RunFacts]) -> Chosen:
 
 
 def _held(run: RunFacts, roles: Collection[PropertyRole], chosen: Chosen) -> dict[_Key, Property]:
-    """Return the properties of some roles; what is not known is a value of its own."""
+    """Return the properties with some roles; unknown counts as a value."""
     items = (*run.properties, *run.others)
     return {item.key: item for item in items if _decides(item, roles, chosen)}
 
 
 def _decides(item: Property, roles: Collection[PropertyRole], chosen: Chosen) -> bool:
-    """Return whether a property tells runs of these roles apart.
+    """Return whether a property distinguishes runs in these roles.
 
-    Of settings only those that were chosen somewhere do: what a server has beside them names paths of that
-    run, and a preset stands for those that it makes of clients and data.
+    Of the settings only those chosen in some run do: others contain paths of one run, and a preset stands for
+    the settings that it derives from clients and data.
     """
     decides = item.topic != SETTING or not item.is_known or item.key in chosen
     return decides and _role(item) in roles
 
 
 def _role(item: Property) -> PropertyRole:
-    """Return a role also for an option of a filesystem of another version."""
+    """Return a role, also for a filesystem option that this version does not know."""
     return role_of(item) or PropertyRole.FACTOR
 
 
 def is_held(item: Property, asked: PropertyRole | None) -> bool:
-    """Return whether a property is the same in all that is compared, see `held_fixed`."""
+    """Return whether a property is the same in everything that is compared, see `held_fixed`."""
     is_chosen = item.is_shown and not item.follows
     return _decides(item, held_fixed(asked), frozenset({item.key} if is_chosen else ()))
 
@@ -202,19 +205,19 @@ def _values(
 
 
 def held_fixed(asked: PropertyRole | None) -> frozenset[PropertyRole]:
-    """Return the roles of what is the same in everything that is compared.
+    """Return the roles that are the same in everything that is compared.
 
     Args:
-        asked: the condition that somebody asks about; None where the question is about factors.
+        asked: the condition that the question is about; None if it is about factors.
     """
     found = {each for each in PropertyRole if each.is_condition or (asked and each is PropertyRole.FACTOR)}
     return frozenset(found - {asked})
 
 
 def differing_conditions(runs: Sequence[RunFacts]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the name and the values of each condition that is not the same in all runs, but for the machine.
+    """Yield the name and the values of each condition that differs between runs, except the machine.
 
-    What is not known of a run is a value of its own.
+    Unknown counts as a value.
     """
     tables = [_held(run, held_fixed(None), frozenset()) for run in runs]
     for key in dict.fromkeys(key for table in tables for key in table):
@@ -230,11 +233,11 @@ def _value_words(item: Property | None) -> str:
 
 
 Condition = frozenset[tuple[_Key, str, bool]]
-"""What is the same for runs that may be compared."""
+"""Properties that runs must share to be compared."""
 
 
 def condition_of(run: RunFacts, asked: PropertyRole | None = None, chosen: Chosen | None = None) -> Condition:
-    """Return what a question holds fixed, as this run has it.
+    """Return the properties that a question holds fixed, with this run's values.
 
     Args:
         run: one of several.
@@ -245,7 +248,7 @@ def condition_of(run: RunFacts, asked: PropertyRole | None = None, chosen: Chose
 
 
 def footing_of(run: RunFacts, chosen: Chosen | None = None) -> Condition:
-    """Return what was chosen between, as this run has it: the same for one footing under every condition.
+    """Return this run's factors: the same for one configuration under every condition.
 
     Args:
         run: one of several.
@@ -255,9 +258,9 @@ def footing_of(run: RunFacts, chosen: Chosen | None = None) -> Condition:
 
 
 def asked_by(runs: Sequence[RunFacts]) -> PropertyRole | None:
-    """Return the condition that a campaign asks about: it has several levels of it, and varies no factor.
+    """Return the condition that a campaign asks about: several levels of it, and no varied factor.
 
-    Of several conditions that with most levels. Runs of several campaigns ask about none.
+    With several such conditions, the one with most levels. Runs of several campaigns ask about none.
     """
     chosen = chosen_settings(runs)
     if len({run.campaign_key for run in runs}) != 1 or len({footing_of(run, chosen) for run in runs}) != 1:
@@ -268,14 +271,14 @@ def asked_by(runs: Sequence[RunFacts]) -> PropertyRole | None:
 
 
 def name_conditions(runs: Sequence[RunFacts], asked: PropertyRole | None = None) -> tuple[str, ...]:
-    """Return a name for each condition: of what is held fixed, what it takes to tell it from the others.
+    """Return a name for each condition: as many held-fixed properties as needed to distinguish it.
 
     Args:
         runs: one of each condition.
         asked: as in `held_fixed`.
 
     Returns:
-        Unique ones; an empty one for a single condition.
+        Unique names; an empty one for a single condition.
     """
     told: list[tuple[str, ...]] = [() for _ in runs]
     chosen = chosen_settings(runs)

@@ -1,14 +1,14 @@
-"""Factors over the cells of a matrix: what a filesystem or a setting makes where all else is equal. Pure.
+"""Judge factors over the cells of a matrix: the effect of a filesystem or setting, all else equal. Pure.
 
-A factor is something of the footing in which configurations differ: filesystem, RAID level, an option, the
-settings of the server. Its levels are compared cell by cell (`app.statistics.cells`): a cell is a combination
-of all other factors that both levels were measured in. Each condition has verdicts of its own.
+A factor is a chosen property in which configurations differ: filesystem, RAID level, an option, the settings
+of the server. Its levels are compared cell by cell (`app.statistics.cells`): a cell is a combination of all
+other factors that was measured at both levels. Each condition has its own verdicts.
 
-What no cell can hold equal goes with the factor and is named: an option that one filesystem only has, a
-setting that every configuration of one level has and none of the other. Where that is the machine or the
-filesystem, nothing can be said of the factor.
+Properties that no cell can hold equal change with the factor and are listed: an option that only one
+filesystem has, a setting that every configuration of one level has and none of the other. If the machine or
+the filesystem changes with it, the factor gets no verdict.
 
-What verdicts on factors say in words, and their table.
+Also renders verdicts on factors as sentences and as a table.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from app.statistics.sample_size import RUNS_FOR_A_VERDICT
 from app.statistics.verdict import Comparison, Interval, Verdict
 
 MOST_LEVELS: Final = 12
-"""Of a factor: more are names or serial numbers."""
+"""A factor with more levels than this is a name or a serial number."""
 
 _UNDECIDED: Final = frozenset({Verdict.INCONCLUSIVE, Verdict.INDICATIVE})
 _TIMES_FROM: Final = 2.0
@@ -54,7 +54,7 @@ _RAID: Final = tr("RAID")
 _FILESYSTEM: Final = (TARGET, tr("filesystem"))
 _SETTINGS: Final = tr("settings together")
 _SAME_LEVEL: Final = {"raidz1": Level.RAID5.value, "raidz2": Level.RAID6.value}
-"""What imported runs call levels that are one level here (`Level`)."""
+"""Levels of imported runs that are one level here (`Level`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +62,20 @@ class FactorVerdict:
     """Two levels of a factor over their cells.
 
     Attributes:
-        factor: name of what differs.
-        condition: of the runs; empty where there is one only.
+        factor: name of the differing property.
+        condition: of the runs; empty if there is only one.
         baseline: first level.
-        candidate: second.
+        candidate: second level.
         found: the verdict.
-        levels: how many levels were judged at once against the first.
-        over: names of what differs from cell to cell.
-        unpaired: cells that only the first level was measured in, and only the second.
-        goes_with: names of what differs together with the factor.
-        runs: fewest and most runs behind a mean of a cell.
-        interleaved: whether all pairs are of a campaign that took its runs in turns.
-        weak: what others did, or may have done, that allows no verdict, a clause; empty for nothing.
-        ends: what tells the cells of the smallest and of the largest ratio from the others.
-        compared: places of the groups of the first and of the second level in each cell.
+        levels: number of levels judged together against the first.
+        over: names of properties that differ between cells.
+        unpaired: number of cells measured only at the first level, and only at the second.
+        goes_with: names of properties that change with the factor.
+        runs: fewest and most runs per mean of a cell.
+        interleaved: whether all pairs are of a campaign with interleaved runs.
+        weak: disturbances, certain or possible, that prevent a verdict, a clause; empty for none.
+        ends: names of the cells with the smallest and the largest ratio.
+        compared: indices of the groups of the first and of the second level in each cell.
     """
 
     factor: str
@@ -100,7 +100,7 @@ class FactorVerdict:
             return False
         least, most = self.found.least or 1.0, self.found.most or 1.0
         effect = 1 + self.found.comparison.effect
-        # Where cells have repeats, `depends` has tested whether they differ.
+        # If cells have repeats, `depends` has tested whether they differ.
         both_ways = least < 1 / effect and most > effect and not self.found.repeated
         is_open = self.found.comparison.verdict in _UNDECIDED
         return not (is_open and (both_ways or most >= _TIMES_FROM * least))
@@ -108,11 +108,11 @@ class FactorVerdict:
 
 @dataclass(frozen=True, slots=True)
 class FactorVerdicts:
-    """Everything that is said about the factors of a comparison.
+    """All verdicts on the factors of a comparison.
 
     Attributes:
-        verdicts: by factor, the usual ones first; only where there are two cells or more.
-        not_counted: (why, how many) of the configurations that are in no cell.
+        verdicts: by factor, the usual ones first; only with two or more cells.
+        not_counted: (reason, number) for configurations that are in no cell.
     """
 
     verdicts: tuple[FactorVerdict, ...] = ()
@@ -121,7 +121,7 @@ class FactorVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """What is judged: its values by group, and the dimensions that all are these values, or make them up."""
+    """A factor to judge: its values by group, and the dimensions equal to these values or part of them."""
 
     name: str
     values: tuple[str, ...]
@@ -130,7 +130,7 @@ class _Factor:
 
 
 def judge_factors(comparison: RunComparison) -> FactorVerdicts:
-    """Return the factor verdicts of a comparison, those of each condition for themselves.
+    """Return the factor verdicts of a comparison, separately for each condition.
 
     Factors that compare the same groups cell by cell are one comparison, under the name of the first.
     """
@@ -157,7 +157,7 @@ def _same_levels(dimension: Dimension) -> Dimension:
 
 
 def _counted(comparison: RunComparison) -> tuple[list[int], dict[str, int]]:
-    """Return the places of the groups that may be in a cell, and why others may not."""
+    """Return the indices of groups that may be in a cell, and the reasons for excluding others."""
     counted, reasons = [], dict[str, int]()
     for place, (group, row, is_ranked) in enumerate(
         zip(comparison.groups, comparison.rows, comparison.ranked, strict=True)
@@ -182,7 +182,7 @@ def _counted(comparison: RunComparison) -> tuple[list[int], dict[str, int]]:
 
 
 def _factors(dimensions: Sequence[Dimension], counted: Sequence[int]) -> Iterator[_Factor]:
-    """Yield what can be judged: each property of the footing, those that always go together as one."""
+    """Yield the factors to judge: each chosen property; those that always change together are one."""
     together: dict[tuple[int, ...], list[Dimension]] = {}
     for each in dimensions:
         if role_of(Property(each.topic, each.name, "")) is not PropertyRole.FACTOR:
@@ -238,12 +238,12 @@ class _LaidOut:
     """Groups of two levels by cell.
 
     Attributes:
-        level: the second one.
-        matched: what is equal in a cell.
-        goes_with: what is not, beside the factor.
-        first: places of the groups of the first level, by the values of `matched`.
-        second: likewise.
-        shared: cells of both.
+        level: the second level.
+        matched: properties equal within a cell.
+        goes_with: properties that are not, besides the factor.
+        first: indices of the groups of the first level, by the values of `matched`.
+        second: the same for the second level.
+        shared: cells with both levels.
     """
 
     level: str
@@ -264,11 +264,11 @@ class _Judge:
 
     @property
     def is_of_machine(self) -> bool:
-        """Whether the factor is the machine, or something of it."""
+        """Whether the factor is the machine or a property of it."""
         return any(each.topic == MACHINE for each in self.factor.parts)
 
     def judge(self, places: Sequence[int]) -> list[FactorVerdict]:
-        """Return the verdicts on its levels against the first, those with two cells or more."""
+        """Return the verdicts on its levels against the first, if they have two or more cells."""
         levels: dict[str, list[int]] = {}
         for place in places:
             levels.setdefault(self.factor.values[place], []).append(place)
@@ -286,7 +286,7 @@ class _Judge:
         ]
 
     def _is_confounded(self, laid: _LaidOut) -> bool:
-        """Return whether machine or filesystem go with the factor, which then is not what can be judged."""
+        """Return whether machine or filesystem change with the factor, which then cannot be judged."""
         own = {(each.topic, each.name) for each in self.factor.parts}
         others = {(each.topic, each.name) for each in laid.goes_with} - own
         machine = any(topic == MACHINE for topic, _ in others) and not self.is_of_machine
@@ -306,21 +306,21 @@ class _Judge:
         return _LaidOut(level, matched, goes_with, one, other, shared)
 
     def _matched(self, first: Sequence[int], second: Sequence[int]) -> list[Dimension]:
-        """Return what has to be equal in a cell."""
+        """Return the properties that must be equal in a cell."""
         equal, nested = list[Dimension](), list[Dimension]()
         for each in self.others:
             one, other = _values(each, first), _values(each, second)
             if len(one | other) == 1 or one.isdisjoint(other):
                 continue
             (nested if {NONE} in (one, other) else equal).append(each)
-        for each in nested:  # an option that one level only has, and there follows from the rest
+        for each in nested:  # an option that only one level has, and that follows from the rest there
             having = second if _values(each, first) == {NONE} else first
             if not _follows(each, equal, having):
                 equal.append(each)
         return equal
 
     def _pair(self, first: Sequence[int], second: Sequence[int]) -> CellPair:
-        """Return a cell: of groups of one campaign where there are such, else of all."""
+        """Return a cell: from groups of one campaign if there are any, else from all."""
         one, other = self._by_campaign(first), self._by_campaign(second)
         both = one.keys() & other.keys()
         return CellPair(
@@ -331,7 +331,7 @@ class _Judge:
         )
 
     def _differences(self, first: int, second: int) -> tuple[float, ...]:
-        """Return the differences of the logarithms of runs that were neighbours, of two groups."""
+        """Return the differences of the logarithms of neighbouring runs of two groups."""
         groups = [self.comparison.groups[place] for place in (first, second)]
         if groups[0].campaign != groups[1].campaign:
             return ()
@@ -340,7 +340,7 @@ class _Judge:
         return tuple(math.log(other[at] / one[at]) for at in common if one[at] > 0 and other[at] > 0)
 
     def _taking(self, place: int) -> list[int]:
-        """Return the places of the runs of a group that take part."""
+        """Return the indices of the included runs of a group."""
         runs = self.comparison.runs
         return [at for at in self.comparison.groups[place].members if runs[at].tps is not None]
 
@@ -368,7 +368,7 @@ class _Judge:
             for cells in ({key: side[key] for key in laid.shared} for side in (laid.first, laid.second))
         ]
         why = describe_weak(weak, sum(counts)) if weak else what_others_took(sides, found.comparison)
-        if why:  # those that were disturbed are in no cell
+        if why:  # disturbed configurations are in no cell
             comparison, over_cells = map(without_verdict, (found.comparison, found.over_cells))
             found = replace(found, comparison=comparison, over_cells=over_cells)
         together = all(
@@ -398,7 +398,7 @@ class _Judge:
 
 
 def _ends(laid: _LaidOut, pairs: Sequence[CellPair]) -> tuple[str, str]:
-    """Return what tells the cells of the smallest and of the largest ratio from the others."""
+    """Return names that distinguish the cells with the smallest and with the largest ratio."""
     telling = [place for place in range(len(laid.matched)) if len({key[place] for key in laid.shared}) > 1]
     by_ratio = sorted(zip(laid.shared, pairs, strict=True), key=lambda each: each[1].ratio)
     least, most = (
@@ -423,7 +423,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _follows(dimension: Dimension, others: Sequence[Dimension], places: Sequence[int]) -> bool:
-    """Return whether a dimension has one value wherever these others are alike."""
+    """Return whether equal values of these other dimensions imply one value of a dimension."""
     seen: dict[tuple[str, ...], set[str]] = {}
     for place in places:
         key = tuple(each.values[place] for each in others)
@@ -437,7 +437,7 @@ EXPLANATION: Final = tr(
     " difference depends on the cell. Where cells were measured once, they are the repeats: how the"
     " difference changes from cell to cell counts as spread."
 )
-"""Stands once beside verdicts on factors."""
+"""Shown once with the verdicts on factors."""
 
 _MOST_NAMED: Final = 4
 
@@ -448,7 +448,7 @@ def describe_factors(found: FactorVerdicts) -> tuple[str, ...]:
 
 
 def describe_not_counted(found: FactorVerdicts) -> str:
-    """Return which configurations are in no cell, a sentence; empty where all are."""
+    """Return which configurations are in no cell, a sentence; empty if there are none."""
     if not found.not_counted:
         return ""
     parts = ", ".join(f"{count} {why}" for why, count in found.not_counted)
@@ -562,7 +562,7 @@ def _allowing(verdict: FactorVerdict) -> str:
 
 
 def _range(verdict: FactorVerdict) -> str:
-    """Return the smallest and largest difference of a cell."""
+    """Return the smallest and the largest difference of a cell."""
     least, most = verdict.found.least or 1.0, verdict.found.most or 1.0
     words = [
         tr("{ratio:.1f} times").format(ratio=each)
@@ -602,7 +602,7 @@ def _wanted(verdict: FactorVerdict) -> str:
 
 
 def _more(verdict: FactorVerdict) -> tuple[str, ...]:
-    """Return what else belongs to the verdict: cells without a counterpart, and what goes with the factor."""
+    """Return additions to the verdict: cells without a counterpart, and properties that change with it."""
     told = [
         _only(count).format(count=count, level=level)
         for count, level in zip(verdict.unpaired, (verdict.baseline, verdict.candidate), strict=True)
@@ -641,4 +641,4 @@ FACTOR_COLUMNS: Final[tuple[Column[FactorVerdict], ...]] = (
     Column("interval", tr("Interval of it"), _interval_cell),
     Column("range", tr("Single cells"), _range, CellKind.NUMBERS, optional=1),
 )
-"""Of the table of factors, in the order in which they are shown."""
+"""Columns of the table of factors, in the order shown."""

@@ -1,4 +1,4 @@
-"""Which configurations may be the fastest: the set that holds the fastest one in 95 of 100 cases. Pure."""
+"""Find configurations that may be the fastest: a set that contains the fastest in 95 of 100 cases. Pure."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from app.statistics.verdict import Comparison, Interval, Samples, Verdict
 
 _NO_VERDICT = frozenset({Verdict.INDICATIVE, Verdict.IMPOSSIBLE})
 _FEWEST = 3
-"""Configurations: of two the verdict says it."""
+"""Configurations needed; for two, the verdict is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fastest:
-    """The fastest configuration and those that may be it; all are places of groups.
+    """The fastest configuration and those that may be it; all are group indices.
 
     Attributes:
-        best: that with the highest mean among those that may be the fastest.
-        others: of which nothing tells that they are slower than it, by their means.
-        judged: how many were compared.
-        not_judged: ranked ones of which nothing can be said: too few runs, another campaign, a rate, or
-            others disturbed them.
+        best: highest mean among those that may be the fastest.
+        others: not significantly slower than it, ordered by mean.
+        judged: number of compared configurations.
+        not_judged: ranked ones that cannot be judged: too few runs, another campaign, a rate, or disturbed by
+            others.
     """
 
     best: int
@@ -39,7 +39,7 @@ class Fastest:
 
 
 def find_fastest(comparison: RunComparison) -> Fastest | None:
-    """Return which configurations may be the fastest; None where fewer than three can be compared.
+    """Return the configurations that may be the fastest; None if fewer than three can be compared.
 
     Args:
         comparison: of one condition (`RunComparison.parts`).
@@ -81,15 +81,15 @@ def find_fastest(comparison: RunComparison) -> Fastest | None:
 
 
 def tells_speed(part: RunComparison) -> bool:
-    """Return whether TPS of a condition say what is fast: not where a rate was kept, or late work skipped."""
+    """Return whether TPS of a condition show speed: not if a rate was kept, or late work skipped."""
     loads = [row.load for place, row in enumerate(part.rows) if part.ranked[place] and row.runs]
     return all(not each.at_a_rate or (each.kept is False and not each.is_limited) for each in loads)
 
 
 def among_fastest(part: RunComparison) -> tuple[int, ...]:
-    """Return the places of what may be recommended under a condition, the highest mean first.
+    """Return the indices of groups to recommend under a condition, the highest mean first.
 
-    Where nothing is told of the others that is the highest mean alone: it is not known that they are as fast.
+    If nothing is known of the others that is the highest mean alone: they are not known to be as fast.
     """
     found = find_fastest(part)
     if found is not None:
@@ -100,7 +100,7 @@ def among_fastest(part: RunComparison) -> tuple[int, ...]:
 
 
 def is_proved(part: RunComparison) -> bool:
-    """Return whether runs show what `among_fastest` tells, or there is nothing else: not by a mean alone."""
+    """Return whether runs prove `among_fastest`, or there is no alternative; a mean alone does not."""
     is_judged = find_fastest(part) is not None or _verdict_of_two(part) is not None
     return is_judged or len(_ranked_means(part)) < 2
 
@@ -111,7 +111,7 @@ def _ranked_means(part: RunComparison) -> dict[int, float]:
 
 
 def _verdict_of_two(part: RunComparison) -> Verdict | None:
-    """Return the verdict where two are ranked; None without one, or of fewer or more."""
+    """Return the verdict between exactly two ranked groups; else None."""
     places = list(_ranked_means(part))
     found = part.rows[places[1]].comparison if len(places) == 2 else None
     if found is not None and part.why_indicative(part.groups[places[1]]):
@@ -120,14 +120,14 @@ def _verdict_of_two(part: RunComparison) -> Verdict | None:
 
 
 def tps_by_repeat(comparison: RunComparison, group: ComparedGroup) -> dict[int, float]:
-    """Return TPS by repeat, as the table pairs them: what stands twice is no pair."""
+    """Return TPS by repeat, as the table pairs them; repeated numbers are not pairs."""
     values = figure_values(comparison, group, "tps")
     repeats = {comparison.runs[place].facts.repeat: tps for place, tps in values.items()}
     return repeats if len(repeats) == len(values) else {-1 - place: tps for place, tps in values.items()}
 
 
 def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
-    """Return which configurations may be the fastest, a sentence with a full stop; empty without any."""
+    """Return which configurations may be the fastest, a sentence with a full stop; empty if unknown."""
     if found is None:
         return ""
     groups = [comparison.groups[place] for place in (found.best, *found.others)]
@@ -148,13 +148,13 @@ def describe_fastest(comparison: RunComparison, found: Fastest | None) -> str:
 
 
 def fastest_sentences(comparison: RunComparison) -> tuple[str, ...]:
-    """Return which configurations may be the fastest under each condition where that can be said."""
+    """Return which configurations may be the fastest under each condition, as far as known."""
     told = ((part.condition, describe_fastest(part, find_fastest(part))) for part in comparison.parts)
     return tuple(under(condition, sentence) for condition, sentence in told if sentence)
 
 
 def under(condition: str, sentence: str) -> str:
-    """Return a sentence with the condition that it holds under; as it is where there is one only."""
+    """Return a sentence with its condition; unchanged if there is only one."""
     told = tr("{condition}: {sentence}")
     return told.format(condition=condition, sentence=sentence) if condition and sentence else sentence
 
@@ -162,11 +162,11 @@ def under(condition: str, sentence: str) -> str:
 def under_conditions(
     parts: Sequence[RunComparison], told_of: Callable[[RunComparison], Iterable[str]]
 ) -> tuple[str, ...]:
-    """Return sentences, each with the conditions that it holds under where these are not all.
+    """Return sentences, each with its conditions unless these are all.
 
     Args:
         parts: the conditions.
-        told_of: what is told of one.
+        told_of: gives the sentences of one condition.
     """
     conditions: dict[str, list[str]] = {}
     for part in parts:

@@ -1,9 +1,9 @@
-"""A gate for upgrades: whether each configuration of the new side is worse than that of the base by a limit.
+"""Gate an upgrade: check whether any configuration of the new side is worse than the base by a limit.
 
-What is before and after a reboot cannot be measured in turns. So campaigns are compared by their means with
-the spread between campaigns (`app.statistics.gate`); no common reference is needed, and none is used. All
-configurations are one family, whatever their conditions, because the gate has one exit status; nothing is
-divided or averaged across conditions. Pure.
+Runs before and after a reboot cannot be interleaved. So campaigns are compared by their means and the
+variation between campaigns (`app.statistics.gate`); no common reference is needed or used. All configurations
+are one family, whatever their conditions, because the gate has one exit status; nothing is divided or
+averaged across conditions. Pure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from app.statistics.gate import ALPHA, FEWEST_CAMPAIGNS, GateEstimate, GateVerdi
 from app.statistics.verdict import Interval
 
 _MOST_CHANGES: Final = 12
-"""Of what changed, in a sentence; all are in the JSON."""
+"""Changes listed in a sentence; the JSON lists all."""
 
 GATE_STATUS: Final = {
     GateVerdict.NOT_WORSE: ExitStatus.DONE,
@@ -55,10 +55,11 @@ class GatedConfiguration:
 
     Attributes:
         name: of the configuration, in one line.
-        estimate: what its campaigns show.
-        runs: that take part, of the base and of the new side.
-        weak: how many of them others disturbed, or may have, a clause: then nothing is told; empty for none.
-        changed: properties that no run of the new side shares with one of the base: the upgrade.
+        estimate: from its campaigns.
+        runs: number of included runs, of the base and of the new side.
+        weak: how many of them were or may have been disturbed, a clause: there is then no verdict; empty for
+            none.
+        changed: properties without a common value on both sides: the upgrade.
         varied: properties that differ within a side.
     """
 
@@ -72,12 +73,12 @@ class GatedConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeGate:
-    """What a gate found.
+    """The result of a gate.
 
     Attributes:
-        worse_by: its limit, a share.
+        worse_by: the limit, a share.
         configurations: those that ran on both sides, in the order of the base.
-        left_out: sentences about runs and configurations that take no part.
+        left_out: sentences about excluded runs and configurations.
     """
 
     worse_by: float
@@ -86,7 +87,7 @@ class UpgradeGate:
 
     @property
     def verdict(self) -> GateVerdict:
-        """Worse where any configuration is; not worse where none is and all were told."""
+        """Worse if any configuration is; not worse if none is and all have verdicts."""
         found = {each.estimate.verdict for each in self.configurations}
         if GateVerdict.WORSE in found:
             return GateVerdict.WORSE
@@ -94,7 +95,7 @@ class UpgradeGate:
 
 
 def judge_sides(comparison: RunComparison, base: Collection[str], worse_by: float) -> UpgradeGate:
-    """Judge each configuration of which runs of both sides take part.
+    """Judge each configuration with included runs on both sides.
 
     Args:
         comparison: of all runs of both sides.
@@ -142,7 +143,7 @@ def _why_left_out(run: ComparedRun) -> str:
 
 
 def _check_campaigns(sides: Sequence[Sequence[ComparedRun]]) -> None:
-    """Make sure that no campaign is on both sides: nothing changed within it.
+    """Check that no campaign is on both sides: nothing changes within a campaign.
 
     Raises:
         UsageError: one is.
@@ -185,12 +186,12 @@ def _judge(
 
 
 def _why_untold(sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate, limit: float) -> str:
-    """Return why a verdict may come from what others did beside a side; empty where it does not.
+    """Return why disturbances on one side may explain a verdict; empty if they cannot.
 
     Args:
         sides: runs of the base and of the new side.
         estimate: with the verdict.
-        limit: of the ratio, new by base: below it the new side is worse.
+        limit: of the ratio, new to base: below it the new side is worse.
     """
     runs = [run for side in sides for run in side]
     if weak := [run for run in runs if is_weak(run)]:
@@ -201,7 +202,7 @@ def _why_untold(sides: Sequence[Sequence[RunFacts]], estimate: GateEstimate, lim
 
 
 def _is_between(difference: PropertyDifference, base_runs: int) -> bool:
-    """Whether no value of it is on both sides; the first so many runs are those of the base."""
+    """Whether the two sides share no value of it; the first `base_runs` runs are the base."""
     return all(len({place < base_runs for place in each.runs}) == 1 for each in difference.variants)
 
 
@@ -214,7 +215,7 @@ def _by_campaign(runs: Sequence[ComparedRun]) -> list[list[float]]:
 
 
 def _campaign(run: RunFacts) -> str:
-    """Return what is the same for runs of one campaign; a run of none is one by itself."""
+    """Return a key for the campaign of a run; a run without a campaign has its own."""
     return campaign_of(run, run.campaign_key or run.path)
 
 
@@ -227,7 +228,7 @@ def _share(value: float | None) -> str:
 
 
 def describe_gate(gate: UpgradeGate) -> Iterator[str]:
-    """Yield what was found as sentences: of each configuration, of what changed, of what takes no part."""
+    """Yield the findings as sentences: on each configuration, on changes, on excluded runs."""
     for each in gate.configurations:
         yield _sentence(each, gate.worse_by)
     changed = dict.fromkeys(_change(item) for each in gate.configurations for item in each.changed)
@@ -322,4 +323,4 @@ GATE_COLUMNS: Final = (
         "spread", tr("between campaigns"), lambda row: " / ".join(map(_share, row.estimate.spreads))
     ),
 )
-"""One row a configuration; two values in a cell are of the base and of the new side."""
+"""One row per configuration; two values in a cell are the base and the new side."""

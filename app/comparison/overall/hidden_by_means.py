@@ -1,6 +1,6 @@
-"""What means hide, so that no verdict rests on them alone: stalls, lengths, seconds that are not known.
+"""Find what means hide and verdicts must consider: stalls, lengths, unknown seconds.
 
-Two runs of one mean are not alike where one of them was dead for a third of its time. Pure.
+Two runs with one mean are not equivalent if one of them stalled for a third of its time. Pure.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from app.domain.text import tr
 from app.domain.units import format_duration
 
 MATTERS: Final = 0.01
-"""Share of the seconds: one of a hundred that stalled moves the longest latencies, as for disturbances."""
+"""Share of the seconds: one stalled second in a hundred changes the longest latencies, as for disturbances.
+"""
 
 LONGER_BY: Final = 10.0
-"""Times: a run that lasted so much shorter than another has not seen what that one has."""
+"""Factor: a run this much shorter than another has not seen the same events."""
 
 
 def _stalls(shapes: Iterable[RunStability]) -> tuple[int, int]:
-    """Return how many seconds stalled, and of how many."""
+    """Return how many seconds stalled, and out of how many."""
     found = [shape.jitter for shape in shapes]
     return sum(each.stall_seconds for each in found), sum(each.seconds for each in found)
 
@@ -28,13 +29,13 @@ def _stalls(shapes: Iterable[RunStability]) -> tuple[int, int]:
 def describe_stalls(
     first: str, one: Sequence[RunStability], second: str, other: Sequence[RunStability]
 ) -> tuple[str, bool]:
-    """Return how long both stalled, a clause, and whether that is alike; empty where neither did.
+    """Return how long both stalled, a clause, and whether that is similar; empty if neither did.
 
     Args:
         first: name of the first configuration.
-        one: how its runs went.
+        one: stability of its runs.
         second: name of the second.
-        other: how its runs went.
+        other: stability of its runs.
     """
     (stalled, seconds), (more, of) = _stalls(one), _stalls(other)
     if not seconds or not of or not (stalled or more):
@@ -46,7 +47,7 @@ def describe_stalls(
 
 
 def describe_lengths(shapes: Iterable[RunStability]) -> str:
-    """Return that runs are too unlike in length for a verdict, a clause; empty where they are not."""
+    """Return that run lengths differ too much for a verdict, a clause; empty if they do not."""
     lengths = [shape.duration_s for shape in shapes if shape.duration_s > 0]
     if not lengths or max(lengths) < LONGER_BY * min(lengths):
         return ""
@@ -55,7 +56,7 @@ def describe_lengths(shapes: Iterable[RunStability]) -> str:
 
 
 def describe_unseen(shape: RunStability | None) -> str:
-    """Return that most of a run is unknown, a clause; empty where it is not."""
+    """Return that most of a run is unknown, a clause; empty if it is not."""
     if shape is None or not shape.is_mostly_unseen:
         return ""
     missed, seconds = shape.jitter.missed_seconds, shape.jitter.seconds

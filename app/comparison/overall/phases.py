@@ -1,8 +1,8 @@
-"""Each phase of runs that measured several: every configuration compared with the first, phase by phase.
+"""Compare runs with several phases phase by phase, each configuration with the first.
 
-A phase is compared as the runs are (`app.comparison.comparison`): its figures take the place of those of the
-run, so that runs that take no part, disturbed ones and what is not durable count the same. The errors of all
-comparisons within a phase are shared (Holm); different phases are different questions. Pure.
+A phase is compared as whole runs are (`app.comparison.comparison`), with its figures in place of the run's;
+excluded and disturbed runs and those that are not durable count the same. All comparisons within a phase are
+one family (Holm); different phases are different questions. Pure.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ from app.runfile.metadata.offered_load import phase_load
 from app.runfile.metadata.safety import NOT_DURABLE, UNSAFE
 
 _OF_ALL_PHASES: Final = frozenset({UNSAFE, NOT_DURABLE, DISTURBED})
-"""Marks that are true of every phase of a run; others are of that whose figures are the run's."""
+"""Marks that apply to every phase of a run; others apply to the phase that gives the run's figures."""
 
 AS_FAST_AS_IT_GOES: Final = "tps"
 AT_A_RATE: Final = "latency_p99_ms"
 PHASE_FIGURES: Final = (AS_FAST_AS_IT_GOES, *LATENCIES)
-"""Names of the figures of a phase that are worth a chart."""
+"""Figures of a phase that are worth a chart."""
 
 _Key = tuple[str, int, str]
-"""What is the same phase in every run: its name, which time of it, what is executed, and beside what."""
+"""Identity of a phase across runs: its name, its occurrence, its transactions, and its parallel work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedPhase:
-    """One phase, or one of several times of it.
+    """One phase, or one of several occurrences of it.
 
     Attributes:
-        label: what people call it, in one line.
+        label: shown name, in one line.
         name: of the phase.
-        time: which time of it, from 1.
-        transactions: what was executed; empty where unknown.
-        comparison: the same runs of one condition with the figures of this phase in the place of theirs.
-        groups: places of the configurations that have it, in that comparison.
+        time: occurrence, from 1.
+        transactions: those executed; empty if unknown.
+        comparison: the same runs of one condition with the figures of this phase in place of theirs.
+        groups: indices of the configurations that have it, in that comparison.
     """
 
     label: str
@@ -74,13 +74,13 @@ class ComparedPhase:
 
     @property
     def figure(self) -> str:
-        """Name of the figure that tells its configurations apart: at a rate they are all as fast as that."""
+        """Name of the figure that distinguishes its configurations: at a rate TPS are the same for all."""
         rated = [self.comparison.rows[place].load.at_a_rate for place in self.groups]
         return AT_A_RATE if rated and all(rated) else AS_FAST_AS_IT_GOES
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """What may be said of each configuration in it, sentences with a full stop."""
+        """The verdict on each configuration in it, sentences with a full stop."""
         rows = (self.comparison.rows[place] for place in self.groups)
         return tuple(f"{self.label}: {row.verdict}." for row in rows if row.verdict)
 
@@ -90,8 +90,8 @@ class PhaseRow:
     """A configuration in a phase.
 
     Attributes:
-        phase: where its figures are from.
-        group: place of the configuration.
+        phase: source of its figures.
+        group: index of the configuration.
         is_first: whether it is the first row of its phase.
     """
 
@@ -106,7 +106,7 @@ class PhaseRow:
 
 
 def compare_phases(comparison: RunComparison) -> tuple[ComparedPhase, ...]:
-    """Return every phase that counts in any of the runs, in order; none where no run has several.
+    """Return every phase that counts in any of the runs, in order; empty if no run has several.
 
     Args:
         comparison: of whole runs.
@@ -139,7 +139,7 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
 
     Args:
         comparison: of whole runs.
-        found: the phase of each run; None where it was not reached.
+        found: the phase of each run; None if it was not reached.
     """
     groups = comparison.groups
     runs = list(comparison.runs)
@@ -149,7 +149,7 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
     members = [place for group in groups for place in group.members]
     told = next(each.told for place in members if (each := found[place]) is not None)
     measured = [measured_configuration(group, runs) for group in groups]
-    if not told.is_own:  # who was left out when was settled by the other phase
+    if not told.is_own:  # the other phase decided which groups were dropped when
         measured = [replace(each, contest="") for each in measured]
     rows = build_rows(measured, effect=comparison.effect, anchors=comparison.anchors.by_group)
     phase = replace(comparison, runs=tuple(runs), rows=rows, with_disturbed=(), without_disturbed=())
@@ -174,7 +174,7 @@ def _compared(comparison: RunComparison, found: Sequence[PhaseFigures | None]) -
 def _runs_of(
     group: ComparedGroup, runs: Sequence[ComparedRun], found: Sequence[PhaseFigures | None]
 ) -> Mapping[int, ComparedRun]:
-    """Return the runs of a configuration, by their places, with figures and load of a phase of theirs."""
+    """Return the runs of a configuration, by index, with figures and load of one phase."""
     loads = {place: phase_load(each.told) for place in group.members if (each := found[place]) is not None}
     common = common_load(loads.values())
     told: dict[int, ComparedRun] = {}
@@ -190,7 +190,7 @@ def _runs_of(
 
 
 def _judged(phase: RunComparison, place: int, *, is_own: bool, first_has_it: bool) -> ComparisonRow:
-    """Return a row with what may be said, as the table of whole runs says it."""
+    """Return a row with its verdict, as in the table of whole runs."""
     row, first, group = phase.rows[place], phase.groups[0], phase.groups[place]
     told = row.judged
     if place and not first_has_it:
@@ -259,13 +259,13 @@ COMPARED_PHASE_COLUMNS: Final = with_cells(
         )
     },
 )
-"""Of the table of phases and configurations."""
+"""Columns of the table of phases and configurations."""
 
 _WHERE_NEEDED: Final = frozenset({ComparisonColumn.RATE, ComparisonColumn.SHARES, ComparisonColumn.MARKS})
 
 
 def phase_columns(rows: Sequence[PhaseRow]) -> tuple[Column[PhaseRow], ...]:
-    """Return the columns without those about rates and marks where there are none."""
+    """Return the columns, omitting those about rates and marks if there are none."""
     return tuple(
         column
         for column in COMPARED_PHASE_COLUMNS

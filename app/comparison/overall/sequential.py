@@ -1,4 +1,4 @@
-"""Runs of sequential campaigns: who competed, what was left out when, and what pairs of them say. Pure."""
+"""Compare runs of sequential campaigns: competitors, dropped configurations, and paired samples. Pure."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _MOST_NAMES: Final = 12
 
 
 class Contests:
-    """Configurations by the contest that they were in."""
+    """Configurations grouped by the contest they took part in."""
 
     def __init__(
         self, contests: Sequence[str], values: Sequence[Mapping[int, float]], left_out: Sequence[bool]
     ) -> None:
-        """Take configurations, in any order.
+        """Store configurations, in any order.
 
         Args:
             contests: the same for those that competed; empty for those of a fixed design.
             values: TPS of each by round.
-            left_out: whether it was left out before the end.
+            left_out: whether each was dropped before the end.
         """
         self._place: dict[int, tuple[SequentialRuns, int]] = {}
         for contest in dict.fromkeys(filter(None, contests)):
@@ -40,7 +40,7 @@ class Contests:
                 self._place[place] = (runs, number)
 
     def samples(self, one: int, other: int) -> Samples | None:
-        """Return the second against the first; None where they did not compete, or in too few rounds."""
+        """Return the second against the first; None if they did not compete, or in too few rounds."""
         first, second = self._place.get(one), self._place.get(other)
         if first is None or second is None or first[0] is not second[0]:
             return None
@@ -49,15 +49,15 @@ class Contests:
 
 
 def how_it_competed(runs: Sequence[RunFacts], places: Sequence[int]) -> tuple[str, str]:
-    """Return what is the same for all that a configuration competed with, and why it was left out early.
+    """Return a key common to all that a configuration competed with, and why it was dropped early.
 
     Args:
         runs: of any configurations.
-        places: of those of this one.
+        places: indices of the runs of this one.
 
     Returns:
-        Both empty for a fixed design; the second a clause, as its last run says it. What may lose commits
-        competes with its like only.
+        Both empty for a fixed design; the second a clause, from its last run. Configurations that may lose
+        commits compete only with each other.
     """
     first, marks = runs[places[0]], [mark for at in places for mark in runs[at].marks]
     if first.design != Design.SEQUENTIAL or not first.rivals:
@@ -69,7 +69,7 @@ def how_it_competed(runs: Sequence[RunFacts], places: Sequence[int]) -> tuple[st
 
 
 def describe_design(comparison: RunComparison) -> Iterator[str]:
-    """Yield that a design was sequential, what was left out when, and what is left, as sentences."""
+    """Yield that a design was sequential, what was dropped when, and what is left, as sentences."""
     contests = list(dict.fromkeys(group.contest for group in comparison.groups if group.contest))
     if not contests:
         return

@@ -1,4 +1,4 @@
-"""What a difference of too few runs for a verdict may be worth: the spread that would explain it. Pure."""
+"""Estimate the variation at which chance would explain a difference of too few runs for a verdict. Pure."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from app.statistics.verdict import Comparison, Verdict
 
 @dataclass(frozen=True, slots=True)
 class ChanceOfFewRuns:
-    """How much runs would have to spread for chance to explain a difference.
+    """The variation between runs at which chance explains a difference.
 
     Attributes:
-        needed: that spread, the standard deviation of logarithms of run means; of single runs of several
-            campaigns that from campaign to campaign is part of it.
-        comparisons: how many such differences there are; `needed` allows for them.
+        needed: that variation, the standard deviation of logarithms of run means; for single runs of several
+            campaigns it includes the variation between campaigns.
+        comparisons: number of such differences; `needed` is adjusted for them.
         between_campaigns: whether the two are of different campaigns.
-        known: spread of like runs; None where nobody knows it, or where it is not the question.
-        of_these: whether it is that of repeats in this comparison, not of a library.
-        chance: how often runs that spread so differ as much or more; None without a known spread.
+        known: variation of similar runs; None if unknown or not applicable.
+        of_these: whether `known` comes from repeats in this comparison, not from the library.
+        chance: probability of a difference as large or larger with that variation; None if it is unknown.
     """
 
     needed: float
@@ -41,7 +41,7 @@ class ChanceOfFewRuns:
 
     @property
     def is_explained(self) -> bool | None:
-        """Whether chance explains the difference at the level of all comparisons; None where unknown."""
+        """Whether chance explains the difference, adjusted for all comparisons; None if unknown."""
         return None if self.chance is None else self.chance >= holm_alpha(self.comparisons)
 
 
@@ -63,14 +63,15 @@ def chance_of_few(
     of_these: bool,
     between_campaigns: bool,
 ) -> ChanceOfFewRuns:
-    """Return what a difference of few runs may be worth.
+    """Return how far chance may explain a difference of few runs.
 
     Args:
-        comparison: one for which `is_of_few` is true.
-        comparisons: how many such there are.
-        known: spread of like runs; None where nobody knows it.
-        of_these: whether it is that of repeats in the comparison.
-        between_campaigns: whether the two are of different campaigns, whose spread no repeat tells.
+        comparison: satisfies `is_of_few`.
+        comparisons: number of such comparisons.
+        known: variation of similar runs; None if unknown.
+        of_these: whether `known` comes from repeats in the comparison.
+        between_campaigns: whether the two are of different campaigns, and repeats do not show the variation
+            between them.
     """
     ratio, runs = comparison.ratio or 1.0, (1, 1) if between_campaigns else comparison.runs
     needed = needed_spread(ratio, runs, holm_alpha(comparisons, DEFAULT_ALPHA))
@@ -81,7 +82,7 @@ def chance_of_few(
 
 
 def describe_chance(found: ChanceOfFewRuns) -> str:
-    """Return what it takes for chance to explain a difference, a clause."""
+    """Return the variation at which chance would explain a difference, a clause."""
     told = tr("chance alone explains it only where such runs spread by {needed} or more")
     if found.between_campaigns:
         told = tr(
@@ -106,22 +107,22 @@ def describe_chance(found: ChanceOfFewRuns) -> str:
 
 
 def spread_words(spread: float) -> str:
-    """Return a spread in percent with two digits."""
+    """Return a variation in percent with two digits."""
     percent = 100 * spread
     return f"{number_text(percent, '.0f')} %" if percent >= 9.95 else f"{number_text(percent, '.2g')} %"
 
 
 def kind_of(run: RunFacts) -> str:
-    """Return the kind of a run's target; empty where nobody knows it."""
+    """Return the kind of a run's target; empty if unknown."""
     return next((item.value for item in run.properties if item.key == (TARGET, KIND)), "")
 
 
 def spreads_among(runs: Sequence[RunFacts], groups: Sequence[Mapping[int, float]]) -> dict[str, KnownSpread]:
-    """Return the spread of the repeats among compared runs by kind of target, where there are enough.
+    """Return the variation of repeats among compared runs by kind of target, if there are enough.
 
     Args:
-        runs: that are compared.
-        groups: TPS of the runs of each configuration that take part, by their places.
+        runs: the compared ones.
+        groups: TPS of the included runs of each configuration, by run index.
     """
     found: dict[str, list[list[float]]] = {}
     for group in groups:
@@ -139,10 +140,10 @@ def spreads_among(runs: Sequence[RunFacts], groups: Sequence[Mapping[int, float]
 def known_spread(
     runs: Sequence[RunFacts], among: Mapping[str, KnownSpread], library: Mapping[str, KnownSpread]
 ) -> tuple[KnownSpread | None, bool]:
-    """Return the spread that is known of runs like these, and whether it is of the compared runs themselves.
+    """Return the known variation of runs like these, and whether it comes from the compared runs themselves.
 
-    Of several kinds of target the largest counts; where one of them is not known, none is. Of imported runs
-    the library's says nothing: they may be of any machine.
+    For several kinds of target the largest counts; if one is unknown, the result is. The library says nothing
+    about imported runs: they may come from any machine.
     """
     kinds = {kind_of(run) for run in runs}
     for spreads, is_among in ((among, True), (library, False)):
@@ -152,10 +153,10 @@ def known_spread(
 
 
 def campaign_of(run: RunFacts, campaign: str) -> str:
-    """Return what is the same for groups of one campaign; imported ones are by the folder they came from.
+    """Return a key common to groups of one campaign; imported groups are keyed by their source folder.
 
-    Runs of others are no pairs, because nobody tells that they were taken in turns; what changed from one
-    folder of results to the next they share all the same.
+    Imported runs are not pairs, because their order is unknown; but they share any change from one folder of
+    results to the next.
 
     Args:
         run: of the group.
