@@ -1,1 +1,1 @@
-"""Storage: what is there, what may be used, and how it is made and unmade; the standard library only."""
+"""Storage: inspect disks, decide which may be used, create and remove layouts; standard library only."""

@@ -1,8 +1,8 @@
-"""Executing the steps of a layout as root: checked before, recorded, verified after, undone on failure.
+"""Execute the steps of a layout as root: checked before, recorded, verified after, undone on failure.
 
-Standard library and `app.domain` only, so that the root helper runs exactly this. What a disk is and
-whether it may be used is asked right before each step that writes to it; whatever would undo a step is
-given to the journal before the step begins.
+Standard library and `app.domain` only, so that the root helper runs exactly this. A disk's identity and
+whether it may be used are checked right before each step that writes to it; the undo steps of a step are in
+the journal before the step begins.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ from app.storage.wiping.wipe import KeptError, Wiper
 __all__ = ["Execution", "ExecutionReport", "Hooks", "StepResult"]
 
 AFTER_S: Final = 60.0
-"""How long the kernel may take to let go after a program that unmakes something has ended."""
+"""How long the kernel may take to release devices after a program that unmakes something has ended."""
 _AGAIN_S: Final = 0.1
 _LATER_S: Final = 1.0
 
@@ -78,15 +78,15 @@ class Execution:
     """One execution over the disks of one plan.
 
     Attributes:
-        disks: identity of each disk as it was chosen, by its node.
-        hooks: what is asked and told.
-        facts: what became known on the way; given again when another process undoes.
-        patience_s: for how long unmaking is repeated where some of it fails: a program that a killed process
-            had started may still be at work.
-        kept: why disks could not be given back, by node: something is not ours, in use, or cannot be wiped.
-        agreed: what a person saw on disks and agreed to release (`Wiper.agreed`), by node.
-        ours: places of which this execution may undo what lies there (`Wiper.ours`). It is in no journal: of
-            what another process has made or unmounted nobody knows who has used it since.
+        disks: identity of each chosen disk, by its node.
+        hooks: of the execution.
+        facts: found out on the way; passed in again when another process undoes.
+        patience_s: for how long failed unmaking is repeated: a program started by a killed process may still
+            run.
+        kept: why disks could not be released, by node: something is not ours, in use, or cannot be wiped.
+        agreed: content of disks that the user saw and agreed to release (`Wiper.agreed`), by node.
+        ours: places whose content this execution may undo (`Wiper.ours`). It is in no journal: after another
+            process made or unmounted something, it is unknown who used it since.
     """
 
     disks: Mapping[str, DiskIdentity]
@@ -106,12 +106,12 @@ class Execution:
     _where: tuple[int, int] = (0, 0)
 
     def make(self, steps: Sequence[Step]) -> ExecutionReport:
-        """Execute steps; where one fails, undo it and all before it.
+        """Execute steps; if one fails, undo it and all before it.
 
         Raises:
             RefusedError: a disk is another one or not spare; nothing was written to it.
             CancelledError: it was cancelled and undone.
-            StorageError: a step failed; says what was undone and what not.
+            StorageError: a step failed; reports which steps were undone and which were not.
         """
         started_s = time.monotonic()
         self._done, self._begun = [], []
@@ -124,10 +124,10 @@ class Execution:
         return ExecutionReport(tuple(self._done), time.monotonic() - started_s, dict(self.facts))
 
     def unmake(self, undo: Sequence[Step]) -> ExecutionReport:
-        """Execute what `undo_of` returns; may be repeated, and also goes on where a step fails.
+        """Execute the steps of `undo_of`; may be repeated, and continues after failed steps.
 
         Raises:
-            StorageError: some step failed; says which, and how many more.
+            StorageError: some step failed; names it, and counts the others.
         """
         started_s = time.monotonic()
         self._done = []
@@ -156,7 +156,7 @@ class Execution:
         try:
             for number, step in enumerate(undo, 1):
                 if blocked & _written(step):
-                    continue  # SECURITY: what lies on it was not proven to be ours
+                    continue  # SECURITY: its content was not proven to be ours
                 try:
                     self._one(step, number, len(undo))
                 except (FootingError, OSError) as err:
@@ -198,7 +198,7 @@ class Execution:
         self.hooks.done(self._done[-1])
 
     def _execute(self, step: Step) -> str:  # noqa: C901, PLR0911, PLR0912 - one case each
-        """Execute a step; return why it was left out, empty where it was not."""
+        """Execute a step; return why it was skipped, empty if it was not."""
         match step:
             case Command():
                 return self._command(step)
@@ -247,7 +247,7 @@ class Execution:
             raise StorageError(say("path-exists", path=path))
         self._begin(step)
         Path(path).mkdir(mode=0o755)
-        Path(path).chmod(0o755)  # whatever the umask is: the user has to reach the mount point
+        Path(path).chmod(0o755)  # regardless of the umask: the user has to reach the mount point
 
     def _remove_folder(self, step: RemoveFolder) -> str:
         if not os.path.lexists(step.path):
@@ -311,11 +311,11 @@ class Execution:
                 ),
                 hint=say("kernel-says", lines=" / ".join(said)) if said else "",
             )
-        # SECURITY: others may unmount it and use what lies there: only our own unmounting grants it again.
+        # SECURITY: others may unmount it and use its content: only our own unmounting grants it again.
         self.ours -= {
             place.name for each in command.undo if isinstance(each, Command) for place in each.frees
         }
-        made = self._seen(command.signs)  # before it is looked at whose it is
+        made = self._seen(command.signs)  # before its owner is checked
         self._hold(command.after, describe(command))
         made |= {mark_fact(place.name): Mark.MADE.value for place in command.signs}
         if command.mounts:
@@ -332,16 +332,16 @@ class Execution:
         self._see_what_is_left(looks)
 
     def _sign(self, places: Sequence[SignedPlace]) -> None:
-        """Begin to make something in places, which from now on are this execution's."""
+        """Record the start of making something in places, which from now on belong to this execution."""
         if places:
             self.know({mark_fact(place.name): Mark.BEGUN.value for place in places})
             self.ours.update(place.name for place in places)
 
     def _seen(self, places: Sequence[SignedPlace]) -> dict[str, str]:
-        """Return digests of what lies in places now, under the names that they have in the journal."""
+        """Return digests of the content of places, under their names in the journal."""
         found = {}
         for place in places:
-            with reading(os.path.realpath(place.node)) as device:  # an array's is a link
+            with reading(os.path.realpath(place.node)) as device:  # an array's node is a link
                 if place.is_table:
                     found[table_fact(place.name)] = table_digest(device)
                 else:
@@ -349,7 +349,7 @@ class Execution:
         return found
 
     def _is_let_go(self, node: str, deadline_s: float) -> bool:
-        """Return whether the kernel lets a device go in time, or has none of that name.
+        """Return whether the kernel releases a device in time, or has none of that name.
 
         Raises:
             OSError: it cannot be opened.
@@ -360,13 +360,13 @@ class Execution:
         return True
 
     def _see_what_is_left(self, places: Sequence[SignedPlace]) -> None:
-        """Look at what a program left, each place by itself; what cannot be seen is not undone."""
+        """Record what a program left, each place separately; what cannot be read is not undone."""
         for place in places:
             with suppress(OSError):
                 self.know(self._seen((place,)))
 
     def _not_undone(self, command: Command) -> str:
-        """Return why a command that undoes is left out, empty where it is not."""
+        """Return why an undoing command is skipped, empty if it is not."""
         if not self._undoing:
             return ""
         if not all(place.name in self.ours for place in command.owned):
@@ -377,10 +377,10 @@ class Execution:
         return ""
 
     def _freed_by(self, command: Command) -> frozenset[str]:
-        """Return the places that are this execution's once a command has unmounted what is mounted now.
+        """Return the places that belong to this execution once a command has unmounted the current mounts.
 
-        SECURITY: the mount has to be the journal's own, over disks that have been here ever since; where its
-        number may be given to a later mount, one that this execution has made.
+        SECURITY: the mount has to be the journal's own, over disks that have been here ever since; if its
+        number may be given to a later mount, it must be one that this execution has made.
         """
         folders = [each.folder for each in command.when if isinstance(each, MountIs)]
         is_own = [
@@ -395,12 +395,12 @@ class Execution:
         return frozenset(each.name for each in command.frees)
 
     def _gone(self, command: Command) -> frozenset[str]:
-        """Return the disks of a command that undoes which have nothing of it any more, if others of it have.
+        """Return the disks of an undoing command that hold nothing of its object any more, if others do.
 
-        An array whose disk was pulled has to come apart all the same, and so has one that was assembled of
-        what is left after another disk of it was wiped and given back, or overwritten by somebody. Nothing
-        can be written to what is not there, or no member; what is must be ours as ever. Another disk under
-        the same name is not gone, and refused.
+        An array must come apart even if a disk was pulled, or if it was assembled from the remaining disks
+        after another was wiped and released, or overwritten by another program. Nothing can be written to an
+        absent disk or a former member; the present ones must still be ours. Another disk under the same name
+        is not gone, and is refused.
         """
         if not self._undoing or command.claims:
             return frozenset()
@@ -421,7 +421,7 @@ class Execution:
         return QueueSettings(self.disks, self.hooks, self.facts, self.know, self._begin)
 
     def know(self, facts: Mapping[str, str]) -> None:
-        """Have the journal hold what became known; returns when that is on disk."""
+        """Record facts in the journal; returns when they are on disk."""
         self.hooks.facts(facts)
         self.facts.update(facts)
 
@@ -465,7 +465,7 @@ class Execution:
                 raise RefusedError(say("step-refused", command=describe(command), evidence=seen.evidence))
 
     def _hold(self, conditions: Sequence[Condition], what: str) -> None:
-        """Make sure that conditions hold soon: the kernel lets go a little later than a program ends."""
+        """Wait until conditions hold: the kernel lets go a little after a program has ended."""
         deadline_s, pause_s = time.monotonic() + self.hooks.patience.limit(AFTER_S), 0.005
         for condition in conditions:
             while not (seen := self._check(condition)).holds:
@@ -500,7 +500,7 @@ class Execution:
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
-        """Count the time inside as the programs' and the kernel's, not ours."""
+        """Count the time inside as spent by programs and the kernel."""
         started_s = time.monotonic()
         try:
             yield
@@ -509,17 +509,17 @@ class Execution:
 
 
 def _is_held(node: str) -> bool:
-    """Return whether an array or a pool may hold a partition: nothing is written to one that is free."""
+    """Return whether an array or a pool may hold a partition: nothing is written to a free one."""
     return bool(state.size_bytes(node)) and state.is_claimed(node)
 
 
 def _disks_of(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the folders of the disks that a command names."""
+    """Return the folders of the disks named in a command."""
     return tuple({state.disk_folder(word): None for word in argv if word.startswith("/dev/")})
 
 
 def _written(step: Step) -> frozenset[str]:
-    """Return the disks that a step which undoes writes to."""
+    """Return the disks that an undoing step writes to."""
     match step:
         case Wipe():
             return frozenset(each.disk for each in step.partitions)
@@ -532,7 +532,7 @@ def _written(step: Step) -> frozenset[str]:
 
 
 def _unmaking_failed(failures: Sequence[tuple[Step, Exception]]) -> StorageError:
-    """Return one error for all: what is not ours or in use in full, of the others the first."""
+    """Return one error for all: kept disks (not ours or in use) in full, of the other failures the first."""
     kept = [err for _, err in failures if isinstance(err, KeptError)]
     others = [(step, err) for step, err in failures if not isinstance(err, KeptError)]
     texts: list[str] = [say("not-all-undone")]

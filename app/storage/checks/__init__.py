@@ -1,1 +1,1 @@
-"""What is asked around a step: its conditions, the disk it writes to, what was made."""
+"""Checks around a step: its conditions, the disk it writes to, and what it created."""

@@ -1,4 +1,4 @@
-"""Whether the conditions of steps hold now, with what was seen."""
+"""Check whether the conditions of steps hold now, with evidence."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from app.storage.system.programs import CompletedProgram, run_program
 PROBE_S: Final = 120.0
 
 _TOLD: Final = frozenset({"TYPE", "UUID", "LABEL", "PTTYPE", "PTUUID", "USAGE"})
-"""What is about the content; the rest is about the device itself and the partition that it is."""
+"""Tags about the content; blkid's other tags describe the device itself and its partition."""
 
 Run = Callable[[Sequence[str]], CompletedProgram]
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """What became of a condition.
+    """Result of checking a condition.
 
     Attributes:
         holds: whether it is true.
-        evidence: what was seen, for people.
-        renamed: the name that a device has now instead of the one that the plan gave it.
+        evidence: observed state, for the user.
+        renamed: the device's current name, if it differs from the plan's.
     """
 
     holds: bool
@@ -60,12 +60,12 @@ class ConditionResult:
 
 
 def probe(node: str, run: Run) -> Mapping[str, str]:
-    """Return what libblkid finds on a device (blkid(8), low-level probing); empty where it finds nothing."""
+    """Return what libblkid finds on a device (blkid(8), low-level probing); empty if it finds nothing."""
     ended = run(("blkid", "--probe", "--output", "export", node))
     if ended.exit_code == 2:
         return {}
     if ended.exit_code != 0:
-        # SECURITY: ambivalent or unreadable: something is there, nobody knows what.
+        # SECURITY: ambivalent or unreadable: something is there, of unknown kind.
         return {"TYPE": "unknown", "COMPLAINT": ended.complaint()}
     pairs = (line.partition("=") for line in ended.stdout.splitlines())
     return {name: value for name, _, value in pairs if name in _TOLD}
@@ -77,7 +77,7 @@ def probe_with_program(argv: Sequence[str]) -> CompletedProgram:
 
 
 def pool_guid(pool: str, run: Run) -> str:
-    """Return the GUID of an imported pool; empty where zpool does not tell it."""
+    """Return the GUID of an imported pool; empty if zpool does not report it."""
     ended = run(("zpool", "get", "-H", "-p", "-o", "value", "guid", pool))
     return ended.stdout.strip() if ended.exit_code == 0 else ""
 
@@ -86,12 +86,12 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
     """Return whether a condition holds now.
 
     Args:
-        condition: what should be true.
-        facts: what the journal holds, such as a pool's GUID under `pool_fact`.
-        run: how programs that only read are run.
+        condition: to check.
+        facts: from the journal, such as a pool's GUID under `pool_fact`.
+        run: runs programs that only read.
 
     Raises:
-        OSError: what decides cannot be read.
+        OSError: the deciding source cannot be read.
         ProgramError: blkid is missing.
     """
     match condition:
@@ -129,7 +129,7 @@ def check(condition: Condition, facts: Mapping[str, str], run: Run = probe_with_
         case ArrayRuns(node, uuid, members):
             array = state.array_on(members)
             ours = array is not None and state.is_array_of(array, uuid, members)
-            # SECURITY: another array of this name is not ours, whatever holds our partitions.
+            # SECURITY: another array with this name is not ours, whatever holds our partitions.
             ours = ours and (not state.size_bytes(node) or state.same_device(node, array or ""))
             seen = say("seen-array", node=node, array=array) if array else say("seen-no-array", node=node)
             return ConditionResult(ours, seen, (array or "") if ours else "")
@@ -219,7 +219,7 @@ def _unheld(node: str) -> ConditionResult:
     )
 
 
-# --- what was seen, in words
+# --- evidence in words
 
 
 def _has(node: str, what: str) -> str:

@@ -1,4 +1,4 @@
-"""What is checked of a disk right before a step writes to it: who it is, and whether it is spare.
+"""Check a disk right before a step writes to it: its identity, and whether it is spare.
 
 Source: storage reference, section 3.3; systemd, docs/BLOCK_DEVICE_LOCKING.md.
 """
@@ -20,18 +20,18 @@ from app.storage.checks.hooks import Hooks
 from app.storage.system import state, waiting
 
 LOCK_S: Final = 60.0
-"""How long udevd may look at a disk before we give up; it takes a shared lock while it does."""
+"""How long udevd may inspect a disk before we give up; it holds a shared lock meanwhile."""
 LOOKING_S: Final = 5.0
-"""How long others may have a disk open that do not work with it."""
+"""How long other programs may keep a disk open without working with it."""
 _OPENED: Final = frozenset({"D13", "D14"})
-"""Rules about who has a disk open."""
+"""Rules about processes that have a disk open."""
 
 
 def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
-    """Make sure that the disk of a node is the one that was chosen.
+    """Make sure that a node is the chosen disk.
 
     Raises:
-        RefusedError: it is another one, or gone.
+        RefusedError: it is another disk, or gone.
     """
     try:
         now = hooks.identify(node)
@@ -48,9 +48,10 @@ def check_identity(node: str, chosen: DiskIdentity, hooks: Hooks) -> None:
 
 
 def lasting_refusals(chosen: Mapping[str, DiskIdentity], hooks: Hooks) -> Mapping[str, Sequence[DiskRefusal]]:
-    """Return why disks are not spare, by node, once those that only look at them for a moment are gone.
+    """Return why disks are not spare, by node, ignoring programs that open them only for a moment.
 
-    After a change udevd's programs and UDisks2 open a disk; who works with it holds it for longer.
+    After a change udevd's programs and UDisks2 open a disk; programs that work with it keep it open for
+    longer.
     """
     deadline_s = time.monotonic() + LOOKING_S
     while True:
@@ -62,10 +63,10 @@ def lasting_refusals(chosen: Mapping[str, DiskIdentity], hooks: Hooks) -> Mappin
 
 
 def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: Hooks) -> None:
-    """Make sure that disks are those that were chosen, spare, and claimed by nobody.
+    """Make sure that disks are the chosen ones, spare and unclaimed.
 
     Raises:
-        RefusedError: the first reason why one is not.
+        RefusedError: the first reason against one of them.
     """
     for node in nodes:
         check_identity(node, disks[node], hooks)
@@ -88,7 +89,7 @@ def check_spare(nodes: Sequence[str], disks: Mapping[str, DiskIdentity], hooks: 
 
 
 def open_disk(node: str, chosen: DiskIdentity) -> int:
-    """Open a disk to lock it: read-only, so that closing it is not taken for a change.
+    """Open a disk to lock it: read-only, so that closing it does not count as a change.
 
     Raises:
         RefusedError: it is another device.
@@ -112,14 +113,14 @@ def _check_number(fd: int, node: str, chosen: DiskIdentity) -> None:
 
 @contextmanager
 def locked(node: str, chosen: DiskIdentity, hooks: Hooks) -> Iterator[None]:
-    """Hold the lock by which udevd keeps its hands off a disk, on the disk that was chosen.
+    """Hold the lock that keeps udevd off a disk, after checking that it is the chosen disk.
 
-    Where the disk is held for longer, its shared lock becomes exclusive meanwhile: a second descriptor would
-    wait for the first.
+    If the execution already holds a shared lock on the disk, that lock becomes exclusive for the time: a
+    second descriptor would wait for the first.
 
     Raises:
         RefusedError: it is another disk.
-        StorageError: somebody else holds the lock.
+        StorageError: another process holds the lock.
         OSError: it cannot be opened.
     """
     check_identity(node, chosen, hooks)
@@ -136,5 +137,5 @@ def locked(node: str, chosen: DiskIdentity, hooks: Hooks) -> Iterator[None]:
             fcntl.flock(fd, fcntl.LOCK_UN)
             os.close(fd)
         else:
-            with suppress(BlockingIOError):  # somebody was faster: the next step waits for them
+            with suppress(BlockingIOError):  # another process was faster: the next step waits
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

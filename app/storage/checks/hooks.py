@@ -1,4 +1,4 @@
-"""What an execution asks and tells: hooks, and the report of what was done."""
+"""Hooks of an execution, and the report of its steps."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from app.storage.system.time_limits import Patience
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One step that was executed, for the run file and the system journal.
+    """An executed step, for the run file and the system journal.
 
     Attributes:
         text: the step in words or as a command.
-        exit_code: of a command; None where no program ran.
+        exit_code: of a command; None if no program ran.
         seconds: of the whole step.
-        program_seconds: of it in programs and waiting for the kernel.
-        output: what the program said.
-        skipped: why it was left out; empty where it was not.
+        program_seconds: part of it spent in programs and waiting for the kernel.
+        output: of the program.
+        skipped: why it was skipped; empty if it was not.
     """
 
     text: str
@@ -34,12 +34,12 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionReport:
-    """What an execution did.
+    """Report of an execution.
 
     Attributes:
         steps: in order.
-        seconds: from beginning to end.
-        facts: what became known on the way, such as the pool's GUID.
+        seconds: from start to end.
+        facts: found out during the execution, such as the pool's GUID.
     """
 
     steps: tuple[StepResult, ...]
@@ -49,15 +49,15 @@ class ExecutionReport:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who uses a disk or an array.
+    """A user of a disk or an array.
 
     Attributes:
-        message: how, a sentence.
-        evidence: what was seen.
-        remedy: what would end it; may be empty.
-        only_reads: whether it has it open for reading and nothing else.
-        is_claim: whether it is told by nothing but that the kernel does not give the disk exclusively: who
-            has claimed it is told besides, or is who asks.
+        message: how it uses the disk, a sentence.
+        evidence: where this was seen.
+        remedy: how to end the use; may be empty.
+        only_reads: whether it only has the disk open for reading.
+        is_claim: whether the only evidence is that the kernel does not give the disk exclusively: the
+            claimant is reported separately, or is the caller.
     """
 
     message: str
@@ -69,29 +69,29 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What an execution asks and tells.
+    """Questions and reports of an execution.
 
     Attributes:
-        identify: returns who the disk of a node is, read afresh; raises OSError where it is gone.
-        refusals: returns why disks (identity by node) are not spare, decided now, by node; empty where all
-            are.
-        journal: called before a step changes anything, with the step and what would undo it; returns when
-            that is on disk. A step that is refused or left out was never begun.
+        identify: returns the current identity of a node's disk, freshly read; raises OSError if it is gone.
+        refusals: returns why disks (identity by node) are not spare, decided now, by node; empty if all are.
+        journal: called before a step changes anything, with the step and its undo steps; returns when that is
+            on disk. A refused or skipped step never began.
         release: called with disks (identity by node) that are blank again; returns when that is on disk.
-        facts: called with what only became known on the way, by name; returns when that is on disk.
-        users: returns who uses a disk (its node and identity), or an array that holds it.
-        hiding: returns the processes that hold descriptors of which nothing tells what they are, in words.
+        facts: called with facts that only became known on the way, by name; returns when that is on disk.
+        users: returns the users of a disk (its node and identity), or of an array that holds it.
+        hiding: returns the processes with descriptors that cannot be identified, in words.
         save: called with a name, an offset and the bytes that are about to be zeroed there; returns when a
             copy is on disk.
-        progress: called when a step begins, and while long ones run.
-        done: called when a step has ended: one that was executed or left out, and one whose program ran and
-            which failed, while making, undoing and unmaking alike.
-        is_cancelled: asked often; ignored while undoing.
-        patience: what may be waited for others in all.
-        other_boot: whether the machine was started anew since what is unmade was made.
-        since: why disks, by node, are not as they were when that was made, though they are here: the machine
-            was started anew, they came anew, or are larger or smaller. Nothing of them is undone unasked.
-        held: descriptors of disks, by node, on which a shared lock is held for longer than one step.
+        progress: called when a step begins, and during long ones.
+        done: called when a step ended: after execution, after a skip, and after its program failed, while
+            making, undoing and unmaking alike.
+        is_cancelled: polled often; ignored while undoing.
+        patience: total time for waiting for other programs.
+        other_boot: whether the machine was restarted between making and unmaking.
+        since: why disks, by node, may have changed since the session made something on them, though they are
+            present: the machine was restarted, they reappeared, or their size changed. Nothing on them is
+            undone unasked.
+        held: descriptors of disks, by node, with a shared lock that is held for longer than one step.
     """
 
     identify: Callable[[str], DiskIdentity]

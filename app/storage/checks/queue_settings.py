@@ -1,9 +1,8 @@
-"""Settings of the kernel for the disks of a session: looked at, set, put back, and read back.
+"""Kernel settings of a session's disks: check, set, restore and read back.
 
-Scheduler and read-ahead as the kernel has them now, and how they are set: files of sysfs.
-
-Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/block/switching-sched.rst; btrfs,
-fs/btrfs/sysfs.c: a mounted btrfs has a read-ahead of its own, which `bdi` of its folder leads to.
+Scheduler and read-ahead are files of sysfs. Source: Linux, Documentation/ABI/stable/sysfs-block,
+Documentation/block/switching-sched.rst; btrfs, fs/btrfs/sysfs.c: a mounted btrfs has its own read-ahead,
+reached by `bdi` of its folder.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def queue_file(node: str, name: str) -> Path:
 
     Raises:
         OSError: there is no such device.
-        RefusedError: the node is no block device.
+        RefusedError: the node is not a block device.
     """
     return state.sysfs_folder(node) / "queue" / name
 
@@ -54,9 +53,9 @@ def btrfs_read_ahead_file(filesystem_uuid: str) -> Path:
 
 
 def read_choice(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return what a setting is, and all values that the kernel offers where it lists them.
+    """Return the current value of a setting, and all values if the kernel lists them.
 
-    Of a list the chosen one stands in brackets: ``[none] mq-deadline``. A single word is chosen.
+    A list has the current value in brackets: ``[none] mq-deadline``. A single word is the current value.
 
     Raises:
         OSError: it cannot be read.
@@ -70,10 +69,10 @@ def read_choice(path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def write_setting(path: Path, value: str) -> None:
-    """Set it: one write, of a file that is there.
+    """Write a setting: one write, into an existing file.
 
     Raises:
-        OSError: the kernel does not take the value.
+        OSError: the kernel does not accept the value.
     """
     with path.open("r+", encoding="ascii") as file:
         file.write(value)
@@ -81,14 +80,14 @@ def write_setting(path: Path, value: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Does the steps about settings of disks.
+    """Execute the steps about disk settings.
 
     Attributes:
-        disks: identity of each disk as it was chosen, by its node.
-        hooks: what is asked and told.
-        facts: what the journal holds.
-        know: has the journal hold more; returns when that is on disk.
-        begin: tells the journal that a step begins; returns likewise.
+        disks: identity of each chosen disk, by its node.
+        hooks: of the execution.
+        facts: from the journal.
+        know: adds facts to the journal; returns when they are on disk.
+        begin: records the start of a step in the journal; returns when that is on disk.
     """
 
     disks: Mapping[str, DiskIdentity]
@@ -101,19 +100,19 @@ class QueueSettings:
         """Make sure that the kernel has a scheduler for all disks.
 
         Raises:
-            RefusedError: it has not; names those that it has.
-            OSError: it cannot be asked.
+            RefusedError: it does not; names the available ones.
+            OSError: the setting cannot be read.
         """
         for disk in step.disks:
             _, offered = read_choice(queue_file(disk, QueueSetting.SCHEDULER))
             _check_offered(disk, step.scheduler, offered)
 
     def set(self, step: SetQueue) -> str:
-        """Set it; return why that was left out, empty where it was not.
+        """Change a setting; return why that was skipped, empty if it was not.
 
         Raises:
-            RefusedError: it is another disk, the kernel has no such scheduler, or does not tell the value.
-            ReadBackError: the kernel has taken it for something else.
+            RefusedError: it is another disk, the kernel has no such scheduler, or does not show the value.
+            ReadBackError: the kernel shows another value afterwards.
             OSError: it cannot be set.
         """
         check_identity(step.disk, self.disks[step.disk], self.hooks)
@@ -121,13 +120,14 @@ class QueueSettings:
         before, offered = read_choice(path)
         if step.setting is QueueSetting.SCHEDULER:
             _check_offered(step.disk, step.value, offered)
-        if not fits(step.setting, before):  # what cannot be put back is not changed
+        if not fits(step.setting, before):  # what cannot be restored is not changed
             raise RefusedError(say("queue-not-told", disk=step.disk, setting=step.setting, found=before))
         if before == step.value:
             return say("skipped-queue-already")
         page_kib = resource.getpagesize() // KIB
         if step.setting is QueueSetting.READ_AHEAD and int(step.value) % page_kib:
-            # The kernel would cut it to whole pages, and after a crash nobody could tell whose value that is.
+            # The kernel would round it down to whole pages; after a crash the origin of that value would be
+            # unknown.
             raise RefusedError(say("read-ahead-pages", kib=step.value, page=page_kib))
         self.begin(step)
         record = QueueRecord(before, step.value, self.disks[step.disk].diskseq or 0)
@@ -139,13 +139,13 @@ class QueueSettings:
         return ""
 
     def restore(self, step: RestoreQueue) -> tuple[str, str]:
-        """Put it back.
+        """Restore a setting.
 
         Returns:
-            Why that was left out, empty where it was not; and what the owner is told of it.
+            Why that was skipped, empty if it was not; and a message for the owner.
 
         Raises:
-            StorageError: the kernel does not take it back.
+            StorageError: the kernel does not accept the old value.
             OSError: it cannot be read or written.
         """
         name = queue_fact(step.setting, step.place)
@@ -155,23 +155,23 @@ class QueueSettings:
         try:
             skipped, told = self._put_back(step, record)
         except _AwayError:
-            return say("skipped-disk-away", disk=step.disk), ""  # it comes anew, if ever
+            return say("skipped-disk-away", disk=step.disk), ""  # it reappears as a new disk, if ever
         self.know({name: ""})
         return skipped, told
 
     def _put_back(self, step: RestoreQueue, record: QueueRecord) -> tuple[str, str]:
-        """Put it back, if it is still ours to do: returns and raises as `restore`, and `_AwayError`."""
+        """Restore it if it is still ours to restore: returns and raises as `restore`, and `_AwayError`."""
         if self.hooks.other_boot:
             return say("skipped-queue-boot"), ""
         if mark_of(self.facts, table_place(step.place)) is Mark.RELEASED:
-            # SECURITY: putting it back had failed, and then the disk was given back: another's by now, maybe.
+            # SECURITY: restoring had failed, and then the disk was released: it may be another user's now.
             return say("skipped-nothing-ours"), ""
         try:
             now = self.hooks.identify(step.disk)
         except OSError as err:
             raise _AwayError from err
         if (now.diskseq or 0) != record.diskseq or self.disks[step.disk].differs_from(now):
-            # SECURITY: another disk's settings are not ours to touch, whatever it is called.
+            # SECURITY: another disk's settings are not ours to touch, whatever its name.
             return say("skipped-queue-anew", disk=step.disk), ""
         path = queue_file(step.disk, step.setting)
         found, _ = read_choice(path)
@@ -190,7 +190,7 @@ class QueueSettings:
 
 
 class _AwayError(Exception):
-    """A disk is not here, or does not tell who it is."""
+    """A disk is absent, or cannot be identified."""
 
 
 def set_read_ahead(step: SetReadAhead) -> None:
@@ -204,11 +204,11 @@ def set_read_ahead(step: SetReadAhead) -> None:
 
 
 def read_back_queue(step: ReadBackQueue) -> None:
-    """Compare what the kernel says with what was asked.
+    """Compare the kernel's values with the requested ones.
 
     Raises:
-        ReadBackError: something differs; names everything with both values.
-        OSError: the kernel does not tell.
+        ReadBackError: something differs; names each setting with both values.
+        OSError: a setting cannot be read.
     """
     differences: list[ReadbackDifference] = []
     for setting, value in step.chosen:
@@ -222,7 +222,7 @@ def read_back_queue(step: ReadBackQueue) -> None:
 
 
 def _above(array: str, filesystem_uuid: str) -> Iterator[tuple[Path, str]]:
-    """Yield the file of the read-ahead of what lies on disks, and what people call that."""
+    """Yield the read-ahead files of the array and filesystem on the disks, with their names for the user."""
     if array:
         yield queue_file(array, QueueSetting.READ_AHEAD), array
     if filesystem_uuid:

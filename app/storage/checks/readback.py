@@ -1,18 +1,14 @@
-"""What was made is read back and compared with what was asked, option by option.
+"""Read back what was created and compare it with the request, option by option.
 
-Kernels drop mount options silently and tools round sizes: what is measured afterwards would be something
-else than its label says. Which programs show it, and their parsers, stand in the filesystem's own file
-(`FilesystemSpec.readers`).
+Kernels drop mount options silently and tools round sizes; the measurement would then carry a wrong label. The
+programs that show options, and their parsers, are in the filesystem's own file (`FilesystemSpec.readers`).
 
-What the kernel says of an md array, compared with what was asked, before anything is made on it.
+An md array is compared before anything is created on it: mdadm rounds, and its versions have different
+defaults, so that another chunk or bitmap would be measured under a wrong name. Source: Linux,
+Documentation/admin-guide/md.rst.
 
-mdadm rounds, and versions of it have other defaults: another chunk or bitmap would be measured under a wrong
-name. Source: Linux, Documentation/admin-guide/md.rst.
-
-Of what a ZFS pool consists, compared with what was asked, before anything is written to it.
-
-Source: zpool-list(8) (-v, -H, -P), zpoolconcepts(7): data comes first, other classes of devices begin with a
-line of their own.
+The vdevs of a ZFS pool are compared before anything is written to it. Source: zpool-list(8) (-v, -H, -P),
+zpoolconcepts(7): data comes first, other classes of devices begin with a line of their own.
 """
 
 from __future__ import annotations
@@ -38,12 +34,12 @@ Run = Callable[[Sequence[str]], CompletedProgram]
 
 @dataclass(frozen=True, slots=True)
 class ReadbackDifference:
-    """One thing that is not as it was asked.
+    """A difference between request and result.
 
     Attributes:
-        option: id of the option, or what else was asked (``type``, ``alignment``, ``profile``).
+        option: id of the option, or another requested thing (``type``, ``alignment``, ``profile``).
         asked: in words or as token.
-        found: what contradicts.
+        found: the contradicting value.
     """
 
     option: str
@@ -52,7 +48,7 @@ class ReadbackDifference:
 
 
 class ReadBackError(StorageError):
-    """A filesystem has not what was asked for.
+    """A filesystem, array or pool differs from the request.
 
     Attributes:
         differences: all of them.
@@ -73,11 +69,11 @@ class ReadBackError(StorageError):
 
 
 def read_back(step: ReadBack, run: Run) -> None:
-    """Compare a mounted filesystem with what was asked.
+    """Compare a mounted filesystem with the request.
 
     Raises:
         ReadBackError: something differs; names every option.
-        StorageError: a program that shows it failed, or showed nothing that is understood.
+        StorageError: a program that shows options failed, or its output was not understood.
         OSError: mountinfo cannot be read.
     """
     spec = filesystem(step.filesystem)
@@ -93,7 +89,7 @@ def read_back(step: ReadBack, run: Run) -> None:
 
 
 def compare(wanted: Sequence[ExpectedToken], tokens: Mapping[ShownBy, frozenset[str]]) -> None:
-    """Compare what must be shown with what is.
+    """Compare expected tokens with the tokens shown.
 
     Raises:
         ReadBackError: something differs; names everything with both values.
@@ -112,7 +108,7 @@ def compare(wanted: Sequence[ExpectedToken], tokens: Mapping[ShownBy, frozenset[
 
 
 def _wanted(step: ReadBack, spec: FilesystemSpec) -> Iterator[ExpectedToken]:
-    """Yield everything that must be seen."""
+    """Yield every expected token."""
     for always in spec.always:
         if always.seen:
             yield ExpectedToken(always.item, _place_of(always.stage), always.seen)
@@ -135,7 +131,7 @@ def _place_of(stage: Stage) -> ShownBy:
 
 
 def _contradiction(seen: ReadbackToken, tokens: frozenset[str]) -> str:
-    """Return what is there instead; empty where all is as wanted."""
+    """Return the contradicting tokens; empty if everything is as expected."""
     if not seen.contradictions(tokens):
         return ""
     names = {token.partition("=")[0].partition(":")[0] for token in (*seen.present, *seen.absent)}
@@ -144,10 +140,10 @@ def _contradiction(seen: ReadbackToken, tokens: frozenset[str]) -> str:
 
 
 def _tokens(place: ShownBy, step: ReadBack, spec: FilesystemSpec, run: Run) -> Iterator[str]:
-    """Yield what the readers of a place show.
+    """Yield the tokens that the readers of a place show.
 
     Raises:
-        StorageError: one failed, or showed nothing that is understood: what must be absent would pass then.
+        StorageError: one failed, or its output was not understood: absent tokens would pass the check then.
     """
     for reader in spec.readers:
         if reader.shown_by is place:
@@ -173,12 +169,12 @@ _NO_BITMAP: Final = "none"
 
 
 def read_back_array(step: ReadBackArray) -> None:
-    """Compare an array that runs with what was asked.
+    """Compare a running array with the request.
 
     Raises:
         ReadBackError: something differs; names everything with both values.
-        StorageError: the node is no array.
-        OSError: the kernel does not tell.
+        StorageError: the node is not an array.
+        OSError: the kernel's attributes cannot be read.
     """
     folder = state.sysfs_folder(step.node) / "md"
     if not folder.is_dir():
@@ -187,18 +183,18 @@ def read_back_array(step: ReadBackArray) -> None:
 
 
 def _array_tokens(folder: Path) -> Iterator[str]:
-    """Yield ``name=value`` of every attribute that says how an array was made."""
+    """Yield ``name=value`` of every attribute that records how an array was created."""
     for name in _ATTRIBUTES:
         words = (folder / name).read_text(encoding="ascii", errors="replace").split()
-        yield f"{name}={words[0] if words else ''}"  # of a change that is under way the old value follows
+        yield f"{name}={words[0] if words else ''}"  # during a change the old value follows
     yield f"bitmap={_bitmap(folder)}"
 
 
 def _bitmap(folder: Path) -> str:
-    """Return ``internal``, ``none``, or what else the kernel says of where the bitmap is."""
+    """Return ``internal``, ``none``, or the kernel's other text about the place of the bitmap."""
     try:
         location = (folder / "bitmap/location").read_text(encoding="ascii", errors="replace").strip()
-    except FileNotFoundError:  # newer kernels show nothing of a bitmap that there is not
+    except FileNotFoundError:  # newer kernels omit the file if there is no bitmap
         return _NO_BITMAP
     return "internal" if location[:1] in {"+", "-"} and location[1:].isdecimal() else location
 
@@ -209,11 +205,11 @@ _DISK: Final = "disk"
 
 
 def read_back_pool(step: ReadBackPool, run: Run) -> None:
-    """Compare an imported pool with what was asked.
+    """Compare an imported pool with the request.
 
     Raises:
         ReadBackError: something differs; names everything with both values.
-        StorageError: the program failed, or showed nothing that is understood.
+        StorageError: the program failed, or its output was not understood.
     """
     argv = (*_LIST, step.pool)
     ended = run(argv)
@@ -229,7 +225,7 @@ def read_back_pool(step: ReadBackPool, run: Run) -> None:
 def parse_vdevs(text: str) -> Iterator[str]:
     """Yield ``class=vdevs`` of every class of devices, such as ``data=raidz1*3`` and ``logs=disk``.
 
-    A disk that stands alone is ``disk``; one vdev follows the other after a comma.
+    A single disk is ``disk``; several vdevs are separated by commas.
     """
     lines = [line.split("\t") for line in text.splitlines() if line.strip()]
     classes: dict[str, list[list[str]]] = {}
@@ -247,7 +243,7 @@ def parse_vdevs(text: str) -> Iterator[str]:
             else:
                 found.append([_DISK, name])
         else:
-            at = name.split(" ")[0]  # of 2.1 in columns, whatever -H says
+            at = name.split(" ")[0]  # 2.1 prints columns, despite -H
     for name, vdevs in classes.items():
         words = (word if word == _DISK else f"{word}*{len(members)}" for word, *members in vdevs)
         yield f"{name}={','.join(words)}"

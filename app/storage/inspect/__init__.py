@@ -1,1 +1,1 @@
-"""What is there: disks, their facts, users, signatures and content, read at one moment."""
+"""Inspect disks at one moment: facts, users, signatures and content."""

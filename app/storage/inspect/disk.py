@@ -1,4 +1,4 @@
-"""The facts of one disk that sysfs and udev's database give, without touching the disk.
+"""Read the facts of one disk from sysfs and udev's database, without touching the disk.
 
 Sources: Documentation/ABI/stable/sysfs-block, sysfs of SCSI (wwid, vpd_pg80), NVMe and virtio, udev's
 /run/udev/data.
@@ -30,8 +30,8 @@ from app.storage.inspect.snapshot import (
 from app.storage.inspect.sources import SourceFolders, text_of
 
 _SECTOR_BYTES: Final = 512
-# How the kernel says that a SCSI disk has no such identifier (scsi_vpd_lun_id): ENXIO where there is no page
-# 83 (most USB sticks), EINVAL where that page has only words of the vendor (seen with QEMU's disks).
+# Errors of a SCSI disk without such an identifier (scsi_vpd_lun_id): ENXIO without page 83 (most USB sticks),
+# EINVAL if that page has only words of the vendor (seen with QEMU's disks).
 _NO_VALUE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENXIO, errno.EINVAL})
 _VPD_HEADER_BYTES: Final = 4
 _WORLD_WIDE: Final = re.compile(r"(?:naa|eui|nvme|uuid)\..+")
@@ -41,7 +41,7 @@ _LOOP_MODEL: Final = "Loop device"
 
 
 def read_disk(places: SourceFolders, name: str) -> DiskFacts:
-    """Return what sysfs says of a disk; content, health and exclusiveness are still passed over.
+    """Return the facts of a disk in sysfs; content, health and exclusiveness are not read yet.
 
     Raises:
         OSError: the disk is gone.
@@ -78,7 +78,7 @@ def _written(stat: str) -> tuple[int, ...]:
 
 
 def _marks(places: SourceFolders, folder: Path, stat: str, identity: DiskIdentity | None) -> DuplicateMarks:
-    """Return the marks of a disk; of no appearance where the kernel does not count, or numbers no disks."""
+    """Return the marks of a disk; no appearance if the kernel does not count, or numbers no disks."""
     boot = ""
     with suppress(OSError):
         if text_of(folder / "queue/iostats").strip() == "1":
@@ -135,7 +135,7 @@ def _holders(folder: Path, partitions: tuple[PartitionFacts, ...]) -> Iterator[D
 
 
 def _identity(places: SourceFolders, folder: Path, number: str) -> DiskIdentity:
-    """Return the identity from sysfs alone, so that it is the same with and without udev."""
+    """Return the identity from sysfs alone: the same with and without udev."""
     wwn = _first(folder / "wwid", folder / "device/wwid")
     sequence = _first(folder / "diskseq")
     return DiskIdentity(
@@ -149,12 +149,12 @@ def _identity(places: SourceFolders, folder: Path, number: str) -> DiskIdentity:
 
 
 def _stated(file: Path) -> str:
-    """Return what the kernel states of a disk; empty only where this kernel has no such file.
+    """Return a sysfs value of a disk; empty only if this kernel has no such file.
 
-    SECURITY: disks are refused for what stands there (D01, D02): what cannot be read is no missing value.
+    SECURITY: disks are refused for these values (D01, D02): an unreadable value is not a missing one.
 
     Raises:
-        OSError: it is there and cannot be read.
+        OSError: it exists and cannot be read.
     """
     try:
         return text_of(file).strip()
@@ -163,7 +163,7 @@ def _stated(file: Path) -> str:
 
 
 def _first(*files: Path) -> str:
-    """Return the text of the first identifier that the disk has and that is not empty."""
+    """Return the first non-empty identifier of the disk."""
     for file in files:
         try:
             if text := text_of(file).strip():
@@ -183,7 +183,7 @@ def _serial(places: SourceFolders, folder: Path, number: str) -> str:
             return serial
     if serial := _first(folder / "serial", folder / "device/serial"):
         return serial
-    for parent in (folder / "device").resolve().parents:  # a USB disk: its bridge's
+    for parent in (folder / "device").resolve().parents:  # a USB disk has its bridge's number
         if (parent / "idVendor").exists():
             return _first(parent / "serial")
     records = _udev(places, (number,)).known(())
@@ -191,10 +191,10 @@ def _serial(places: SourceFolders, folder: Path, number: str) -> str:
 
 
 def _file_serial(folder: Path) -> str:
-    """Return what tells the file of a loop device from others: two devices of one file are one disk.
+    """Return an identifier of a loop device's file: two devices of one file are one disk.
 
     Raises:
-        PermissionError: this user may not look at the file.
+        PermissionError: this user may not inspect the file.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
         status = os.stat(text_of(folder / "loop/backing_file"))  # noqa: PTH116 - may be any text
@@ -212,7 +212,7 @@ def _model(folder: Path) -> str:
 
 
 def _udev(places: SourceFolders, numbers: tuple[str, ...]) -> Reading[tuple[UdevProperties, ...]]:
-    """Return what udev noted; absent where no udev runs or where it has not seen the disk."""
+    """Return udev's properties; absent if no udev runs or it has not seen the disk."""
     folder = places.run / "udev/data"
 
     def records() -> tuple[UdevProperties, ...]:
@@ -223,7 +223,7 @@ def _udev(places: SourceFolders, numbers: tuple[str, ...]) -> Reading[tuple[Udev
 
 
 def parse_udev(number: str, text: str) -> UdevProperties:
-    """Return one entry of udev's database (systemd, device_read_db_internal: E properties, S links)."""
+    """Parse one entry of udev's database (systemd, device_read_db_internal: E properties, S links)."""
     properties, links = {}, []
     for line in text.splitlines():
         kind, _, value = line.partition(":")
@@ -236,7 +236,7 @@ def parse_udev(number: str, text: str) -> UdevProperties:
 
 
 def bus_of(places: SourceFolders, name: str) -> str:
-    """Return how a disk is attached: nvme, sata, usb, sas, iscsi, scsi, virtio ...; empty where unknown."""
+    """Return how a disk is attached: nvme, sata, usb, sas, iscsi, scsi, virtio ...; empty if unknown."""
     if name.startswith("loop"):
         return "loop"
     folder = (places.sys / "block" / name / "device").resolve()

@@ -1,4 +1,4 @@
-"""Reads pieces of a disk past the page cache, one after the other or many at once."""
+"""Read pieces of a disk past the page cache, one after the other or several at once."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from app.storage.inspect.sampling import SAMPLE_BYTES
 T = TypeVar("T")
 
 Tell = Callable[[int, int], None]
-"""Told how much of how much is done, in whatever unit; what it raises ends the reading."""
+"""Called with the amount done and the total, in any unit; an exception ends the reading."""
 
 _PIECE: Final = MIB
 ZEROS: Final = bytes(_PIECE)
 _AT_ONCE: Final = 4
-"""Requests that a disk gets together: enough for an SSD, and a rotating disk orders them by itself."""
+"""Concurrent requests to a disk: enough for an SSD, and a rotating disk orders them by itself."""
 _WINDOW: Final = 128
 _DIGEST_BYTES: Final = 16
 
 
 def tell_nobody(_done: int, _all: int) -> None:
-    """Tell nobody how far it is."""
+    """Ignore the progress."""
 
 
 class PieceReader:
-    """Reads pieces of a disk through one buffer that is aligned as O_DIRECT wants it."""
+    """Read pieces of a disk through one buffer that is aligned as O_DIRECT requires."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -46,10 +46,10 @@ class PieceReader:
         self._buffer.close()
 
     def pieces(self, offset: int, length: int) -> Generator[memoryview, None, None]:
-        """Yield `length` bytes in pieces, each valid until the next one is asked for.
+        """Yield `length` bytes in pieces, each valid until the next one is requested.
 
         Raises:
-            OSError: an error of the disk, or fewer bytes than it should have.
+            OSError: an error of the disk, or an early end of it.
         """
         done = 0
         while done < length:
@@ -67,7 +67,7 @@ class PieceReader:
         return b"".join(bytes(piece) for piece in self.pieces(offset, length))
 
     def first_data(self, offset: int, length: int, tell: Tell = tell_nobody) -> int | None:
-        """Return where the first byte that is not zero lies, from `offset` on; None for nothing but zeros."""
+        """Return the position, from `offset` on, of the first byte that is not zero; None for only zeros."""
         position = 0
         with closing(self.pieces(offset, length)) as pieces:
             for piece in pieces:
@@ -78,7 +78,7 @@ class PieceReader:
         return None
 
     def digest(self, offset: int) -> str:
-        """Return a digest of one sample; empty where it is nothing but zeros."""
+        """Return a digest of one sample; empty if it is all zeros."""
         data = self.read(offset, SAMPLE_BYTES)
         return "" if ZEROS.startswith(data) else digest_of(data)
 
@@ -89,7 +89,7 @@ def digest_of(data: bytes) -> str:
 
 
 def first_data(data: bytes) -> int | None:
-    """Return the position of the first byte that is not zero; None for nothing but zeros."""
+    """Return the position of the first byte that is not zero; None if all are zeros."""
     for start in range(0, len(data), _PIECE):
         piece = data[start : start + _PIECE]
         if not ZEROS.startswith(piece):
@@ -103,11 +103,11 @@ def at_each(
     look: Callable[[PieceReader, int], T],
     tell: Tell = tell_nobody,
 ) -> list[T]:
-    """Return what `look` finds at each offset; several at once, begun in the order of the disk.
+    """Return the results of `look` at each offset; several run at once, started in the order of the disk.
 
     Args:
         fd: the disk.
-        offsets: where to look, ascending.
+        offsets: ascending.
         look: called in other threads, with a reader of that thread and the offset.
         tell: called now and then, in this thread.
 

@@ -1,6 +1,6 @@
-"""What processes use block devices for now: the mounts of every mount namespace, open and mapped devices.
+"""Find block devices used by processes: mounts of every mount namespace, open and mapped devices.
 
-Source: proc(5). Root needs CAP_SYS_PTRACE to look at the processes of others.
+Source: proc(5). Root needs CAP_SYS_PTRACE to inspect the processes of other users.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def _processes(places: SourceFolders) -> Iterator[Path]:
 
 
 def read_mounts(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
-    """Return the mounts of every mount namespace that a process is in, as from each root that one has there.
+    """Return the mounts of every mount namespace of a process, seen from each root that one has there.
 
-    A namespace that only a bind mount or an open file keeps alive is not found here; the kernel does not
-    give its disks exclusively (D14).
+    A namespace that only a bind mount or an open file keeps alive is not found here; the kernel does not give
+    its disks exclusively (D14).
     """
     found: dict[tuple[str, str], DeviceUse] = {}
     seen: set[tuple[str, str]] = set()
@@ -46,7 +46,7 @@ def read_mounts(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
         for folder in folders:
             try:
                 namespace = (folder / "ns/mnt").readlink().name
-                view = namespace, str((folder / "root").readlink())  # mountinfo shows what lies below it
+                view = namespace, str((folder / "root").readlink())  # mountinfo shows the mounts below it
                 if view not in seen:
                     for use in _mounts(text_of(folder / "mountinfo"), namespace):
                         found.setdefault((use.number, use.user), use)  # containers repeat the host's mounts
@@ -80,9 +80,9 @@ def _mounts(text: str, namespace: str) -> Iterator[DeviceUse]:
 
 
 def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
-    """Return every process but this one of which a thread has a block device open or mapped.
+    """Return every process except this one with a block device open or mapped in any thread.
 
-    An exclusive open finds only those that claimed a device; a virtual machine or dd do not.
+    An exclusive open detects only claimed devices; a virtual machine or dd claim none.
     """
     found: list[DeviceUse] = []
     denied = ""
@@ -101,10 +101,11 @@ def read_openers(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
 
 
 def _with_own_descriptors(places: SourceFolders) -> Iterator[Path]:
-    """Yield every process but this one, and each thread that does not share descriptors with those before.
+    """Yield every process except this one, and each thread with a descriptor table of its own.
 
-    What only one thread has open, /proc/PID/fd does not show; of a process whose first thread has ended it
-    shows nothing, nor does /proc/PID/maps. A thread has a folder in /proc like a process, though not listed.
+    /proc/PID/fd omits descriptors that only another thread has open; after a process's first thread has ended
+    it shows nothing, nor does /proc/PID/maps. A thread has a folder in /proc like a process, though not
+    listed.
     """
     for folder in _processes(places):
         if folder.name == str(os.getpid()):
@@ -113,7 +114,7 @@ def _with_own_descriptors(places: SourceFolders) -> Iterator[Path]:
         try:
             threads = sorted(int(thread.name) for thread in (folder / "task").iterdir())
         except OSError:
-            continue  # it ended; who may not look here may not look at its descriptors either
+            continue  # it ended; without access here there is none to its descriptors either
         last = process = int(folder.name)
         for thread in threads:
             if thread != process and not share_files(last, thread):
@@ -128,7 +129,7 @@ def read_sees_all(places: SourceFolders) -> Reading[bool]:
 
 
 def _remote_folders(mountinfo: str) -> tuple[str, ...]:
-    """Return where network filesystems are mounted: asking one that hangs would hang this process."""
+    """Return the mount points of network filesystems: stat on one that hangs would hang this process."""
     return tuple(
         unescape(line.split(" ")[4]) + "/"
         for line in mountinfo.splitlines()
@@ -150,9 +151,9 @@ def _open_devices(folder: Path, remote: tuple[str, ...]) -> Iterator[DeviceUse]:
 
 
 def only_reads(link: str) -> bool:
-    """Return whether what a process has open, by its link below /proc/PID/fd, is open for reading only.
+    """Return whether a process has something open for reading only, by its link below /proc/PID/fd.
 
-    What cannot be told, and what is mapped, may be written.
+    Anything unknown or mapped counts as writable.
     """
     path = Path(link)
     if path.parent.name != "fd":
@@ -164,17 +165,18 @@ def only_reads(link: str) -> bool:
 
 
 def _access_of(link: Path) -> int:
-    """Return how a descriptor was opened: flags in fdinfo, proc(5)."""
+    """Return the access mode of a descriptor: flags in fdinfo, proc(5)."""
     information = (link.parent.parent / "fdinfo" / link.name).read_text(encoding="ascii")
     flags = next(line.split()[1] for line in information.splitlines() if line.startswith("flags:"))
     return int(flags, 8) & os.O_ACCMODE
 
 
 def _is_udev_looking(folder: Path, link: str) -> bool:
-    """Return whether udevd has a disk open only to look at it, as it does for a moment after every change.
+    """Return whether udevd has a disk open only to inspect it, as it does for a moment after every change.
 
-    It keeps its hands off a disk that is locked as it wants it (systemd, BLOCK_DEVICE_LOCKING).
-    SECURITY: what has another path, or may write (flags in fdinfo, proc(5)), uses the disk.
+    It stays off disks locked by its protocol (systemd, BLOCK_DEVICE_LOCKING).
+
+    SECURITY: a program with another path, or that may write (flags in fdinfo, proc(5)), uses the disk.
     """
     try:
         if str((folder / "exe").readlink()) not in _UDEV:
@@ -185,14 +187,14 @@ def _is_udev_looking(folder: Path, link: str) -> bool:
 
 
 def _mapped_devices(folder: Path) -> Iterator[DeviceUse]:
-    """Yield devices that a process has mapped; the file descriptor may be closed long since."""
+    """Yield devices mapped by a process; the descriptor may have been closed long before."""
     text = (folder / "maps").read_bytes()
     if b"/dev/" not in text:
         return
     for line in text.split(b"\n"):
-        # in a chroot its own /dev: "/dev/" may stand anywhere in the path
+        # a chroot has its own /dev: "/dev/" may be anywhere in the path
         if b"/dev/" in line and b"/dev/shm/" not in line and b"/dev/zero" not in line:
-            # map_files has the addresses without the zeros in front that maps has (fs/proc/base.c)
+            # map_files omits the leading zeros of the addresses in maps (fs/proc/base.c)
             addresses = line.split(b" ", 1)[0].split(b"-")
             area = folder / "map_files" / "-".join(f"{int(each, 16):x}" for each in addresses)
             with suppress(FileNotFoundError, ProcessLookupError):

@@ -1,14 +1,12 @@
 """Root's records about disks as files: one for each disk, named after its key, owned by root.
 
-What a record says is its module's own (`app.storage.spare.release_ledger`, `app.storage.inspect.records`).
-A file that cannot be understood counts for nothing, which is stricter, and is named; root's service sets it
-aside at its start.
+The content of a record is up to its module (`app.storage.spare.release_ledger`, and `FullRead` here). A file
+that cannot be understood counts for nothing, which is stricter, and is named; root's service sets it aside at
+its start.
 
-Reading every byte of one disk, and root's record of what came of it.
-
-The only way to know that a disk is blank: places between its ends can miss what is small or sparse. The
-record holds until the disk may have been written: until the kernel counts a write, the disk appears anew, or
-the machine starts anew.
+Reading every byte is the only way to know that a disk is blank: samples between its ends can miss small or
+sparse data. Its record is valid until the disk may have been written: until the kernel counts a write, the
+disk reappears, or the machine restarts.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ def write_record(folder: Path, identity: DiskIdentity, values: Mapping[str, obje
 
     Raises:
         OSError: it cannot be written.
-        ValueError: the disk has no identity, so that it could not be known again.
+        ValueError: the disk has no identity, so that it could not be recognised again.
     """
     key = identity.key()
     if not key:
@@ -65,7 +63,7 @@ def write_record(folder: Path, identity: DiskIdentity, values: Mapping[str, obje
 def read_records(
     places: SourceFolders, folder: Path, parse: Callable[[Mapping[str, Any]], T]
 ) -> Reading[tuple[T, ...]]:
-    """Return the records of a folder; absent where there is none, and its reason names what is broken."""
+    """Return the records of a folder; absent if there is none. The reason names broken files."""
     broken: list[str] = []
 
     def entries() -> tuple[T, ...]:
@@ -86,7 +84,7 @@ def read_records(
 
 
 def set_aside_broken(folder: Path, parse: Callable[[Mapping[str, Any]], object]) -> list[Path]:
-    """Rename the records that cannot be understood, so that they are kept; return their new names.
+    """Rename broken records, so that they are kept; return their new names.
 
     Raises:
         OSError: one cannot be renamed.
@@ -108,8 +106,8 @@ def _parsed(path: Path, parse: Callable[[Mapping[str, Any]], T]) -> T:
     """Return one record.
 
     Raises:
-        OSError: the file cannot be read, or anyone but root and this user could have written it.
-        ValueError, TypeError, KeyError, RecursionError, OverflowError: it is not what its module writes.
+        OSError: the file cannot be read, or someone other than root and this user could have written it.
+        ValueError, TypeError, KeyError, RecursionError, OverflowError: it is not in its module's format.
     """
     status = path.lstat()
     if status.st_uid not in {0, os.geteuid()} or path.is_symlink():
@@ -137,10 +135,10 @@ def marks_as_mapping(marks: DuplicateMarks) -> Mapping[str, object]:
 
 
 def parse_marks(values: Mapping[str, Any]) -> DuplicateMarks:
-    """Return the marks that `marks_as_mapping` wrote.
+    """Parse the output of `marks_as_mapping`.
 
     Raises:
-        KeyError, TypeError, ValueError: it did not.
+        KeyError, TypeError, ValueError: it has another format.
     """
     return DuplicateMarks(str(values["appearance"]), int(values["requests"]), int(values["written_bytes"]))
 
@@ -149,22 +147,22 @@ _LOWEST_PRIORITY: Final = 19
 
 
 def read_every_byte(fd: int, size_bytes: int, tell: Tell) -> int | None:
-    """Return where the first byte that is not zero lies; None for nothing but zeros.
+    """Return the position of the first byte that is not zero; None if all are zeros.
 
-    At the lowest priority of this thread, of which the kernel makes that of its requests as well
-    (block/ioprio.c, get_current_ioprio); afterwards the thread has its own again.
+    Runs at the lowest priority of this thread, from which the kernel derives that of its requests
+    (block/ioprio.c, get_current_ioprio); then restores the thread's priority.
 
     Args:
         fd: the disk, open for reading past the page cache.
         size_bytes: of it.
-        tell: told how many bytes of how many are read, at each piece; what it raises ends the reading.
+        tell: called at each piece with the bytes read and the total; an exception ends the reading.
 
     Raises:
         OSError: it cannot be read to its end.
     """
     thread = threading.get_native_id()
     before = os.getpriority(os.PRIO_PROCESS, thread)
-    with suppress(OSError):  # who may not give way reads all the same
+    with suppress(OSError):  # without the right to lower it, reads all the same
         os.setpriority(os.PRIO_PROCESS, thread, _LOWEST_PRIORITY)
     try:
         with PieceReader(fd) as reader:
@@ -177,32 +175,32 @@ def read_every_byte(fd: int, size_bytes: int, tell: Tell) -> int | None:
 def record_full_read(
     identity: DiskIdentity, marks: DuplicateMarks, first_data: int | None, folder: Path
 ) -> None:
-    """Record what a disk held when every byte was read; complete on disk when this returns.
+    """Record the result of reading every byte of a disk; complete on disk when this returns.
 
     Args:
-        identity: which disk.
+        identity: of the disk.
         marks: the same before the first byte was read and after the last one.
-        first_data: what `read_every_byte` returned.
+        first_data: result of `read_every_byte`.
         folder: `SourceFolders.read_whole`.
 
     Raises:
         OSError: it cannot be written.
-        ValueError: the disk has no identity, so that it could not be known again.
+        ValueError: the disk has no identity, so that it could not be recognised again.
     """
     values = {"marks": marks_as_mapping(marks), "first_data": first_data, "read_s": time.time()}
     write_record(folder, identity, values)
 
 
 def read_whole(places: SourceFolders) -> Reading[tuple[FullRead, ...]]:
-    """Return the disks of which every byte was read; absent where there never was one."""
+    """Return the disks that root read completely; absent if there never was one."""
     return read_records(places, places.read_whole, parse_full_read)
 
 
 def parse_full_read(entry: Mapping[str, Any]) -> FullRead:
-    """Return what `record_full_read` wrote.
+    """Parse the output of `record_full_read`.
 
     Raises:
-        KeyError, TypeError, ValueError, OverflowError: it did not write this.
+        KeyError, TypeError, ValueError, OverflowError: it has another format.
     """
     wwn, first = entry["wwn"], entry["first_data"]
     return FullRead(

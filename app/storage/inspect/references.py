@@ -1,4 +1,4 @@
-"""Which devices configurations name: fstab, crypttab, mdadm, LVM, ZFS, systemd, the kernel's command line."""
+"""Find devices named in configurations: fstab, crypttab, mdadm, LVM, ZFS, systemd, kernel command line."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _STRINGS: Final = re.compile(rb"/dev/[\x21-\x7e]+")
 
 
 def devices_in(text: str) -> Iterator[str]:
-    """Yield the devices that a configuration names outside of comments.
+    """Yield the devices named in a configuration outside of comments.
 
-    A pattern such as ``DEVICE /dev/sd*`` of mdadm.conf says where to look, not what is used, and is left out.
+    Skips patterns such as ``DEVICE /dev/sd*`` of mdadm.conf, which only say where to look.
     """
     for line in text.splitlines():
         if line.lstrip().startswith(("#", ";")):
@@ -41,7 +41,7 @@ def _references(file: str, texts: Iterable[str]) -> Iterator[Reference]:
 
 
 def _path(text: str) -> str:
-    """Return the path that leads to a device; udev's links for UUIDs and labels."""
+    """Return the path of a device; udev's links for UUIDs and labels."""
     name, _, value = text.partition("=")
     if name in {"UUID", "LABEL", "PARTUUID", "PARTLABEL"}:
         return f"/dev/disk/by-{name.lower()}/{value}"
@@ -53,7 +53,7 @@ def _read_file(places: SourceFolders, file: Path) -> Reading[tuple[Reference, ..
 
 
 def _read_files(places: SourceFolders, files: Callable[[], Iterable[Path]]) -> Reading[tuple[Reference, ...]]:
-    """Read all files of one source; a link that leads nowhere names nothing."""
+    """Read all files of one source; a dangling link names nothing."""
 
     def references() -> tuple[Reference, ...]:
         return tuple(
@@ -67,17 +67,17 @@ def _read_files(places: SourceFolders, files: Callable[[], Iterable[Path]]) -> R
 
 
 def read_fstab(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
-    """Return what fstab(5) names."""
+    """Return the devices in fstab(5)."""
     return _read_file(places, places.etc / "fstab")
 
 
 def read_crypttab(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
-    """Return what crypttab(5) names: encrypted devices, and devices that hold keys."""
+    """Return the devices in crypttab(5): encrypted devices, and devices with keys."""
     return _read_file(places, places.etc / "crypttab")
 
 
 def read_mdadm(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
-    """Return what mdadm.conf(5) names, in both of its places and their folders."""
+    """Return the devices in mdadm.conf(5), in both of its places and their folders."""
     names = ("mdadm/mdadm.conf", "mdadm.conf")
     return _read_files(
         places,
@@ -90,7 +90,7 @@ def read_mdadm(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
 
 
 def read_lvm(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
-    """Return what the devices files of LVM name (lvmdevices(8))."""
+    """Return the devices in LVM's devices files (lvmdevices(8))."""
     return _read_files(places, lambda: sorted(places.etc.glob("lvm/devices/*.devices")))
 
 
@@ -106,7 +106,7 @@ def read_zpool_cache(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
 
 
 def read_units(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
-    """Return what mount and swap units of systemd name, also generated ones."""
+    """Return the devices in mount and swap units of systemd, including generated ones."""
 
     def files() -> Iterator[Path]:
         for root in (places.etc, places.run, places.lib):
@@ -118,5 +118,5 @@ def read_units(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
 
 
 def read_cmdline(places: SourceFolders) -> Reading[tuple[Reference, ...]]:
-    """Return what the kernel's command line names: root=, resume= and their like."""
+    """Return the devices in the kernel's command line: root=, resume= and similar."""
     return _read_file(places, places.proc / "cmdline")

@@ -1,9 +1,9 @@
-"""Which places of a disk are looked at between its ends, and what is certainly found so. Pure.
+"""Choose the places to read between the ends of a disk, and compute what they certainly find. Pure.
 
 The space between the ends is cut into strata of equal length, and one piece is drawn at random in each. Data
 in one piece of at least two strata's length covers some stratum wholly, or reaches into an end, which is read
-whole (`certain_bytes`); so it holds a piece, and is found if no 64 KiB of it in a row are all zeros.
-Besides, places are looked at that give a filesystem away whose beginning is still there.
+whole (`certain_bytes`); so it includes a piece, and is found if no 64 KiB of it in a row are all zeros. Also
+read are places that reveal a filesystem with an intact beginning.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from app.domain.units import GIB, KIB, MIB
 from app.storage.inspect.signatures import MAGICS
 
 EDGE_BYTES: Final = 16 * MIB
-"""Of each end, read whole: both copies of a GPT, labels of md and ZFS at an end, NTFS's last sector."""
+"""Length of each end, read whole: both copies of a GPT, labels of md and ZFS at an end, NTFS's last sector.
+"""
 SAMPLE_BYTES: Final = 64 * KIB
 STRATUM_BYTES: Final = GIB
 LEAST_STRATA: Final = 256
 MOST_PIECES: Final = 20_000
-"""Some minutes of a rotating disk; from 20 TB on strata are longer than `STRATUM_BYTES`."""
+"""Takes some minutes on a rotating disk; from 20 TB on strata are longer than `STRATUM_BYTES`."""
 
 PARTITION_STARTS: Final = (0, MIB, 16 * MIB, 17 * MIB, 32 * MIB)
-"""Where partitions begin: a whole disk; the usual first one; behind Microsoft's reserved partition of 16 or
-32 MiB; behind a header of LUKS2 that is kept elsewhere (its data begins at 16 MiB)."""
+"""Usual starts of filesystems: a whole disk; the first partition; after Microsoft's reserved partition of 16
+or 32 MiB; the data of LUKS2 with a detached header (16 MiB).
+"""
 
 _LEAST_STRATUM: Final = MIB
 _STEP: Final = 4 * KIB
@@ -46,30 +48,30 @@ _EXT_BLOCKS: Final = (KIB, 2 * KIB, 4 * KIB)
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A part of a disk in which one piece is looked at.
+    """A part of a disk in which one piece is read.
 
     Attributes:
         start: first byte.
-        end: byte behind the last one.
+        end: byte after the last one.
     """
 
     start: int
     end: int
 
     def draw(self, choose: random.Random, step: int) -> int:
-        """Return where a piece begins that lies in the stratum."""
+        """Return the start of a random piece in the stratum, a multiple of `step`."""
         lowest = -(-self.start // step)
         return choose.randint(lowest, max(lowest, (self.end - SAMPLE_BYTES) // step)) * step
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """The places to look at between the ends of a disk.
+    """The places to read between the ends of a disk.
 
     Attributes:
-        offsets: where pieces of `SAMPLE_BYTES` begin, ascending.
-        certain_bytes: contiguous data of this size is found for certain, if no 64 KiB of it are all zeros;
-            0 where there is nothing between the ends.
+        offsets: starts of pieces of `SAMPLE_BYTES`, ascending.
+        certain_bytes: contiguous data of this size is found for certain, if no 64 KiB of it are all zeros; 0
+            if there is nothing between the ends.
     """
 
     offsets: tuple[int, ...]
@@ -77,12 +79,12 @@ class SamplingPlan:
 
 
 def step_of(block_bytes: int) -> int:
-    """Return to what places are rounded on a disk with such logical blocks."""
+    """Return the granularity of places on a disk with such logical blocks."""
     return max(block_bytes, _STEP)
 
 
 def strata_of(size_bytes: int) -> tuple[Stratum, ...]:
-    """Return the strata between the ends that are read whole; none where that is nothing."""
+    """Return the strata between the ends, which are read whole; none if nothing is between them."""
     begin, end = EDGE_BYTES, size_bytes - EDGE_BYTES
     if end <= begin:
         return ()
@@ -94,12 +96,12 @@ def strata_of(size_bytes: int) -> tuple[Stratum, ...]:
 
 
 def certain_bytes(strata: Sequence[Stratum]) -> int:
-    """Return how long contiguous data must be to cover one of these strata wholly, wherever it lies."""
+    """Return the length of contiguous data that covers one of these strata wholly, wherever it starts."""
     return 2 * max((each.end - each.start for each in strata), default=0)
 
 
 def sampling_of(size_bytes: int, block_bytes: int, choose: random.Random) -> SamplingPlan:
-    """Return where to look between the ends of a disk.
+    """Return the places to read between the ends of a disk.
 
     Args:
         size_bytes: of the disk.
@@ -114,7 +116,7 @@ def sampling_of(size_bytes: int, block_bytes: int, choose: random.Random) -> Sam
 
 
 def looked_before(size_bytes: int) -> InspectionReport:
-    """Return what will be looked at on a disk before it is used, whoever asks."""
+    """Return a description of the inspection of a disk before its use, the same for every caller."""
     strata = strata_of(size_bytes)
     places = len(strata) + len(telling_places(size_bytes))
     return InspectionReport(EDGE_BYTES, places, SAMPLE_BYTES, certain_bytes(strata))
@@ -122,17 +124,17 @@ def looked_before(size_bytes: int) -> InspectionReport:
 
 @functools.lru_cache(maxsize=64)
 def telling_places(size_bytes: int) -> frozenset[int]:
-    """Return where superblocks of every known kind and their copies lie, for each usual start of a partition.
+    """Return the places of superblocks and their copies of every known kind, for each usual partition start.
 
-    Those at the ends of a disk are not among them: both ends are read whole.
+    Excludes the ends of a disk: both are read whole.
     """
-    quarters = (size_bytes * part // 4 for part in (1, 2, 3))  # groups of XFS begin about there (mkfs.xfs)
+    quarters = (size_bytes * part // 4 for part in (1, 2, 3))  # XFS groups begin about there (mkfs.xfs)
     found = {start + offset for start in PARTITION_STARTS for offset in _superblocks(size_bytes)}
     return frozenset(each for each in (*found, *quarters) if EDGE_BYTES <= each < size_bytes - EDGE_BYTES)
 
 
 def _superblocks(size_bytes: int) -> Iterator[int]:
-    """Yield pieces, counted from the start of a filesystem, that hold a superblock or a copy of one."""
+    """Yield pieces, counted from the start of a filesystem, that contain a superblock or a copy of one."""
     for magic in MAGICS:
         if magic.offset >= 0:
             yield magic.offset // SAMPLE_BYTES * SAMPLE_BYTES

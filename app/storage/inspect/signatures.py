@@ -1,8 +1,7 @@
-"""Formats that are recognised on a disk by their magic: names and places as in libblkid (util-linux 2.41).
+"""Recognise formats on a disk by their magic: names and places as in libblkid (util-linux 2.41).
 
-For naming only: that a disk is blank is decided by its bytes being zero, so a format that is missing here is
-refused as unknown data. Memory-safe on purpose: root reads foreign disks with this and not with libblkid
-(CVE-2026-13595).
+For naming only: a disk is blank if its bytes are zero, so a format that is missing here is refused as unknown
+data. Memory-safe on purpose: root reads foreign disks with this and not with libblkid (CVE-2026-13595).
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _UBERBLOCK: Final = (b"\x0c\xb1\xba\0\0\0\0\0", b"\0\0\0\0\0\xba\xb1\x0c")  # 64
 
 @dataclass(frozen=True, slots=True)
 class Magic:
-    """Bytes that give a format away.
+    """Bytes that identify a format.
 
     Attributes:
-        name: as blkid names it.
+        name: blkid's name.
         kind: ``filesystem``, ``table``, ``raid``, ``volume``, ``encryption``, ``swap`` or ``other``.
         offset: of the magic; negative from the end of the disk.
         magic: the bytes.
@@ -133,7 +132,7 @@ MAGICS: Final[tuple[Magic, ...]] = (
     *_at_page_end("swsuspend", b"ULSUSPEND\0"),
     *_at_page_end("swsuspend", b"LINHIB0001"),
 )
-"""Every magic that is looked for."""
+"""All known magics."""
 
 
 def recognise(head: bytes, tail: bytes, size_bytes: int) -> tuple[Signature, ...]:
@@ -163,7 +162,7 @@ def _by_magic(head: bytes, tail: bytes, size_bytes: int) -> Iterator[Signature]:
 
 
 def _ext_name(head: bytes) -> str:
-    """Tell ext2, ext3, ext4 and an external journal apart by their features (e2fsprogs, ext2_fs.h)."""
+    """Distinguish ext2, ext3, ext4 and an external journal by their features (e2fsprogs, ext2_fs.h)."""
     compatible, incompatible, read_only = struct.unpack_from("<III", head, 0x45C)
     if incompatible & 0x8:
         return "jbd"
@@ -173,7 +172,7 @@ def _ext_name(head: bytes) -> str:
 
 
 def _raid(tail: bytes, size_bytes: int) -> Iterator[Signature]:
-    """Find md superblocks at the end: 1.0 lies 8 to 12 KiB before it, 0.90 in the last 128 KiB."""
+    """Find md superblocks at the end: 1.0 is 8 to 12 KiB before it, 0.90 in the last 128 KiB."""
     start = size_bytes - len(tail)
     sectors = size_bytes // _SECTOR
     for offset in (((sectors - 16) & ~7) * _SECTOR, ((sectors & ~127) - 128) * _SECTOR):
@@ -186,7 +185,7 @@ def _zfs(head: bytes, tail: bytes, size_bytes: int) -> Iterator[Signature]:
     """Find an uberblock in one of the four labels, two at each end (OpenZFS, vdev_label.c).
 
     An uberblock array fills the second half of a label of 256 KiB; the magic is in the byte order of the
-    machine that wrote it. Also what ``zpool labelclear`` leaves of a label would be found as data.
+    machine that wrote it. The remains after ``zpool labelclear`` would also be found as data.
     """
     label = 256 * _KIB
     places = [(head, 0, 0), (head, label, 0)]

@@ -1,8 +1,8 @@
-"""Everything that the spare-disk rules look at, read at one moment and frozen.
+"""Everything that the spare-disk rules examine, read at one moment and frozen.
 
-Each fact is a `Reading`: read, absent (its source does not exist on this machine), unreadable, or only root
-may read it. The rules never read anything themselves, so that whatever could not be read is seen and refuses.
-Numbers of devices are ``major:minor`` in decimal, as sysfs and mountinfo write them.
+Each fact is a `Reading`: read, absent (its source does not exist on this machine), unreadable, or readable
+only by root. The rules never read anything themselves, so that anything unreadable is seen and refuses.
+Device numbers are ``major:minor`` in decimal, as in sysfs and mountinfo.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 MINIMUM_BYTES: Final = 512 * MIB
-"""Smallest disk on which every filesystem and an empty cluster have room (XFS alone needs 300 MiB)."""
+"""Smallest disk with room for every filesystem and an empty cluster (XFS alone needs 300 MiB)."""
 
 
 class SourceKnowledge(StrEnum):
@@ -30,17 +30,17 @@ class SourceKnowledge(StrEnum):
     UNREADABLE = "unreadable"
     NEEDS_ROOT = "needs root"
     PASSED_OVER = "passed over"
-    """Not read because the disk is in use: other rules refuse it, and a disk that works is left in peace."""
+    """Not read because the disk is in use: other rules refuse it, and a working disk is left in peace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
-    """What came of reading one source.
+    """Result of reading one source.
 
     Attributes:
         state: see `SourceKnowledge`.
-        value: what was read; a part of it where only a part could be read; None where nothing was.
-        reason: why it is not (wholly) read, for people.
+        value: the result; partial if only a part could be read; None if nothing was.
+        reason: why it is not (wholly) read, for the user.
     """
 
     state: SourceKnowledge
@@ -48,7 +48,7 @@ class Reading(Generic[T]):
     reason: str = ""
 
     def known(self, otherwise: D) -> T | D:
-        """Return what was read, or `otherwise` where nothing was. The state is judged by `rules.judge`."""
+        """Return the value, or `otherwise` if nothing was read. The state is judged by `rules.judge`."""
         return otherwise if self.value is None else self.value
 
 
@@ -74,7 +74,7 @@ def needs_root(reason: str, part: T | None = None) -> Reading[T]:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the caller decides; never an argument or the environment of a user.
+    """Decisions of the caller; never from an argument or the environment of a user.
 
     Attributes:
         accept_loop_devices: development mode: loop devices count as disks, and are marked.
@@ -87,11 +87,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """A device that something uses.
+    """A device in use.
 
     Attributes:
-        number: the device.
-        user: who uses it, for people: a mount point, pool, swap, process ...
+        number: of the device.
+        user: of the device, in words: a mount point, pool, swap, process ...
         detail: where that was seen.
     """
 
@@ -102,12 +102,12 @@ class DeviceUse:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A device that a configuration names.
+    """A device named in a configuration.
 
     Attributes:
-        file: which one.
-        text: what it says, such as ``/dev/disk/by-id/wwn-0x5000...`` or ``UUID=...``.
-        number: the device that a path leads to now; empty where it leads to none.
+        file: of the configuration.
+        text: in the file, such as ``/dev/disk/by-id/wwn-0x5000...`` or ``UUID=...``.
+        number: of the device that a path leads to now; empty if it leads to none.
     """
 
     file: str
@@ -117,7 +117,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class KnownDisk:
-    """Identity of one disk of this machine, for finding doubles."""
+    """Identity of one disk of this machine, for finding duplicates."""
 
     name: str
     serial: str
@@ -126,14 +126,14 @@ class KnownDisk:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateMarks:
-    """By what is seen that nobody wrote to a disk: equal marks of one appearance mean that.
+    """Evidence that a disk was not written: equal marks of one appearance mean that.
 
-    The kernel counts every write and discard that goes through its block layer, by whomever. It does not
-    count commands that a program sends past that (SG_IO, NVMe passthrough), nor those of another machine.
+    The kernel counts every write and discard through its block layer, by any program. It does not count
+    commands that bypass it (SG_IO, NVMe passthrough), nor writes of another machine.
 
     Attributes:
-        appearance: of the disk, in this boot (boot id and disk sequence number); empty where there are none,
-            or where nothing is counted (queue/iostats).
+        appearance: of the disk, in this boot (boot id and disk sequence number); empty if there is none, or
+            if nothing is counted (queue/iostats).
         requests: writes and discards.
         written_bytes: by them.
     """
@@ -143,7 +143,7 @@ class DuplicateMarks:
     written_bytes: int = 0
 
     def is_same_appearance(self, other: DuplicateMarks) -> bool:
-        """Return whether both are of one appearance, so that they can be compared at all."""
+        """Return whether both are of one appearance, and can be compared at all."""
         return bool(self.appearance) and self.appearance == other.appearance
 
 
@@ -163,12 +163,13 @@ class ReleaseRecord:
     """A disk that root recorded as released by pgFooting (/var/lib/pgfooting/disks).
 
     Attributes:
-        serial, wwn, size_bytes: which disk.
+        serial, wwn, size_bytes: identity of the disk.
         digest: `Content.digest` at that time.
-        released_s: when, seconds since the epoch.
+        released_s: time of the release, seconds since the epoch.
         marks: at that time.
         places: secret pieces between the ends.
-        is_complete: whether there is one in each stratum. Else the record holds only for this appearance.
+        is_complete: whether there is one in each stratum. Otherwise the record is valid only for this
+            appearance.
         discards: whether the disk can discard: a discarded piece may read as ones later (NVM Command Set
             Specification, deallocated logical blocks).
     """
@@ -189,10 +190,11 @@ class FullRead:
     """A disk of which root read every byte (/var/lib/pgfooting/read).
 
     Attributes:
-        serial, wwn, size_bytes: which disk.
-        marks: from before the first byte to behind the last one; the record holds as long as they do.
-        first_data: where the first byte lies that is not zero; None where all are zeros.
-        read_s: when it ended, seconds since the epoch.
+        serial, wwn, size_bytes: identity of the disk.
+        marks: the same before the first byte and after the last one; the record is valid while they are the
+            same.
+        first_data: position of the first byte that is not zero; None if all are zeros.
+        read_s: end of the reading, seconds since the epoch.
     """
 
     serial: str
@@ -204,7 +206,7 @@ class FullRead:
 
 
 class ChangesSinceRelease(StrEnum):
-    """What happened to a disk since it was released."""
+    """Changes to a disk since its release."""
 
     NOTHING = "the kernel has counted no write"
     ALIKE = "every place is as it was left"
@@ -216,14 +218,14 @@ class ChangesSinceRelease(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReleaseComparison:
-    """A disk beside the record of its release.
+    """Comparison of a disk with the record of its release.
 
     Attributes:
         since: see `ChangesSinceRelease`.
         released_s: of the record.
-        places: how many were compared.
+        places: number of compared places.
         changed: offsets of those that differ and are not zeros now.
-        written_bytes: since the release, as the kernel counts.
+        written_bytes: since the release, as counted by the kernel.
     """
 
     since: ChangesSinceRelease
@@ -247,18 +249,18 @@ class MachineSnapshot:
         swaps: areas in use.
         btrfs: devices of mounted btrfs filesystems.
         pools: devices of imported ZFS pools.
-        arrays: members of md arrays, also of arrays that do not run.
-        openers: processes that hold a block device open or have it mapped.
-        sees_all: whether every process of the machine is among those looked at, and not a container's only.
+        arrays: members of md arrays, including arrays that do not run.
+        openers: processes with a block device open or mapped.
+        sees_all: whether every process of the machine was examined, and not a container's only.
         loops: devices below loop devices.
         targets: devices that this machine serves to others (LIO, nvmet).
-        stacking: what lies directly below each device: the disk of a partition, members, what a loop's file
-            lies on.
-        hibernation: device to which the kernel writes its image; 0:0, which no device has, for none.
+        stacking: devices directly below each device: the disk of a partition, members, the device that holds
+            a loop's file.
+        hibernation: device for the kernel's image; 0:0, which no device has, for none.
         identities: of all disks.
         released: disks released by pgFooting; its reason names records that cannot be understood and count
             for nothing.
-        fstab, crypttab, mdadm, lvm, zpool_cache, units, cmdline: devices that these name.
+        fstab, crypttab, mdadm, lvm, zpool_cache, units, cmdline: devices named there.
         read_whole: disks of which every byte was read.
     """
 
@@ -287,12 +289,12 @@ class MachineSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """What kind of block device it is.
+    """Kind of a block device.
 
     Attributes:
         subsystem: of the device behind it: ``nvme``, ``scsi``, ``virtio``, ``xen`` ...; empty for purely
             logical devices such as loop, dm, md, zram, nbd, zvol.
-        hidden: the kernel shows it to nobody (a path of NVMe multipath).
+        hidden: the kernel hides it from all users (a path of NVMe multipath).
         scsi_type: peripheral device type of SCSI and SATA devices, 0 for disks; None for others.
     """
 
@@ -303,7 +305,7 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """What can be stored on it, from /sys/block/X and its queue."""
+    """Size and storage properties, from /sys/block/X and its queue."""
 
     size_bytes: int
     read_only: bool
@@ -317,7 +319,7 @@ class Geometry:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFacts:
-    """One partition: kernel name, device number, first byte and size."""
+    """A partition: kernel name, device number, first byte and size."""
 
     name: str
     number: str
@@ -327,7 +329,7 @@ class PartitionFacts:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A format that was recognised: its name as blkid(8) writes it, its kind, and where its magic stands."""
+    """A recognised format: its name as in blkid(8), its kind, and the offset of its magic."""
 
     name: str
     kind: str
@@ -336,18 +338,18 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What lies on the disk, read from the medium itself.
+    """Content of the disk, read from the medium itself.
 
     Attributes:
         signatures: recognised formats.
         edges: offsets of the first bytes that are not zero in the first and in the last 16 MiB.
         samples: offsets of samples in between that are not zero.
-        sampled: how many samples were read.
-        certain_bytes: `Sampling.certain_bytes` of the samples.
-        digest: SHA-256 of what is not zero in the first and last 16 MiB; empty where everything is zero or a
-            format was recognised.
-        comparison: with the record of its release; None where there is none.
-        full_read: that root read every byte and nobody wrote since; None where that is not so.
+        sampled: number of samples read.
+        certain_bytes: `SamplingPlan.certain_bytes` of the samples.
+        digest: SHA-256 of the bytes that are not zero in the first and last 16 MiB; empty if everything is
+            zero or a format was recognised.
+        comparison: with the record of its release; None without a record.
+        full_read: root read every byte and the disk was not written since; None otherwise.
     """
 
     signatures: tuple[Signature, ...] = ()
@@ -362,7 +364,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class UdevProperties:
-    """What udev noted of the disk or one of its partitions (/run/udev/data)."""
+    """udev's properties of the disk or one of its partitions (/run/udev/data)."""
 
     number: str
     properties: Mapping[str, str]
@@ -376,13 +378,12 @@ class DiskFacts:
     Attributes:
         name: kernel name.
         number: device number.
-        written: counters of writes and discards (/sys/block/X/stat); while they stand still, so does what
-            lies on the disk.
+        written: counters of writes and discards (/sys/block/X/stat); the content is unchanged while they are.
         hardware, medium, identity, partitions: see their classes.
         holders: kernel devices built on the disk or a partition (dm, md, bcache).
         udev: of the disk and its partitions.
-        udisks: what UDisks2 says against it: (rule, evidence) pairs; for showing only, root never asks it.
-        exclusive: empty where the kernel gave the disk exclusively, else why not.
+        udisks: UDisks2's reasons against it: (rule, evidence) pairs; for showing only, root never asks it.
+        exclusive: empty if the kernel gave the disk exclusively, else why not.
         content: see `Content`.
         health: warnings of the disk itself (SMART, NVMe critical warning, sanitize).
         marks: see `DuplicateMarks`.
@@ -420,8 +421,8 @@ class Snapshot:
 
     Attributes:
         machine: see `MachineSnapshot`.
-        disks: everything that could be a disk, by name.
-        others: names of block devices that are no disks at all (arrays, mappings, memory, optical).
+        disks: all possible disks, by name.
+        others: names of block devices that cannot be disks (arrays, mappings, memory, optical).
     """
 
     machine: MachineSnapshot
@@ -429,7 +430,7 @@ class Snapshot:
     others: tuple[str, ...] = ()
 
     def disk(self, name: str) -> DiskFacts:
-        """Return the disk of that kernel name.
+        """Return the disk with that kernel name.
 
         Raises:
             KeyError: there is none.

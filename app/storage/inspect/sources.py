@@ -1,4 +1,4 @@
-"""Where the sources of a snapshot are, and how reading one becomes a `Reading`."""
+"""Locations of a snapshot's sources, and reading them into a `Reading`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RELEASED_FOLDER: Final = Path("/var/lib/pgfooting/disks")
 
 @dataclass(frozen=True, slots=True)
 class SourceFolders:
-    """Folders to read from; other ones only in tests.
+    """Folders to read from; others only in tests.
 
     Attributes:
         sys, proc, etc, run, dev, lib: as their names say.
@@ -43,18 +43,18 @@ class SourceFolders:
 
     @classmethod
     def of_this_machine(cls) -> SourceFolders:
-        """Return the places of this machine for this user."""
+        """Return the folders of this machine for this user."""
         return cls(as_root=os.geteuid() == 0)
 
     def denied(self, reason: str, part: T | None = None) -> Reading[T]:
-        """Return the reading of a source that the kernel did not let this process read."""
+        """Return the reading of a source that the kernel denied to this process."""
         return unreadable(reason, part) if self.as_root else needs_root(reason, part)
 
     def attempt(self, root: Path, source: Callable[[], T]) -> Reading[T]:
         """Read one source.
 
-        Absent is only what has no `root`: a part that is missing below it (it went away meanwhile) is
-        unreadable like every other error, and what is denied is `denied`.
+        It is absent only if `root` does not exist: a missing part below it (it went away in between) is
+        unreadable like every other error, and a denial is `denied`.
         """
         try:
             root.stat()
@@ -85,5 +85,5 @@ def text_of(path: Path) -> str:
 
 
 def number_of(status: os.stat_result) -> str:
-    """Return ``major:minor`` of the device that a node stands for."""
+    """Return ``major:minor`` of the device of a node."""
     return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"

@@ -1,4 +1,4 @@
-"""What UDisks2's objects say of the disks of a snapshot: more about the hardware, and reasons against a disk.
+"""Extract from UDisks2's objects more about the hardware of a snapshot's disks, and reasons against them.
 
 Pure. UDisks2 speaks only against a disk, never for it, and root never asks it: its "blank" means that it
 recognised nothing, and its HintSystem says nothing about use. Source: org.freedesktop.UDisks2.xml.
@@ -25,7 +25,7 @@ Objects = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """What UDisks2 adds to a disk for showing: empty or None where it does not know."""
+    """Details of a disk from UDisks2, for showing: empty or None if it does not know them."""
 
     model: str = ""
     bus: str = ""
@@ -34,7 +34,7 @@ class Drive:
 
 
 def properties(objects: Objects, path: str, interface: str) -> Mapping[str, Any]:
-    """Return the properties of an object's interface; of one that is not there, none at all."""
+    """Return the properties of an object's interface; empty if it does not exist."""
     return objects.get(path, {}).get(PREFIX + interface, _NOTHING)
 
 
@@ -58,7 +58,7 @@ def _path_of(objects: Objects, number: str) -> str:
 
 
 def drive_of(objects: Objects, facts: DiskFacts) -> Drive:
-    """Return what UDisks2 knows of a disk's hardware."""
+    """Return UDisks2's details about a disk's hardware."""
     block = properties(objects, _path_of(objects, facts.number), "Block")
     drive = properties(objects, str(block.get("Drive", "")), "Drive")
     turns = drive.get("RotationRate")
@@ -71,7 +71,7 @@ def drive_of(objects: Objects, facts: DiskFacts) -> Drive:
 
 
 def with_udisks(snapshot: Snapshot, objects: Objects) -> Snapshot:
-    """Return the snapshot with what UDisks2 says against each disk."""
+    """Return the snapshot with UDisks2's reasons against each disk."""
     disks = tuple(
         dataclasses.replace(facts, udisks=read(tuple(_against(objects, facts)))) for facts in snapshot.disks
     )

@@ -1,4 +1,4 @@
-"""What the kernel itself uses block devices for now: swap, btrfs, pools, arrays, loops, targets, stacks.
+"""Find block devices used by the kernel itself: swap, btrfs, pools, arrays, loops, targets, stacks.
 
 Sources: proc(5), btrfs(5) sysfs, zpool-status(8), md(4), loop(4), configfs of LIO and nvmet.
 """
@@ -28,16 +28,16 @@ _ZPOOL_TIMEOUT_S: Final = 15.0
 _LOOP_GET_STATUS64: Final = 0x4C05
 _LOOP_INFO_BYTES: Final = 232
 _FILE_AWAY: Final = frozenset({errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT})
-"""What the kernel says of a file of another machine, or of a process that died."""
+"""The kernel's errors for a file of another machine, or of a process that died."""
 
 
 def unescape(text: str) -> str:
-    """Return a path of mountinfo or swaps as it is: proc(5) writes white space as octal numbers."""
+    """Decode a path of mountinfo or swaps: proc(5) writes white space as octal numbers."""
     return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)
 
 
 def node_number(node: str) -> str:
-    """Return the number of the block device that a path leads to; empty where it leads to none."""
+    """Return the number of the block device that a path leads to; empty if it leads to none."""
     with suppress(OSError, ValueError):
         status = Path(node).stat()
         if stat.S_ISBLK(status.st_mode):
@@ -46,7 +46,7 @@ def node_number(node: str) -> str:
 
 
 def read_swaps(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
-    """Return the swap areas on devices; files lie on filesystems that are mounted anyway."""
+    """Return the swap areas on devices; swap files are on filesystems that are mounted anyway."""
     return places.attempt(places.proc / "swaps", lambda: tuple(_swaps(text_of(places.proc / "swaps"))))
 
 
@@ -64,7 +64,7 @@ def _swaps(text: str) -> Iterator[DeviceUse]:
 
 
 def read_btrfs(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
-    """Return all devices of mounted btrfs filesystems; mountinfo shows one of several only."""
+    """Return all devices of mounted btrfs filesystems; mountinfo shows only one of several."""
     root = places.sys / "fs/btrfs"
 
     def devices() -> tuple[DeviceUse, ...]:
@@ -103,7 +103,7 @@ def parse_pools(text: str) -> Iterator[DeviceUse]:
 
 
 def read_arrays(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
-    """Return the members of md arrays, also of inactive ones."""
+    """Return the members of md arrays, including inactive ones."""
 
     def members() -> tuple[DeviceUse, ...]:
         return tuple(
@@ -124,7 +124,7 @@ def parse_mdstat(text: str) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class LoopBacking:
-    """What a loop device reads from: the device that holds its file, or the device that is its file."""
+    """Backing of a loop device: the device that holds its file, or the device that is its file."""
 
     name: str
     below: str
@@ -132,7 +132,7 @@ class LoopBacking:
 
 
 def read_loop_backings(places: SourceFolders) -> Reading[tuple[LoopBacking, ...]]:
-    """Return what lies below each attached loop device, also for files that this namespace does not show."""
+    """Return the backing of each attached loop device, also for files that this namespace does not show."""
 
     def backings() -> tuple[LoopBacking, ...]:
         folders = sorted((places.sys / "block").glob("loop*"))
@@ -143,7 +143,7 @@ def read_loop_backings(places: SourceFolders) -> Reading[tuple[LoopBacking, ...]
 
 
 def _backing(places: SourceFolders, folder: Path) -> LoopBacking | None:
-    """Return what lies below a loop device; None for one that was detached meanwhile."""
+    """Return the backing of a loop device; None if it was detached in between."""
     # O_NONBLOCK: a FIFO in the place of the node would keep root waiting for ever.
     fd = os.open(places.dev / folder.name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -151,20 +151,20 @@ def _backing(places: SourceFolders, folder: Path) -> LoopBacking | None:
     except OSError as err:
         if err.errno == errno.ENXIO:
             return None
-        if err.errno in _FILE_AWAY:  # it lies on no disk of this machine
+        if err.errno in _FILE_AWAY:  # it is on no disk of this machine
             return LoopBacking(folder.name, "", is_device=False)
         raise
     finally:
         os.close(fd)
     holding, _, own = struct.unpack_from("<QQQ", data)
-    # Kernels before 5.8 repeat the holding device where the file is no device itself.
+    # Kernels before 5.8 repeat the holding device if the file is not a device.
     is_device = own not in {0, holding}
     number = own if is_device else holding
     return LoopBacking(folder.name, f"{os.major(number)}:{os.minor(number)}", is_device)
 
 
 def loop_uses(backings: Reading[tuple[LoopBacking, ...]]) -> Reading[tuple[DeviceUse, ...]]:
-    """Return the devices that loop devices read from directly: no process has them open, the kernel does."""
+    """Return the devices that loop devices read from directly: the kernel has them open, no process does."""
     uses = tuple(
         DeviceUse(each.below, f"/dev/{each.name}", f"/sys/block/{each.name}/loop")
         for each in backings.known(())
@@ -191,7 +191,7 @@ def read_targets(places: SourceFolders) -> Reading[tuple[DeviceUse, ...]]:
 def read_stacking(
     places: SourceFolders, backings: Reading[tuple[LoopBacking, ...]]
 ) -> Reading[Mapping[str, tuple[str, ...]]]:
-    """Return what lies directly below every block device."""
+    """Return the devices directly below every block device."""
 
     def layers() -> Mapping[str, tuple[str, ...]]:
         below: dict[str, tuple[str, ...]] = {}
@@ -206,7 +206,7 @@ def read_stacking(
             except FileNotFoundError:
                 if folder.exists():
                     raise
-                continue  # it went away meanwhile, as partitions of other disks do
+                continue  # it went away in between, as partitions of other disks do
         return below
 
     found = places.attempt(places.sys / "class/block", layers)
@@ -216,6 +216,6 @@ def read_stacking(
 
 
 def read_hibernation(places: SourceFolders) -> Reading[str]:
-    """Return the device of the hibernation image; 0:0, which no device has, where none is set."""
+    """Return the device of the hibernation image; 0:0, which no device has, if none is set."""
     file = places.sys / "power/resume"
     return places.attempt(file, lambda: text_of(file).strip())

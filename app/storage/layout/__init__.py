@@ -1,1 +1,1 @@
-"""A storage plan becomes steps with their commands, and the exact reverse."""
+"""Turn a storage plan into steps with their commands, and their exact reverse."""

@@ -1,7 +1,7 @@
-"""Which filesystems and RAID levels work on this machine, and why the others do not.
+"""Decide which filesystems and RAID levels work on this machine, and why the others do not.
 
-Reasons, never a bare no. Facts are read once (`read_support`); everything else is a pure function of them.
-No module is loaded to find out: the kernel's own lists say what it could load.
+Always with reasons. Facts are read once (`read_support`); everything else is a pure function of them. No
+module is loaded for this: the kernel's own lists say which ones it could load.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Reason:
     """Why something does not work here.
 
     Attributes:
-        message: what is missing or wrong, one sentence.
-        remedy: what would help; may be empty.
+        message: the missing or wrong thing, one sentence.
+        remedy: may be empty.
         package: Debian package that would help; may be empty.
-        lasting: whether programs alone cannot help, because this kernel has not the rest of it.
+        lasting: whether programs alone cannot help, because this kernel lacks support.
     """
 
     message: str
@@ -64,7 +64,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether something works here: it does where no reason speaks against it.
+    """Whether something works here: it does if there is no reason against it.
 
     Attributes:
         reasons: all of them.
@@ -74,23 +74,23 @@ class Availability:
 
     @property
     def works(self) -> bool:
-        """Return whether nothing speaks against it."""
+        """Return whether there is no reason against it."""
         return not self.reasons
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What kernel and installed programs can do.
+    """Abilities of the kernel and the installed programs.
 
     Attributes:
-        release: of the running kernel, as uname(2) has it.
-        registered: filesystems in /proc/filesystems; None where that cannot be read.
+        release: of the running kernel, from uname(2).
+        registered: filesystems in /proc/filesystems; None if it cannot be read.
         present: modules that are loaded or built in.
         loadable: modules that are installed for this kernel.
         modules_installed: whether any module of this kernel is installed.
-        loading_disabled: whether the kernel loads no module any more (kernel.modules_disabled).
-        programs: path by name, of those that are in the fixed folders.
-        versions: of kernel and programs, where they could be told.
+        loading_disabled: whether the kernel loads no more modules (kernel.modules_disabled).
+        programs: path by name, of those in the fixed folders.
+        versions: of kernel and programs, if known.
         page_bytes: memory page.
     """
 
@@ -106,7 +106,7 @@ class Support:
 
 
 def needed_programs() -> tuple[Program, ...]:
-    """Return every program that anything needs, each once."""
+    """Return all needed programs, each once."""
     wanted = (*PARTITION_PROGRAMS, MDADM, *(item for spec in FILESYSTEMS for item in spec.programs))
     return tuple({item.name: item for item in wanted}.values())
 
@@ -114,11 +114,11 @@ def needed_programs() -> tuple[Program, ...]:
 def read_support(
     root: Path = Path("/"), *, ask: Callable[[Sequence[str]], str] | None = None, release: str = ""
 ) -> Support:
-    """Return what this machine can do; what cannot be read is missing in it and becomes a reason.
+    """Return the abilities of this machine; anything unreadable is missing in it and becomes a reason.
 
     Args:
-        root: folder that stands for /; other ones only in tests.
-        ask: runs a program and returns what it prints; None for the real one.
+        root: folder in place of /; others only in tests.
+        ask: runs a program and returns its output; None for the real one.
         release: of the kernel; empty for the running one.
     """
     release = release or os.uname().release
@@ -142,7 +142,7 @@ def read_support(
 
 
 def filesystem_availability(spec: FilesystemSpec, support: Support) -> Availability:
-    """Return whether a filesystem can be made and mounted here on a single disk (or in memory)."""
+    """Return whether a filesystem can be created and mounted here on a single disk (or in memory)."""
     common = PARTITION_PROGRAMS if spec.levels else ()
     return Availability(
         (
@@ -153,7 +153,7 @@ def filesystem_availability(spec: FilesystemSpec, support: Support) -> Availabil
 
 
 def level_availability(spec: FilesystemSpec, level: Level, support: Support) -> Availability:
-    """Return whether a filesystem can be made here with a level."""
+    """Return whether a filesystem can be created here with a level."""
     if level not in spec.levels:
         message = tr("{label} has no level {level}.").format(label=spec.label, level=level)
         return Availability((Reason(message),))
@@ -164,7 +164,7 @@ def level_availability(spec: FilesystemSpec, level: Level, support: Support) -> 
 
 
 def array_availability(level: Level, support: Support) -> Availability:
-    """Return whether md makes a level here, whatever lies on it."""
+    """Return whether md supports a level here, regardless of the filesystem."""
     name = layout(level, Assembler.MD).name
     kernel = tuple(_kernel_reasons(("md_mod",), support))
     kernel = kernel or tuple(_kernel_reasons((_PERSONALITIES.get(name, name),), support))
@@ -177,14 +177,14 @@ def parse_filesystems(text: str) -> tuple[str, ...]:
 
 
 def parse_modules(text: str | None) -> tuple[str, ...]:
-    """Return the modules in modules.dep or modules.builtin (modprobe(8)); the kernel takes - for _."""
+    """Return the modules in modules.dep or modules.builtin (modprobe(8)); the kernel treats - as _."""
     paths = (line.partition(":")[0] for line in (text or "").splitlines())
     names = (re.sub(r"\.ko(\.\w+)?$", "", path.rpartition("/")[2]) for path in paths)
     return tuple(name.replace("-", "_") for name in names if name)
 
 
 def parse_personalities(text: str | None) -> frozenset[str]:
-    """Return the modules behind the personalities in /proc/mdstat; that there is such a file means md."""
+    """Return the modules of the personalities in /proc/mdstat; the file exists only with md."""
     if text is None:
         return frozenset()
     first = next((line for line in text.splitlines() if line.startswith("Personalities")), "")
@@ -193,9 +193,9 @@ def parse_personalities(text: str | None) -> frozenset[str]:
 
 
 def parse_tool_version(text: str) -> Version | None:
-    """Return the version that a program prints about itself.
+    """Parse a program's own version output.
 
-    The first line that has one; of a name such as mke2fs the digit is none (``mke2fs 1.47.0``,
+    Uses the first line with a version; the digit in a name such as mke2fs does not count (``mke2fs 1.47.0``,
     ``mkfs.f2fs 1.15.0``, ``mdadm - v4.2``, ``zfs-2.1.11-1``, ``btrfs-progs v6.2``).
     """
     match = re.search(r"(?:^|[\s-])v?(\d+\.\d[\d.]*)", text)
@@ -267,7 +267,7 @@ def _versions(
 
 
 def describe_versions(versions: Versions) -> str:
-    """Return ``Linux 6.1.0, e2fsprogs 1.47.0`` for people."""
+    """Return text such as ``Linux 6.1.0, e2fsprogs 1.47.0``."""
     return ", ".join(f"{component} {format_version(version)}" for component, version in versions.items())
 
 
@@ -279,12 +279,12 @@ def _find(name: str, folders: Sequence[str]) -> str:
 
 
 def _ask(argv: Sequence[str]) -> str:
-    """Return what a program prints; nothing where it cannot be run."""
+    """Return the output of a program; empty if it cannot be run."""
     try:
         ended = run_program(argv, timeout_s=_VERSION_TIMEOUT_S)
     except FootingError:
         return ""
-    return ended.stdout + ended.stderr  # mke2fs and mdadm tell their version on the error output
+    return ended.stdout + ended.stderr  # mke2fs and mdadm print their version on standard error
 
 
 def _text(path: Path) -> str | None:

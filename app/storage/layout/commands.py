@@ -1,14 +1,13 @@
-"""A storage plan becomes steps: a pure function, and the exact reverse of what it made.
+"""Turn a storage plan into steps: a pure function, and the exact reverse of what they made.
 
-Every tool's own safety check stays in place: nothing is forced, no question is answered but with no.
+Every tool's own safety check stays in place: nothing is forced, no question is answered except with no.
 Source: storage reference, sections 2 and 3.3; design.md, sections 4 and 6.
 
-Scheduler and read-ahead of the disks of a group: set when everything is made, put back before all else.
-
-They are set last, because every change of a disk (its table, its first filesystem) lets udevd apply the
-rules of the machine to it once more, and these may set both. Files are read ahead as the device says on
-which a filesystem lies: the disk, or the md array of several; btrfs has a read-ahead of its own. The disks
-have it as well, so that everything of the session says the same.
+Scheduler and read-ahead of a group's disks are set after everything is made, and restored before everything
+else. They are last because every change of a disk (its table, its first filesystem) lets udevd apply the
+machine's rules to it again, and these may set both. The read-ahead of files is that of the filesystem's
+device: the disk, or the md array of several; btrfs has its own. The disks are set too, so that all devices of
+the session have the same value.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ from app.storage.layout.steps import (
 
 
 def scheduler_checks(group: Group, members: Sequence[PlanMember]) -> Iterator[Step]:
-    """Yield the step that looks, before anything is written, whether the kernel has what is chosen."""
+    """Yield the step that checks, before anything is written, whether the kernel has the chosen scheduler."""
     if group.scheduler is not None:
         disks = tuple(member.disk for member in members)
         why = f"the kernel has the I/O scheduler {group.scheduler.value} for these disks"
@@ -68,10 +67,10 @@ def scheduler_checks(group: Group, members: Sequence[PlanMember]) -> Iterator[St
 
 
 def queue_steps(parts: Sequence[tuple[Group, Sequence[PlanMember]]], names: Names) -> Iterator[Step]:
-    """Yield the steps that set what groups say, and read it back.
+    """Yield the steps that apply the settings of groups, and read them back.
 
     Args:
-        parts: each group with everything that lies on its disks, log devices too.
+        parts: each group with all members on its disks, including log devices.
         names: of the session.
     """
     if not any(_chosen(group) for group, _ in parts):
@@ -127,7 +126,7 @@ def _queue_steps(group: Group, members: Sequence[PlanMember], names: Names) -> I
 
 
 _LAYOUT_NUMBERS: Final = {"n2": 0x102}
-"""How the kernel counts the layouts of raid10: near copies, and far copies times 256 (md.rst, raid10.c)."""
+"""The kernel's numbers for layouts of raid10: near copies, and far copies times 256 (md.rst, raid10.c)."""
 
 MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal", Role.TABLES: "tables", Role.INDEXES: "indexes"}
 """Names of the mount points below the session's folder."""
@@ -136,13 +135,13 @@ MOUNT_NAMES = {Role.DATA: "storage", Role.WAL: "wal", Role.TABLES: "tables", Rol
 def build_steps(
     plan: StoragePlan, devices: Mapping[str, PlannedDevice], names: Names, folder: str
 ) -> tuple[Step, ...]:
-    """Return everything that makes a plan, each step with what undoes it.
+    """Return all steps that make a plan, each with its undo steps.
 
     Args:
         plan: without problems (`app.domain.storage_plan.problems`).
-        devices: the plan's disks as this machine has them, by `DiskIdentity.key`.
+        devices: the plan's disks on this machine, by `DiskIdentity.key`.
         names: of the session.
-        folder: of the session, root's own; the mount points are made in it.
+        folder: of the session, root's own; contains the mount points.
 
     Raises:
         KeyError: a disk of the plan is not among the devices.
@@ -178,7 +177,7 @@ def _of(members: tuple[PlanMember, ...], role: Role) -> tuple[PlanMember, ...]:
 
 
 def _folder_step(place: str, members: Sequence[PlanMember]) -> MakeFolder:
-    """Return the step that makes a mount point: before all else, so that it is removed after all else."""
+    """Return the step that makes a mount point: first of all, so that it is removed last of all."""
     tables = tuple(member.partition.places[1] for member in members)
     return MakeFolder(
         place, "the mount point", undo=(RemoveFolder(place, "the mount point is removed", tables),)
@@ -204,10 +203,9 @@ def _group_steps(
     yield from mount_steps(group, spec, members, nodes, place, names.filesystem(role))
 
 
-# --- An md array over our partitions, its initial synchronisation, and its end.
-# Source: mdadm(8), md(4); mdadm's Create.c and util.c (`ask` takes the end of its input for no, so that
-# anything it would ask about ends it). Everything is said: defaults have changed between versions, that of
-# the bitmap twice.
+# --- An md array over our partitions, its initial synchronisation, and its end. Source: mdadm(8), md(4);
+# mdadm's Create.c and util.c (`ask` takes the end of its input for no, so that anything it would ask about
+# ends it). All options are explicit: defaults have changed between versions, that of the bitmap twice.
 
 
 def array_steps(group: Group, members: Sequence[PlanMember], names: Names) -> Iterator[Step]:
@@ -263,7 +261,7 @@ def _shape(group: Group) -> Iterator[str]:
 
 
 def _shown(group: Group) -> Iterator[ExpectedToken]:
-    """Yield what the kernel must say of an array, by the keys of a group."""
+    """Yield the expected kernel attributes of an array, by the keys of a group."""
     made = layout(group.level, Assembler.MD)
     yield _is("level", f"level={made.name}")
     yield _is("disks", f"raid_disks={len(group.disks)}")
@@ -279,9 +277,9 @@ def _is(name: str, token: str) -> ExpectedToken:
     return ExpectedToken(name, ShownBy.ARRAY, ReadbackToken((token,)))
 
 
-# --- A ZFS pool over our partitions, and its end.
-# Source: zpool-create(8), zpoolprops(7), zfsprops(7). The pool is in no cache file,
-# mounts nothing by itself, and answers a failed disk with an error instead of waiting for ever.
+# --- A ZFS pool over our partitions, and its end. Source: zpool-create(8), zpoolprops(7), zfsprops(7). The
+# pool is in no cache file, mounts nothing by itself, and answers a failed disk with an error instead of
+# waiting for ever.
 
 
 def pool_steps(
@@ -336,7 +334,7 @@ def pool_steps(
 
 
 def _consists(group: Group, logs: int) -> Iterator[ExpectedToken]:
-    """Yield of which vdevs a pool must consist, by the keys of a target."""
+    """Yield the expected vdevs of a pool, by the keys of a target."""
     word, count = layout(group.level, Assembler.ZFS).name, len(group.disks)
     if group.level is Level.RAID10:
         vdevs = [f"{word}*2"] * (count // 2)

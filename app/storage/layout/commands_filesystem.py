@@ -1,12 +1,11 @@
-"""A filesystem on partitions or an array: made, mounted, read back, and their reverse.
+"""Filesystems on partitions or an array: created, mounted, read back, and their reverse.
 
-Source: mount(8), umount(8), btrfs-device(8). What a mkfs program is told stands in the filesystem's own file
+Source: mount(8), umount(8), btrfs-device(8). The arguments of a mkfs program are in the filesystem's own file
 (`FilesystemSpec.mkfs_arguments`). mke2fs looks for an older filesystem only at a terminal (mke2fs.c,
-CHECK_FS_EXIST), so a step of ours does before every mkfs.
+CHECK_FS_EXIST), so one of our conditions checks for it before every mkfs.
 
-A GPT with one partition of our own type and name on each disk, and its removal.
-
-Source: sfdisk(8); UEFI specification, 5.3. sfdisk keeps its own check that nothing uses the disk.
+Also a GPT with one partition of our own type and name on each disk, and its removal. Source: sfdisk(8); UEFI
+specification, 5.3. sfdisk keeps its own check that nothing uses the disk.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ def _partition(member: PlanMember) -> Command:
         f"start={START_BYTES // MIB}MiB, size={member.partition_bytes // MIB}MiB, type={PARTITION_TYPE}, "
         f'uuid={member.partition_uuid}, name="{member.name}"\n'
     )
-    # Left to sfdisk, the kernel is told after a pause of 250 ms and a sync(2) of everything (sfdisk.c,
-    # write_changes). A step of our own tells it, and waits for udevd before.
+    # sfdisk itself would notify the kernel after a pause of 250 ms and a sync(2) of everything (sfdisk.c,
+    # write_changes). A separate step does it, after waiting for udevd.
     return Command(
         (
             *("sfdisk", "--no-tell-kernel", "--wipe", "never", "--wipe-partitions", "never", "--quiet"),
@@ -81,7 +80,7 @@ def _partition(member: PlanMember) -> Command:
 
 
 def wipe_member(member: PlanMember, *before: Condition) -> Wipe:
-    """Return the step that wipes what we made in our partition."""
+    """Return the step that wipes our signature from our partition."""
     return Wipe(
         member.node,
         member.partition.place,
@@ -95,13 +94,13 @@ def wipe_member(member: PlanMember, *before: Condition) -> Wipe:
 def filesystem_steps(
     group: Group, spec: FilesystemSpec, members: Sequence[PlanMember], nodes: Sequence[str], names: Names
 ) -> Iterator[Step]:
-    """Yield the steps that make the filesystem of a group.
+    """Yield the steps that create the filesystem of a group.
 
     Args:
         group: of the plan.
         spec: its filesystem.
         members: its partitions.
-        nodes: what the filesystem is made on: the partitions, or the array.
+        nodes: devices of the filesystem: the partitions, or the array.
         names: of the session.
 
     Raises:
@@ -135,7 +134,7 @@ def filesystem_steps(
         after=tuple(SignatureIs(node, spec.id, uuid) for node in nodes),
         undo=undo,
     )
-    # A btrfs is mounted only where the kernel knows all its devices; without waiting, one was once missing.
+    # A btrfs mounts only if the kernel knows all its devices; without waiting, one was once missing.
     if len(nodes) > 1:
         yield Settle(tuple(nodes), "udevd has seen the filesystem")
 
@@ -189,9 +188,7 @@ def mount_steps(
                 after=gone,
                 frees=(*partitions, *contents),
                 looks=contents,
-                busy=(
-                    "target is busy",
-                ),  # UDisks2 asks a mounted XFS for its size (xfs_info), as long as that takes
+                busy=("target is busy",),  # UDisks2 asks a mounted XFS for its size (xfs_info) for a moment
             ),
             *left_files_steps(spec.id, place, uuid),
         ),

@@ -1,8 +1,8 @@
-"""What root runs for a maintenance of a session's storage, and what ends it, for each filesystem.
+"""Commands of root for the maintenance of a session's storage, and for ending it, by filesystem.
 
 Source: fstrim(8); btrfs-balance(8), btrfs-scrub(8), btrfs-subvolume(8); zpool-trim(8), zpool-scrub(8),
-zfs-snapshot(8). The kernel goes on with a balance or a scrub whose program was killed: another program ends
-it. Snapshots that nobody removed go with the filesystem that they are of, which is a session's own.
+zfs-snapshot(8). The kernel continues a balance or a scrub after its program was killed: another program ends
+it. Snapshots that were not removed disappear with their filesystem, which is a session's own.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ from app.storage.layout.conditions import Condition, FactIs, MountIs
 from app.storage.layout.steps import Command
 
 _PLACE: Final = "{place}"
-"""Mount point, or name of the pool."""
+"""Placeholder for the mount point, or the name of the pool."""
 _UUID: Final = "{uuid}"
-"""Of the filesystem."""
+"""Placeholder for the UUID of the filesystem."""
 _PREFIX: Final = "pgfooting-snapshot-"
 _SNAPSHOT: Final = "{snapshot}"
-"""Name of a snapshot, random, so that nobody can have put something there before."""
+"""Placeholder for the name of a snapshot, random, so that nothing can have that name before."""
 FOUND: Final = "FOUND"
-"""In words that are run once for each thing that was found: that thing."""
+"""Placeholder, in commands that are run once for each found thing, for that thing."""
 _FRACTION: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]+)?)% ?(left|done|\)|$|\s)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """What is run.
+    """Programs of a maintenance.
 
     Attributes:
-        argv: does it, and ends when it is done.
-        end: ends what the kernel does of it; empty where the end of the program is enough.
-        nothing: text in the error output of `end` that says that nothing was to be ended.
-        status: tells how far it is; empty where nothing does.
-        on_pool: whether it is told the name of the pool, not the mount point.
-        leaves: files of root's that it leaves, and that are removed.
-        found: pattern of a line that `argv` prints, whose group is what `each` is run for; empty for none.
-        each: run for everything that was found.
+        argv: the command; ends when it is done.
+        end: ends the work in the kernel; empty if ending the program is enough.
+        nothing: text in the error output of `end` that means that there was nothing to end.
+        status: command that shows the progress; empty if there is none.
+        on_pool: whether its argument is the name of the pool, not the mount point.
+        leaves: root's files that remain after it, and are removed.
+        found: pattern of a line of `argv`'s output, with the argument for `each` as its group; empty for
+            none.
+        each: run once for each match.
         then: run at the end; empty for nothing.
     """
 
@@ -115,19 +116,20 @@ _PROGRAMS: Final[Mapping[tuple[str, str], _Program]] = {
 
 @dataclass(frozen=True, slots=True)
 class MaintenanceCommand:
-    """One maintenance of one filesystem of a session.
+    """A maintenance of a session's filesystem.
 
     Attributes:
         name: of the registry.
-        mounted: that the session's filesystem is what is mounted there, else nothing is run.
-        argv: does it.
-        end: ends what the kernel does of it; empty where the end of the program is enough.
-        nothing: texts of `end` that say that nothing was to be ended.
-        status: tells how far it is; empty where nothing does.
-        limit_s: after which it is ended.
-        leaves: files of root's that it leaves, and that are removed.
-        found: pattern of a line that `argv` prints, whose group is what `each` is run for; empty for none.
-        each: run for everything that was found, in the place of `FOUND`.
+        mounted: condition that the session's filesystem is mounted there, else nothing is run.
+        argv: the command.
+        end: ends the work in the kernel; empty if ending the program is enough.
+        nothing: texts of `end` that mean that there was nothing to end.
+        status: command that shows the progress; empty if there is none.
+        limit_s: time limit; then it is ended.
+        leaves: root's files that remain after it, and are removed.
+        found: pattern of a line of `argv`'s output, with the argument for `each` as its group; empty for
+            none.
+        each: run once for each match, which replaces `FOUND`.
         then: run at the end; empty for nothing.
     """
 
@@ -145,31 +147,31 @@ class MaintenanceCommand:
 
     @property
     def fact(self) -> str:
-        """The name under which the journal holds what is under way there."""
+        """The journal's name for the maintenance that is running there."""
         return maintenance_fact(self.mounted.folder)
 
 
 def snapshot_name(letters: str) -> str:
-    """Return the name of a snapshot with 16 hexadecimal digits that nobody knew before."""
+    """Return the name of a snapshot with 16 random hexadecimal digits."""
     return f"{_PREFIX}{letters}"
 
 
 def maintenance_fact(place: str) -> str:
-    """Return the name under which the journal holds the name of the maintenance that is under way."""
+    """Return the journal's name for the maintenance that is running on a mount point."""
     return f"maintenance of {place}"
 
 
 def maintenance_command(
     kind: Maintenance, filesystem_id: str, mounted: MountIs, uuid: str, snapshot: str
 ) -> MaintenanceCommand | None:
-    """Return what does it on a filesystem; None where the filesystem has no such thing.
+    """Return the command of a maintenance on a filesystem; None if the filesystem has none.
 
     Args:
         kind: of the registry.
-        filesystem_id: of which kind it is.
-        mounted: where it is mounted, and what; of a pool its name.
+        filesystem_id: type of the filesystem.
+        mounted: mount point and sources; the name of a pool.
         uuid: of the filesystem.
-        snapshot: name for a snapshot that nobody knows yet.
+        snapshot: unpredictable name for a snapshot.
     """
     program = _PROGRAMS.get((kind.name, filesystem_id))
     if program is None:
@@ -198,9 +200,9 @@ def maintenance_command(
 
 
 def following(command: MaintenanceCommand, printed: str) -> tuple[tuple[str, ...], ...]:
-    """Return what is run for everything that the program of a maintenance found, by what that printed.
+    """Return the commands for all matches in the output of a maintenance's program.
 
-    A last line without its end counts for nothing: it may have been cut.
+    Skips an incomplete last line: it may have been cut.
     """
     whole = printed[: printed.rfind("\n") + 1]
     found = re.findall(command.found, whole, re.MULTILINE | re.ASCII) if command.found else []
@@ -208,7 +210,7 @@ def following(command: MaintenanceCommand, printed: str) -> tuple[tuple[str, ...
 
 
 def ending_steps(filesystem_id: str, mounted: MountIs) -> Iterator[Command]:
-    """Yield what ends, before a filesystem is unmounted, what a helper that died left under way there."""
+    """Yield the commands that end, before an unmount, maintenance left running by a helper that died."""
     for (name, on), program in _PROGRAMS.items():
         if on == filesystem_id and program.end:
             place = mounted.sources[0] if program.on_pool else mounted.folder
@@ -222,10 +224,10 @@ def ending_steps(filesystem_id: str, mounted: MountIs) -> Iterator[Command]:
 
 
 def left_files_steps(filesystem_id: str, place: str, uuid: str) -> Iterator[Command]:
-    """Yield what removes, after a filesystem was unmounted, files of root's that a helper that died left.
+    """Yield the commands that remove, after an unmount, root's files left by a helper that died.
 
     Args:
-        filesystem_id: of which kind it is.
+        filesystem_id: type of the filesystem.
         place: mount point.
         uuid: of the filesystem.
     """
@@ -240,7 +242,7 @@ def left_files_steps(filesystem_id: str, place: str, uuid: str) -> Iterator[Comm
 
 
 def fraction_of(status: str) -> float | None:
-    """Return how much is done, 0 to 1, by what a program of `_Program.status` prints; None where it does not.
+    """Return the progress, 0 to 1, in the output of `_Program.status`; None if it shows none.
 
     ``67% left`` of a balance, ``(45.60%)`` of a scrub of btrfs, ``12.50% done`` of a scrub of a pool.
     """

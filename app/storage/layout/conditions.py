@@ -1,6 +1,6 @@
-"""What has to be true before and after a step, as data.
+"""Conditions before and after a step, as data.
 
-`app.storage.checks.conditions` looks whether it is; nothing here touches anything.
+`app.storage.checks.conditions` checks them; nothing here touches anything.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 POOL_GUID: Final = "{pool-guid}"
-"""Stands in `SignatureIs` for the GUID that ZFS gave to the pool of that label; known only once it exists."""
+"""Placeholder in `SignatureIs` for the GUID of the pool with that label; known only once the pool exists."""
 
 
 def table_place(table_uuid: str) -> str:
@@ -18,21 +18,21 @@ def table_place(table_uuid: str) -> str:
 
 
 def partition_place(partition_uuid: str) -> str:
-    """Return the place of what lies in a partition, for its mark."""
+    """Return the place of a partition's content, for its mark."""
     return f"partition {partition_uuid}"
 
 
 def array_place(array_uuid: str) -> str:
-    """Return the place of what lies in an array, for its mark."""
+    """Return the place of an array's content, for its mark."""
     return f"array {array_uuid}"
 
 
 @dataclass(frozen=True, slots=True)
 class SignedPlace:
-    """Where something of a session's lies, with its marks and digests in the journal.
+    """A place with something of a session, with its marks and digests in the journal.
 
     Attributes:
-        name: of it, `table_place`, `partition_place` or that of an array.
+        name: of the place: `table_place`, `partition_place` or `array_place`.
         node: of the disk, partition or array.
         is_table: whether it is a partition table; else the content of a partition or array.
     """
@@ -44,7 +44,7 @@ class SignedPlace:
 
 @dataclass(frozen=True, slots=True)
 class OwnTable:
-    """libblkid finds a GPT with the identifier that this plan gave it: asked once, of what was just made."""
+    """libblkid finds a GPT with the identifier of this plan: checked once, right after it was made."""
 
     disk: str
     table_uuid: str
@@ -60,7 +60,7 @@ class OwnPartition:
 
     @property
     def place(self) -> str:
-        """Return the place of what lies in the partition, for its mark."""
+        """Return the place of the partition's content, for its mark."""
         return partition_place(self.partition_uuid)
 
     @property
@@ -76,8 +76,8 @@ class SignatureIs:
     Attributes:
         node: device.
         type: such as ``ext4`` or ``linux_raid_member``.
-        uuid: UUID of it, or `POOL_GUID`; empty where any will do.
-        label: label of it (the name of a pool); empty where any will do.
+        uuid: UUID of it, or `POOL_GUID`; empty if any will do.
+        label: label of it (the name of a pool); empty if any will do.
     """
 
     node: str
@@ -88,7 +88,7 @@ class SignatureIs:
 
 @dataclass(frozen=True, slots=True)
 class SessionPartition:
-    """The one partition that a session makes on a disk.
+    """The one partition of a session on a disk.
 
     Attributes:
         disk: node of the disk.
@@ -96,7 +96,7 @@ class SessionPartition:
         table_uuid: identifier of the GPT.
         partition_uuid: of the partition.
         partition_type: of the partition.
-        start_bytes: where it begins.
+        start_bytes: first byte.
         size_bytes: of it.
     """
 
@@ -115,7 +115,7 @@ class SessionPartition:
 
     @property
     def place(self) -> str:
-        """Return the place of what lies in the partition, for its mark."""
+        """Return the place of the partition's content, for its mark."""
         return partition_place(self.partition_uuid)
 
     @property
@@ -131,15 +131,15 @@ class SessionPartition:
 
 @dataclass(frozen=True, slots=True)
 class OwnMember:
-    """A partition that an array or a pool of ours holds is ours: by the table, or by what lies in it.
+    """A partition held by our array or pool is ours: proven by the table, or by its content.
 
-    As long as it is held the kernel takes no notice of a table that somebody changed. Taking the array or
-    pool apart writes to its own superblocks or labels only (md.c, md_update_sb; spa.c, spa_export_common),
-    and the other disks cannot be freed before.
+    While it is held the kernel ignores a changed table. Taking the array or pool apart writes only to its own
+    superblocks or labels (md.c, md_update_sb; spa.c, spa_export_common), and the other disks cannot be freed
+    before.
 
     Attributes:
         partition: as it was made.
-        signature: what makes it a member of ours.
+        signature: of our member.
     """
 
     partition: SessionPartition
@@ -152,7 +152,7 @@ class OwnMember:
 
     @property
     def place(self) -> str:
-        """Return the place of what lies in the partition, for its mark."""
+        """Return the place of the partition's content, for its mark."""
         return self.partition.place
 
 
@@ -165,9 +165,9 @@ class NoSignature:
 
 @dataclass(frozen=True, slots=True)
 class MountIs:
-    """One of these sources is what is mounted, last, on the folder, by the mount that the journal holds.
+    """The topmost mount on the folder is one of these sources, and the mount recorded in the journal.
 
-    Where it holds none yet, the mount has just been made, or a helper died meanwhile.
+    If the journal has none yet, the mount has just been made, or a helper died in between.
     """
 
     folder: str
@@ -183,14 +183,14 @@ class NotMounted:
 
 @dataclass(frozen=True, slots=True)
 class NodeThere:
-    """There is such a device."""
+    """The device exists."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceGone:
-    """There is no such device."""
+    """The device does not exist."""
 
     node: str
 
@@ -204,10 +204,10 @@ class DeviceFree:
 
 @dataclass(frozen=True, slots=True)
 class ArrayRuns:
-    """An md array with this UUID, made of nothing but some of the members, runs under whatever name.
+    """An md array with this UUID, consisting only of some of the members, runs under any name.
 
     Attributes:
-        node: name that this plan gave it; argument lists that contain it get the name that it has now.
+        node: name in this plan; argument lists that contain it get the current name.
         uuid: UUID of the array.
         members: partitions that it was made of.
     """
@@ -234,30 +234,30 @@ class MemberOf:
 
 @dataclass(frozen=True, slots=True)
 class PoolImported:
-    """A pool of this name is imported."""
+    """A pool with this name is imported."""
 
     pool: str
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPool:
-    """A pool of this name is imported, and its GUID is the one that the journal holds."""
+    """A pool with this name is imported, and its GUID is the journal's."""
 
     pool: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoPool:
-    """No pool of this name is imported."""
+    """No pool with this name is imported."""
 
     pool: str
 
 
 @dataclass(frozen=True, slots=True)
 class PoolNotMounted:
-    """A pool has no dataset but its own, and none is mounted in this mount namespace.
+    """A pool has only its root dataset, and none is mounted in this mount namespace.
 
-    ``zpool destroy`` would unmount it, and takes what others made in the pool with it. In another namespace
+    ``zpool destroy`` would unmount it, and delete anything that others made in the pool. In another namespace
     the kernel keeps the pool busy.
     """
 
@@ -266,14 +266,14 @@ class PoolNotMounted:
 
 @dataclass(frozen=True, slots=True)
 class NoBtrfs:
-    """The kernel has no mounted btrfs of this UUID."""
+    """The kernel has no mounted btrfs with this UUID."""
 
     uuid: str
 
 
 @dataclass(frozen=True, slots=True)
 class FactIs:
-    """The journal holds this text under this name."""
+    """The journal has this text under this name."""
 
     name: str
     text: str

@@ -1,4 +1,4 @@
-"""Spare disks of a campaign, found on this machine: target and disks become a storage plan. Pure."""
+"""Find the spare disks of a campaign on this machine: target and disks become a storage plan. Pure."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PLACE = "target.disks"
 
 
 def find_disks(name: str, disks: Sequence[Disk]) -> tuple[Disk, ...]:
-    """Return the disks that a campaign file can mean: by full serial, WWN, or the name made of them.
+    """Return the disks that a campaign file can mean: by full serial, WWN, or the key made of them.
 
     Args:
-        name: as the campaign file has it.
+        name: from the campaign file.
         disks: of the machine.
     """
 
@@ -47,17 +47,17 @@ def is_test_device(disk: DiskIdentity) -> bool:
 def storage_plan(
     target: DiskTarget, disks: Sequence[Disk], data_set_bytes: int, *, place: str = PLACE
 ) -> StoragePlan:
-    """Return the plan of a target on this machine; whether the disks are spare is asked elsewhere.
+    """Return the plan of a target on this machine; does not check whether the disks are spare.
 
     Args:
         target: of a campaign; valid in itself (`app.domain.campaign.disk_target.target_problems`).
         disks: of this machine.
-        data_set_bytes: what the data takes at most, with its WAL unless that has disks of its own.
-        place: where the target stands in the campaign file, for messages.
+        data_set_bytes: largest size of the data, with its WAL unless that has its own disks.
+        place: key of the target in the campaign file, for messages.
 
     Raises:
-        PlanError: a disk is not here or cannot be told from another one, or what is there is too small;
-            names the key of the campaign file.
+        PlanError: a disk is absent or ambiguous, or the space is too small; names the key of the campaign
+            file.
     """
     search = _Search(disks)
     for key, names in _names(target):
@@ -88,7 +88,7 @@ def _names(target: DiskTarget) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 @dataclass(slots=True)
 class _Search:
-    """Looks for disks by name and keeps what is wrong."""
+    """Find disks by name and collect problems."""
 
     disks: Sequence[Disk]
     found: dict[str, DiskIdentity] = field(default_factory=dict)
@@ -115,7 +115,7 @@ def _known(disks: Sequence[Disk]) -> str:
 
 
 def group_layout(group: GroupOf[Any]) -> ArrayLayout:
-    """Return how the disks of a group are combined, and by what."""
+    """Return the layout of a group's disks, with its assembler."""
     return layout(group.level, filesystem(group.filesystem).assembler(group.level))
 
 
@@ -139,7 +139,7 @@ def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -
     """Make sure that kernel and programs of this machine can make a target.
 
     Raises:
-        PlanError: they cannot; names the key, what is missing, and what would help.
+        PlanError: they cannot; names the key, the missing part, and a remedy.
     """
     problems: list[Problem] = []
     for prefix, group in target.groups:
@@ -157,7 +157,7 @@ def check_support(target: DiskTarget, support: Support, *, place: str = PLACE) -
 
 
 def usable_bytes(group: Group) -> int:
-    """Return what the disks of a group hold before assembler and filesystem keep their share."""
+    """Return the capacity of a group's disks before assembler and filesystem take their share."""
     return group_layout(group).usable_bytes([planned_bytes(group)] * len(group.disks), _copies(group.chosen))
 
 

@@ -1,6 +1,6 @@
-"""Names and identifiers of what a plan makes: all from one session id.
+"""Names and identifiers for the objects of a plan: all from one session id.
 
-Given by us wherever a tool takes them, and checked after it ended: what carries another one is not ours.
+Set by us wherever a tool accepts them, and checked after it ended: anything with another one is not ours.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HOST: Final = "pgfooting"
 
 @dataclass(frozen=True, slots=True)
 class PlannedDevice:
-    """A disk of a plan as this machine has it now.
+    """A disk of a plan on this machine.
 
     Attributes:
         node: of the whole disk, such as ``/dev/sdb``.
@@ -29,7 +29,7 @@ class PlannedDevice:
 
     @property
     def partition(self) -> str:
-        """Return the node of its first partition, as the kernel names it (block/partitions/core.c)."""
+        """Return the node of its first partition, in the kernel's naming (block/partitions/core.c)."""
         return f"{self.node}p1" if self.node[-1:].isdigit() else f"{self.node}1"
 
 
@@ -38,7 +38,7 @@ class Names:
     """Names of one session.
 
     Attributes:
-        session: random identifier of the session, as the journal has it.
+        session: random identifier of the session, from the journal.
     """
 
     session: uuid.UUID
@@ -66,8 +66,8 @@ class Names:
     def array(self, role: Role) -> str:
         """Return the name of an array.
 
-        With the home host and a colon it has fewer than 32 characters: else mdadm leaves the home host out
-        (its super1.c). The first five letters tell the roles apart.
+        With the home host and a colon it has fewer than 32 characters: else mdadm omits the home host (its
+        super1.c). The first five letters distinguish the roles.
         """
         return f"pgf-{role.value[:5]}-{self.session.hex[:10]}"
 

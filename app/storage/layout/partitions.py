@@ -1,13 +1,8 @@
-"""The partitions that a plan's disks get.
+"""The partitions of a plan's disks, and the stripes of an md array for its filesystem.
 
-How large the one partition on each disk is.
-
-Source: design.md, section 4: by default as large as the run needs, so that runs can be interleaved
-without hours of formatting and synchronising; the whole disk as a choice.
-
-Stripes of an md array, as a filesystem on it has to know them.
-
-Source: storage reference, section 2.1.
+Each disk has one partition. By default it is as large as the run needs, so that runs can be interleaved
+without hours of formatting and synchronising; the whole disk is a choice. Source: design.md, section 4;
+stripes: storage reference, section 2.1.
 """
 
 from __future__ import annotations
@@ -40,11 +35,11 @@ from app.storage.layout.names import Names, PlannedDevice
 
 SMALLEST_DEFAULT_BYTES: Final = 16 * GIB
 DATA_SET_FACTOR: Final = 4
-"""Room for the data set, its WAL, what vacuum leaves, and a filesystem that is not nearly full."""
+"""Room for the data set, its WAL, dead rows, and a filesystem that is not nearly full."""
 
 
 def whole_disk_bytes(disk_sizes: Iterable[int]) -> int:
-    """Return the largest partition, in whole MiB, that fits each of the disks beside both copies of a GPT."""
+    """Return the largest partition, in whole MiB, that fits each of the disks with both copies of a GPT."""
     return max(0, (min(disk_sizes) - 2 * TABLE_MARGIN_BYTES) // MIB * MIB)
 
 
@@ -58,13 +53,11 @@ def default_partition_bytes(data_set_bytes: int, data_disks: int, disk_sizes: It
 
     Args:
         data_set_bytes: of the largest configuration.
-        data_disks: disks that hold data, not parity or copies
-            (`app.domain.options.raid.ArrayLayout.data_disks`).
+        data_disks: disks with data, not parity or copies (`app.domain.options.raid.ArrayLayout.data_disks`).
         disk_sizes: of the disks of the group.
 
     Returns:
-        The greater of 16 GiB and four times the data set per data disk, in whole MiB, but no more than
-        there is.
+        The greater of 16 GiB and four times the data set per data disk, in whole MiB, limited by the disks.
     """
     needed = -(-DATA_SET_FACTOR * data_set_bytes // max(1, data_disks))
     wanted = max(SMALLEST_DEFAULT_BYTES, needed)
@@ -72,7 +65,7 @@ def default_partition_bytes(data_set_bytes: int, data_disks: int, disk_sizes: It
 
 
 START_BYTES: Final = MIB
-"""Where our partition begins on every disk."""
+"""Start of our partition on every disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +73,14 @@ class PlanMember:
     """A disk of a plan with the partition on it.
 
     Attributes:
-        role: what it is for.
+        role: its purpose.
         disk: node of the whole disk.
         node: node of the partition.
         partition_bytes: its size.
         table_uuid: identifier of the GPT.
         partition_uuid: identifier of the partition.
         name: GPT name of the partition.
-        signature: what comes to lie in it: a filesystem, or that it is a member.
+        signature: its future content: a filesystem, or a member.
     """
 
     role: Role
@@ -101,7 +94,7 @@ class PlanMember:
 
     @property
     def partition(self) -> SessionPartition:
-        """Return the partition as it is looked for before anything of it is wiped."""
+        """Return the partition as it is checked before any of it is wiped."""
         return SessionPartition(
             self.disk,
             self.node,
@@ -119,12 +112,12 @@ class PlanMember:
 
     @property
     def content(self) -> SignedPlace:
-        """Return the place of what lies in the partition."""
+        """Return the place of the partition's content."""
         return self.partition.places[0]
 
     @property
     def own_member(self) -> OwnMember:
-        """Return the condition that the partition is ours, or still a member of what we made of it."""
+        """Return the condition that the partition is ours, or still a member of our array or pool."""
         return OwnMember(self.partition, self.signature)
 
 
@@ -133,7 +126,7 @@ def members_of(
 ) -> tuple[PlanMember, ...]:
     """Return the members of a plan in the order in which its disks are claimed.
 
-    Partitions of one group are equally large, so that no tool has to ask whether that is meant.
+    Partitions of one group have equal size: tools would question different sizes.
 
     Raises:
         KeyError: a disk of the plan is not among the devices.
@@ -162,7 +155,7 @@ def members_of(
 
 
 def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> SignatureIs:
-    """Return what is made in a partition of a group."""
+    """Return the signature to be made in a partition of a group."""
     group = plan.data if role is Role.ZFS_LOG else plan.by_role[role]
     spec = filesystem(group.filesystem)
     match spec.assembler(group.level):
@@ -176,7 +169,7 @@ def _signature(plan: StoragePlan, role: Role, node: str, names: Names) -> Signat
 
 
 STRIPED: Final = frozenset({Level.STRIPE, Level.RAID10, Level.RAID5, Level.RAID6})
-"""Levels of md whose arrays have a chunk."""
+"""Levels of md with a chunk."""
 
 
 def chunk_bytes(group: Group) -> int:
@@ -185,10 +178,10 @@ def chunk_bytes(group: Group) -> int:
 
 
 def alignment_of(group: Group, assembler: Assembler) -> StripeGeometry | None:
-    """Return what a filesystem of this group has to know about stripes; None where there is nothing to know.
+    """Return the stripes that a filesystem of this group must know; None if there are none.
 
-    Stripes of a RAID controller, which nobody can see, may be chosen as options and come first; the read
-    back compares them like all options.
+    Stripes of a RAID controller, which are invisible, may be chosen as options and come first; they are read
+    back like all options.
     """
     chosen = group.chosen
     if "su" in chosen and "sw" in chosen:

@@ -1,6 +1,7 @@
-"""What the journal holds of a setting of a disk that a session changed: what it was, and what it became.
+"""The journal's record of a disk setting changed by a session: the old and the new value.
 
-It is on disk before anything is changed, and empty once it was put back or is nobody's to put back any more.
+It is on disk before anything is changed, and empty once the value was restored or is no longer ours to
+restore.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _VALUES: Final = {
     QueueSetting.SCHEDULER: re.compile(r"[a-z][a-z0-9-]{0,15}"),
     QueueSetting.READ_AHEAD: re.compile(r"[0-9]{1,10}"),
 }
-"""What may be written back: never anything else, whatever a journal says."""
+"""Values that may be written back: never anything else, even if a journal contains it."""
 _PREFIX: Final = "queue "
 
 
@@ -32,9 +33,9 @@ class QueueRecord:
     """One setting of one disk.
 
     Attributes:
-        before: value that it had; is put back.
-        chosen: value that the session gave it.
-        diskseq: which appearance of a disk it was; 0 where the kernel does not count them.
+        before: old value; is restored.
+        chosen: the session's value.
+        diskseq: appearance of the disk; 0 if the kernel does not count them.
     """
 
     before: str
@@ -47,20 +48,20 @@ class QueueRecord:
 
 
 def queue_fact(setting: QueueSetting, place: str) -> str:
-    """Return the name under which the journal holds a setting of the disk of a place."""
+    """Return the journal's name for a setting of the disk of a place."""
     return f"{_PREFIX}{setting.value} of {place}"
 
 
 def fits(setting: QueueSetting, value: str) -> bool:
-    """Whether a text can be a value of a setting."""
+    """Return whether a text can be a value of a setting."""
     return _VALUES[setting].fullmatch(value) is not None
 
 
 def parse_record(setting: QueueSetting, text: str) -> QueueRecord | None:
-    """Return what the journal holds; None where nothing is to be put back.
+    """Parse a record of the journal; None if nothing is to be restored.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it has another format.
     """
     if not text:
         return None
@@ -71,10 +72,10 @@ def parse_record(setting: QueueSetting, text: str) -> QueueRecord | None:
 
 
 def check_queue_facts(facts: Mapping[str, str]) -> None:
-    """Make sure that everything of the kind that a journal holds is understood.
+    """Make sure that all records of this kind in a journal can be parsed.
 
     Raises:
-        ValueError: something is not.
+        ValueError: one cannot.
     """
     for name, text in facts.items():
         if name.startswith(_PREFIX):

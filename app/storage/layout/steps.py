@@ -1,8 +1,7 @@
 """The steps of making and unmaking a layout, as data.
 
-A step says what is done, why, what has to be true before and afterwards, and what undoes it.
-`app.storage.layout.commands` makes steps, `app.storage.execution` executes them; nothing here touches
-anything.
+A step has a purpose, conditions for before and after, and undo steps. `app.storage.layout.commands` makes
+steps, `app.storage.execution` executes them; nothing here touches anything.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ LONG_S: Final = 4 * 3600.0
 
 
 class Mark(StrEnum):
-    """What the journal says of a signature that a session makes; on disk before it becomes true.
+    """The journal's state of a session's signature; on disk before it becomes true.
 
-    BEGUN: about to be made, so that it may be there or not. MADE: it is there. WIPING: about to be wiped.
-    WIPED: it is not there any more. RELEASED (of a partition table): the disk was given back.
+    BEGUN: about to be made, so that it may or may not exist. MADE: it exists. WIPING: about to be wiped.
+    WIPED: it no longer exists. RELEASED (of a partition table): the disk was released.
     """
 
     BEGUN = "begun"
@@ -47,48 +46,48 @@ class Mark(StrEnum):
 
 
 def mark_fact(place: str) -> str:
-    """Return the name under which the journal holds the mark of what lies in a place."""
+    """Return the journal's name for the mark of a place's content."""
     return f"mark of {place}"
 
 
 def mark_of(facts: Mapping[str, str], place: str) -> Mark | None:
-    """Return the journal's mark of what lies in a place; None where making it was never begun."""
+    """Return the journal's mark of a place's content; None if making it never began."""
     value = facts.get(mark_fact(place))
     return Mark(value) if value is not None else None
 
 
 def table_fact(place: str) -> str:
-    """Return the name under which the journal holds a digest of a partition table as root made it."""
+    """Return the journal's name for the digest of a partition table as root made it."""
     return f"digest of {place}"
 
 
 def look_fact(place: str) -> str:
-    """Return the name under which the journal holds a digest of what a session saw last in a place."""
+    """Return the journal's name for the digest of a place's content as a session saw it last."""
     return f"look of {place}"
 
 
 def mount_fact(folder: str) -> str:
-    """Return the name under which the journal holds which mount is ours on a folder."""
+    """Return the journal's name for our mount on a folder."""
     return f"mount of {folder}"
 
 
 def written_fact(place: str) -> str:
-    """Return the name under which the journal holds that a program of the way back wrote to a place."""
+    """Return the journal's name for the fact that an undoing program wrote to a place."""
     return f"written {place}"
 
 
 def ends_fact(place: str) -> str:
-    """Return the name under which the journal holds a digest of a disk's ends without our table."""
+    """Return the journal's name for the digest of a disk's ends without our table."""
     return f"ends of {place}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimDisks:
-    """Make sure that every disk is the one that was chosen and is spare now, before any is written.
+    """Make sure that every disk is the chosen one and is spare now, before any is written.
 
     Attributes:
         disks: nodes of the whole disks.
-        why: for people.
+        why: for the user.
         undo: nothing.
     """
 
@@ -103,25 +102,27 @@ class Command:
 
     Attributes:
         argv: program name and arguments; looked up in the fixed folders, never through a shell.
-        why: what it is for, one sentence.
-        input: what it reads from standard input; empty means /dev/null.
-        timeout_s: after which it is ended.
-        claims: disks that it writes although they do not carry our partition yet: asked again whether spare.
-        writes: disks that it writes: identity and what makes them ours are read again before.
-        when: else the step is left out: nothing to undo.
+        why: its purpose, one sentence.
+        input: its standard input; empty means /dev/null.
+        timeout_s: time limit; then it is ended.
+        claims: disks that it writes although they do not have our partition yet: checked again whether spare.
+        writes: disks that it writes: their identity and the proof that they are ours are checked again
+            before.
+        when: else the step is skipped: nothing to undo.
         before: else it is refused.
-        after: what has to be true once it ended, else the step failed.
-        signs: places in which it makes a signature of ours; marked before, looked at and marked afterwards.
+        after: must be true once it ended, else the step failed.
+        signs: places in which it makes a signature of ours; marked before, read and marked afterwards.
         equalises: places whose compared bytes are zeroed before, because disks of a mirror may differ there.
-        looks: places that are looked at again once it has ended and the kernel lets them go, if this process
-            may undo what lies there; of one that cannot be read the journal keeps the look that it has.
-        frees: places of what it unmounts: who has unmounted the journal's own mount may undo what lies there.
-        owned: places, else the step is left out where this process may not undo what lies in all of them.
-        mounts: folder on which it mounts something; which mount that is becomes a fact.
-        forgives: texts in the error output that make a failure none: it was already so.
-        busy: texts in the error output by which it is run again, for some seconds: somebody only looks at it.
-        only_its_disks: whether it finds no other disks than those that it is given.
-        undo: what undoes it, in the order of execution.
+        looks: places that are read again once it has ended and the kernel releases them, if this process may
+            undo their content; for an unreadable one the journal keeps the older digest.
+        frees: places that it unmounts: the process that unmounted the journal's own mount may undo their
+            content.
+        owned: places; the step is skipped unless this process may undo the content of all of them.
+        mounts: folder on which it mounts something; that mount's identity becomes a fact.
+        forgives: texts in the error output that make a failure harmless: the state was already reached.
+        busy: texts in the error output that make it run again, for some seconds: a program only inspects it.
+        only_its_disks: whether it finds no other disks than its arguments.
+        undo: steps that undo it, in the order of execution.
     """
 
     argv: tuple[str, ...]
@@ -147,14 +148,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Wipe:
-    """Zero our signature in our partition, or in an array of such, if nothing else lies there.
+    """Zero our signature in our partition, or in an array of such, if nothing else is there.
 
     Attributes:
         node: partition or array.
         place: of the mark.
-        signature: what we made there.
+        signature: that we made there.
         partitions: ours, which hold it.
-        why: for people.
+        why: for the user.
         array: that holds the node; None for a partition.
         before: else it is refused.
         undo: nothing.
@@ -172,12 +173,12 @@ class Wipe:
 
 @dataclass(frozen=True, slots=True)
 class WipeTable:
-    """Remove our partition table, if it holds our partition and nothing else, and give the disk back.
+    """Remove our partition table, if it contains our partition and nothing else, and release the disk.
 
     Attributes:
         partition: ours.
-        signature: what we made in it.
-        why: for people.
+        signature: that we made in it.
+        why: for the user.
         undo: nothing.
     """
 
@@ -189,7 +190,7 @@ class WipeTable:
 
 @dataclass(frozen=True, slots=True)
 class MakeFolder:
-    """Make the folder of a mount point, mode 0755, in a folder that exists."""
+    """Make the folder of a mount point, mode 0755, in an existing folder."""
 
     path: str
     why: str
@@ -198,15 +199,15 @@ class MakeFolder:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFolder:
-    """Remove the empty folder of a mount point; one that is gone is none to remove.
+    """Remove the empty folder of a mount point, if it exists.
 
-    The kernel takes what others have mounted on it, in other mount namespaces, away with it (namei.c,
-    vfs_rmdir): so the disks of what was mounted there have to be nobody's any more.
+    The kernel also removes mounts of others on it, in other mount namespaces (namei.c, vfs_rmdir): so the
+    disks mounted there must be released or unclaimed.
 
     Attributes:
         path: of it.
-        why: for people.
-        tables: partition tables of the disks; one that was given back is asked about no more.
+        why: for the user.
+        tables: partition tables of the disks; released ones are not checked.
         undo: nothing.
     """
 
@@ -218,7 +219,7 @@ class RemoveFolder:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Wait until udevd has handled what happened to these devices; nothing to wait for where none runs."""
+    """Wait until udevd has handled the events of these devices; returns at once if none runs."""
 
     nodes: tuple[str, ...]
     why: str
@@ -246,7 +247,7 @@ class AwaitSync:
 
 @dataclass(frozen=True, slots=True)
 class RecordPool:
-    """Read the GUID of our pool, imported or from the label of a partition, and give it to the journal."""
+    """Read the GUID of our pool, imported or from the label of a partition, and record it in the journal."""
 
     pool: str
     members: tuple[str, ...]
@@ -257,15 +258,15 @@ class RecordPool:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Compare what the kernel and the filesystem show with what was asked, option by option.
+    """Compare the options shown by the kernel and the filesystem with the request, one by one.
 
     Attributes:
         filesystem: id.
         folder: mount point.
         node: a device of it, or the name of the pool.
-        options: (id, value) pairs that were asked.
-        why: for people.
-        expected: what else must be shown of how it was made.
+        options: requested (id, value) pairs.
+        why: for the user.
+        expected: further tokens that must be shown, about how it was made.
         undo: nothing.
     """
 
@@ -280,12 +281,12 @@ class ReadBack:
 
 @dataclass(frozen=True, slots=True)
 class ReadBackArray:
-    """Compare what the kernel says of an md array with what was asked.
+    """Compare the kernel's attributes of an md array with the request.
 
     Attributes:
         node: of the array.
-        expected: what must be shown.
-        why: for people.
+        expected: tokens that must be shown.
+        why: for the user.
         undo: nothing.
     """
 
@@ -297,12 +298,12 @@ class ReadBackArray:
 
 @dataclass(frozen=True, slots=True)
 class ReadBackPool:
-    """Compare of what a pool consists with what was asked.
+    """Compare the vdevs of a pool with the request.
 
     Attributes:
         pool: imported.
-        expected: what must be shown.
-        why: for people.
+        expected: tokens that must be shown.
+        why: for the user.
         undo: nothing.
     """
 
@@ -316,12 +317,12 @@ class ReadBackPool:
 class CheckScheduler:
     """Make sure that the kernel has an I/O scheduler for disks, before anything is written to them.
 
-    A module is not loaded for it: what a machine has is its administrator's choice.
+    Loads no module: the available ones are the administrator's choice.
 
     Attributes:
         disks: nodes of the whole disks.
         scheduler: its name.
-        why: for people.
+        why: for the user.
         undo: nothing.
     """
 
@@ -333,15 +334,15 @@ class CheckScheduler:
 
 @dataclass(frozen=True, slots=True)
 class SetQueue:
-    """Give a setting of the kernel for a disk another value; what it was is in the journal before.
+    """Change a kernel setting of a disk; the old value is in the journal before.
 
     Attributes:
         disk: node of the whole disk.
         place: of the record in the journal.
-        setting: which one.
-        value: as the kernel writes it.
-        why: for people.
-        undo: puts it back.
+        setting: to change.
+        value: in the kernel's format.
+        why: for the user.
+        undo: restores it.
     """
 
     disk: str
@@ -354,16 +355,16 @@ class SetQueue:
 
 @dataclass(frozen=True, slots=True)
 class RestoreQueue:
-    """Give a setting the value back that the journal holds, unless it is nobody's to put back any more.
+    """Restore a setting to the journal's value, unless it is no longer ours to restore.
 
-    That is so where the machine was started anew or the disk came anew, so that the kernel's own value is
-    there, and where somebody has set another one meanwhile.
+    That is so if the machine was restarted or the disk reappeared, so that the kernel's own value is set, or
+    if another program changed it in between.
 
     Attributes:
         disk: node of the whole disk.
         place: of the record in the journal.
-        setting: which one.
-        why: for people.
+        setting: to restore.
+        why: for the user.
         undo: nothing.
     """
 
@@ -376,14 +377,14 @@ class RestoreQueue:
 
 @dataclass(frozen=True, slots=True)
 class SetReadAhead:
-    """Give what was made of disks its read-ahead, which ends with it.
+    """Set the read-ahead of an array or filesystem; it ends with it.
 
     Attributes:
         array: node of an md array; empty for none.
         filesystem_uuid: of a mounted btrfs; empty for none.
-        kib: as the kernel writes it.
-        why: for people.
-        undo: nothing: it goes with the array or the mount.
+        kib: in the kernel's format.
+        why: for the user.
+        undo: nothing: it ends with the array or the mount.
     """
 
     array: str
@@ -395,14 +396,14 @@ class SetReadAhead:
 
 @dataclass(frozen=True, slots=True)
 class ReadBackQueue:
-    """Compare what the kernel says of disks, and of what was made of them, with what was asked.
+    """Compare the kernel's settings of disks, and of the array or filesystem on them, with the request.
 
     Attributes:
         disks: nodes of the whole disks.
-        array: node of the md array of which the read-ahead was set; empty for none.
-        filesystem_uuid: of the mounted btrfs of which it was set; empty for none.
+        array: node of the md array with a changed read-ahead; empty for none.
+        filesystem_uuid: of the mounted btrfs with a changed read-ahead; empty for none.
         chosen: settings with their values.
-        why: for people.
+        why: for the user.
         undo: nothing.
     """
 
@@ -437,12 +438,12 @@ Step = (
 
 
 def pool_fact(pool: str) -> str:
-    """Return the name under which the journal holds the GUID of a pool."""
+    """Return the journal's name for the GUID of a pool."""
     return f"guid of {pool}"
 
 
 def describe(step: Step) -> str:
-    """Return a step as one line for people and logs: a command as it could be typed, else the reason."""
+    """Return a step as one line for users and logs: a command that could be typed, else the reason."""
     if isinstance(step, Wipe):
         return f"# {step.node}: {step.why}"
     if isinstance(step, WipeTable):
@@ -459,7 +460,7 @@ def describe(step: Step) -> str:
 
 
 def operation_of(step: Step) -> Operation:
-    """Return what a step does, one word."""
+    """Return the operation of a step."""
     return _OPERATIONS[type(step)]
 
 
@@ -486,5 +487,5 @@ _OPERATIONS: Final[Mapping[type, Operation]] = {
 
 
 def undo_of(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return what undoes these steps: the undo of each, the last step first."""
+    """Return the undo steps of these steps, the last step's first."""
     return tuple(undoing for step in reversed(tuple(steps)) for undoing in step.undo)

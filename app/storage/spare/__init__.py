@@ -1,1 +1,1 @@
-"""Whether a disk is spare: the rules, what they look at, and root's record of released disks."""
+"""Decide whether a disk is spare: rules, their inputs, and root's record of released disks."""

@@ -1,8 +1,8 @@
-"""What lies on a disk: its first and last 16 MiB and samples in between, read past the page cache.
+"""Read the content of a disk: its first and last 16 MiB and samples in between, past the page cache.
 
-Only reads. What can be said of a disk is what was looked at: both ends, and the places that
-`app.storage.inspect.sampling` chooses between them, or that the record of its release holds. A partition of
-pgFooting's own is data like any other: who used it since cannot be seen from its table.
+Only reads. The answer covers only the places read: both ends, and the places between them chosen by
+`app.storage.inspect.sampling`, or recorded at its release. A partition of pgFooting's own is data like any
+other: its table does not show who used it since.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from app.storage.spare.release_ledger import compare
 
 @contextmanager
 def opened_disk(places: SourceFolders, name: str, number: str, flags: int = 0) -> Iterator[int]:
-    """Open the node of a disk for reading and make sure that it is this disk's; yield the descriptor.
+    """Open the node of a disk for reading, make sure that it is this disk's, and yield the descriptor.
 
     Raises:
         OSError: it cannot be opened, or the node is not the disk's.
@@ -58,7 +58,7 @@ def opened_disk(places: SourceFolders, name: str, number: str, flags: int = 0) -
 
 
 def read_exclusive(places: SourceFolders, name: str, number: str) -> Reading[str]:
-    """Ask the kernel for the disk exclusively and give it back; empty where it was given.
+    """Open the disk exclusively and close it again; empty if the kernel allows it, else the reason.
 
     The kernel refuses while the disk or a partition is mounted in any namespace, swap, a member, a vdev.
     """
@@ -75,13 +75,13 @@ def read_exclusive(places: SourceFolders, name: str, number: str) -> Reading[str
 
 @dataclass(frozen=True, slots=True)
 class PreviousContent:
-    """What is known of a disk from before.
+    """Earlier knowledge of a disk.
 
     Attributes:
         marks: of the disk now, read before its content.
         released: the record of its release.
         full_read: the record of its full read.
-        content: what was found in this process while it had the same marks; its ends are read again.
+        content: found by this process while it had the same marks; its ends are read again.
     """
 
     marks: DuplicateMarks = NO_MARKS
@@ -104,16 +104,16 @@ def read_content(
     """Read the ends of a disk and samples in between.
 
     Args:
-        places: where device nodes are.
+        places: folder of device nodes.
         name: kernel name.
         number: device number that the node must have.
         medium: size and logical block of the disk.
-        before: what is known of it.
-        tell: told how many places are done, of how many.
+        before: earlier knowledge of it.
+        tell: called with the number of places done and the total.
     """
     try:
         with opened_disk(places, name, number, os.O_DIRECT) as fd:
-            # nobody can foresee the samples
+            # the samples must be unpredictable
             return read(content_of(fd, medium, random.SystemRandom(), before, tell))
     except PermissionError as err:
         return places.denied(joined(": ", (str(err.filename), err.strerror or "")))
@@ -128,9 +128,9 @@ def content_of(
     before: PreviousContent = NOTHING_KNOWN,
     tell: Tell = tell_nobody,
 ) -> Content:
-    """Return what an open disk (or a file that stands for one) holds.
+    """Return the content of an open disk (or a file in place of one).
 
-    Samples are not read where the record of its release says that the disk is as it was left.
+    Skips the samples if the record of its release shows that the disk is as it was left.
 
     Raises:
         OSError: it cannot be read to its end.
@@ -164,7 +164,7 @@ def content_of(
 
 
 def _compared(fd: int, before: PreviousContent, content: Content, tell: Tell) -> ReleaseComparison | None:
-    """Return how the disk compares with the record of its release; None where there is none."""
+    """Return the comparison of the disk with the record of its release; None without a record."""
     record = before.released
     if record is None:
         return None
@@ -176,7 +176,7 @@ def _compared(fd: int, before: PreviousContent, content: Content, tell: Tell) ->
 
 
 def _holding(before: PreviousContent) -> FullRead | None:
-    """Return the full read of the disk, if nobody can have written since."""
+    """Return the full read of the disk, if it cannot have been written since."""
     record = before.full_read
     if record is None or record.marks != before.marks or not before.marks.is_same_appearance(record.marks):
         return None
@@ -184,7 +184,7 @@ def _holding(before: PreviousContent) -> FullRead | None:
 
 
 def ends_of(fd: int, medium: Geometry) -> Content:
-    """Return what both ends hold."""
+    """Return the content of both ends."""
     size, block = medium.size_bytes, medium.logical_block_bytes
     edge = min(EDGE_BYTES, size // block * block)
     with PieceReader(fd) as reader:
@@ -201,10 +201,10 @@ def ends_of(fd: int, medium: Geometry) -> Content:
 
 
 def _digest(head: bytes, tail: bytes) -> str:
-    """Return the SHA-256 of what is not zero in both ends, each piece with its place.
+    """Return the SHA-256 of the pieces of both ends that are not zero, each with its place.
 
-    Most of what a filesystem leaves at the ends is zero, and comparing is far cheaper than hashing: this is
-    asked of every disk before each step that writes to it.
+    A filesystem leaves mostly zeros at the ends, and comparing is far cheaper than hashing: this runs for
+    every disk before each step that writes to it.
     """
     digest = hashlib.sha256()
     for number, end in enumerate((head, tail)):

@@ -1,4 +1,4 @@
-"""The disks of this machine as people see them: each with its answer, its reasons and remedies."""
+"""List the disks of this machine for users: each with its answer, reasons and remedies."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _NO_MEDIUM = Geometry(0, False, False, "", 512, 512, rotational=None)  # noqa: F
 
 
 MOUNTS: Final = "/run/pgfooting/"
-"""Below this folder the helper mounts (`app.helper.base.audit.RUN`)."""
+"""The helper mounts below this folder (`app.helper.base.audit.RUN`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What `list_disks` found.
+    """Result of `list_disks`.
 
     Attributes:
-        disks: everything that could be a disk, by name.
-        others: names of block devices that are no disks.
+        disks: all possible disks, by name.
+        others: names of block devices that cannot be disks.
         as_root: whether every question could be answered.
     """
 
@@ -46,14 +46,14 @@ def list_disks(
 ) -> Listing:
     """Inspect this machine and return its disks, without asking UDisks2 itself.
 
-    In well under a second, but as root, who looks at what lies on them, some ten seconds for each TB that
-    rotates; disks are looked at together.
+    Takes well under a second; as root, which reads the content, some ten seconds per TB of a rotating disk;
+    disks are read in parallel.
 
     Args:
         policy: the caller's.
-        places: where to read; this machine's without it.
-        objects: what UDisks2 knows, where it was asked.
-        tell: told how many places of a disk were looked at, in threads.
+        places: sources; this machine's without it.
+        objects: of UDisks2, if it was asked.
+        tell: called with the progress on a disk, in threads.
     """
     places = SourceFolders.of_this_machine() if places is None else places
     return listing_of(inspect_machine(policy, places, tell=tell), policy, places, objects)
@@ -78,9 +78,9 @@ def listing_of(
 
 
 def _is_left_over(snapshot: Snapshot, facts: DiskFacts) -> bool:
-    """Return whether pgFooting's partition lies on a disk, or it is mounted where the helper does.
+    """Return whether pgFooting's partition is on a disk, or it is mounted at the helper's place.
 
-    A session that works looks the same: who calls the helper learns which it is.
+    A running session looks the same: callers of the helper can distinguish them.
     """
     numbers = facts.numbers
     mounted = (use.user for use in snapshot.machine.mounts.known(()) if use.number in numbers)
@@ -114,14 +114,14 @@ def _disk(facts: DiskFacts, decision: SpareDecision, bus: str, drive: Drive, *, 
 
 @dataclass(frozen=True, slots=True)
 class DiskChange:
-    """One disk that came, went or changed: None stands for "not there"."""
+    """A disk that came, went or changed: None means absent."""
 
     before: Disk | None
     after: Disk | None
 
 
 def changes(before: Sequence[Disk], after: Sequence[Disk]) -> tuple[DiskChange, ...]:
-    """Return what changed; a disk that was pulled and plugged in again went and came."""
+    """Return the changes; a disk that was pulled and plugged in again went and came."""
 
     def keyed(disks: Sequence[Disk]) -> dict[tuple[str, str, int | None], Disk]:
         return {(disk.name, disk.identity.key(), disk.identity.diskseq): disk for disk in disks}

@@ -1,4 +1,4 @@
-"""What a disk says of its own health: NVMe critical warning and sanitize status, ATA SMART status. Root only.
+"""Read a disk's own health: NVMe critical warning and sanitize status, ATA SMART status. Root only.
 
 Sources: NVM Express Base Specification 2.0, 5.16.1.3 and 5.16.1.22; ACS-4, SMART RETURN STATUS, READ LOG EXT,
 General Statistics (log 04h); SAT-4, ATA PASS-THROUGH (16); linux/nvme_ioctl.h, scsi/sg.h.
@@ -38,7 +38,7 @@ NVME_WARNINGS: Final = (
     say("health-backup"),
     say("health-persistent-memory"),
 )
-"""Bits of the critical warning, from bit 0."""
+"""Texts for the bits of the critical warning, from bit 0."""
 
 
 def read_health(places: SourceFolders, name: str, number: str) -> Reading[tuple[str, ...]]:
@@ -58,7 +58,7 @@ def read_health(places: SourceFolders, name: str, number: str) -> Reading[tuple[
 
 
 def read_values(places: SourceFolders, name: str, number: str) -> dict[str, str]:
-    """Return what a disk says of itself, by the keys of ``Health`` in app/helper/interface.xml."""
+    """Return a disk's health values, by the keys of ``Health`` in app/helper/interface.xml."""
     reading = read_health(places, name, number)
     if reading.value is None:
         return {"status": "none" if reading.state is SourceKnowledge.ABSENT else "unreadable", "warnings": ""}
@@ -69,7 +69,7 @@ def read_values(places: SourceFolders, name: str, number: str) -> dict[str, str]
                 return found | nvme_values(_nvme_log(fd, _SMART_LOG) or b"")
             return found | ata_values(_ata_statistics(fd))
     except OSError:
-        return found  # it tells its status and nothing more
+        return found  # only its status is available
 
 
 def nvme_values(log: bytes) -> dict[str, str]:
@@ -118,7 +118,7 @@ def _nvme_warnings(fd: int) -> tuple[str, ...]:
 
 
 def _nvme_log(fd: int, page: int) -> bytes | None:
-    """Return 512 bytes of a log page; None where the controller does not have it."""
+    """Return 512 bytes of a log page; None if the controller does not have it."""
     buffer = ctypes.create_string_buffer(_LOG_BYTES)
     dwords = _LOG_BYTES // 4 - 1
     command = bytearray(
@@ -145,7 +145,7 @@ def _ata_statistics(fd: int) -> bytes:
 
 
 def _ata(fd: int, words: tuple[int, ...], length: int) -> tuple[bytes, bytes]:
-    """Send a command by ATA PASS-THROUGH (16); return sense data and what was read.
+    """Send a command by ATA PASS-THROUGH (16); return sense data and the data read.
 
     Raises:
         OSError: the kernel or the disk refuses.

@@ -1,4 +1,4 @@
-"""Reads everything that the spare-disk rules need into one frozen snapshot, as root or as a user.
+"""Read everything that the spare-disk rules need into one frozen snapshot, as root or as a user.
 
 Only reads, opens disks read-only and leaves those in use in peace: their content is passed over. Each source
 is read once for all disks. Only the standard library and app.domain: root imports this.
@@ -39,14 +39,14 @@ from app.storage.spare.rules_disk import DISK_KINDS, is_loop
 from app.storage.system.answers import NoAnswerError, check_answers, find_unanswered
 
 TellDisk = Callable[[str, int, int], None]
-"""Told the name of a disk, and how many places of how many were looked at."""
+"""Called with the name of a disk, the number of places read and the total."""
 
 _AT_ONCE: Final = 8
 _NOTHING_LOOKED_AT: Final[Mapping[str, DiskFacts]] = MappingProxyType({})
 
 
 def tell_nobody(_name: str, _done: int, _all: int) -> None:
-    """Tell nobody how far it is."""
+    """Ignore the progress."""
 
 
 def inspect_machine(
@@ -61,15 +61,14 @@ def inspect_machine(
     """Return the snapshot of this machine now.
 
     Args:
-        policy: decides whether loop devices are looked at.
-        places: where to read.
-        only: names of the disks that are opened and whose content is to be read; all without it. The other
-            facts are always read of all disks, because doubles of an identity are looked for among them; no
-            disk is opened for that.
-        previous: for showing only: the content of disks to which nothing was written since is taken from it.
-        looked: disks as this process saw them before, by name. Where the kernel has counted no write since,
+        policy: decides whether loop devices are included.
+        places: sources.
+        only: names of the disks to open and read; all without it. The other facts are always read of all
+            disks, to find duplicates of an identity; no disk is opened for that.
+        previous: for showing only: provides the content of disks that were not written since.
+        looked: disks as this process saw them before, by name. If the kernel has counted no write since,
             places between the ends are not read again.
-        tell: told how many places of a disk were looked at, in threads.
+        tell: called with the progress on a disk, in threads.
     """
     names, others = _block_devices(places, policy)
     backings = uses.read_loop_backings(places)
@@ -100,7 +99,7 @@ def inspect_machine(
 
 
 def _block_devices(places: SourceFolders, policy: Policy) -> tuple[list[str], tuple[str, ...]]:
-    """Return the names of disks, and of block devices that are none."""
+    """Return the names of disks, and of block devices that cannot be disks."""
     disks, others = [], []
     for folder in sorted((places.sys / "block").iterdir(), key=lambda each: (len(each.name), each.name)):
         is_disk = any(kind.fullmatch(folder.name) for kind, _ in DISK_KINDS)
@@ -113,7 +112,7 @@ def _block_devices(places: SourceFolders, policy: Policy) -> tuple[list[str], tu
 
 
 def _disk(places: SourceFolders, name: str, *, opened: bool) -> DiskFacts | None:
-    """Return the facts of a disk; None where it went away meanwhile: it is not offered then."""
+    """Return the facts of a disk; None if it went away in between: it is not offered then."""
     try:
         facts = read_disk(places, name)
     except FileNotFoundError:
@@ -124,7 +123,7 @@ def _disk(places: SourceFolders, name: str, *, opened: bool) -> DiskFacts | None
 
 
 def _is_attached(folder: Path) -> bool:
-    """Return whether a block device is there, and a loop device has a file."""
+    """Return whether a block device exists, and a loop device has a file."""
     return (folder / ("loop/backing_file" if is_loop(folder.name) else "size")).exists()
 
 
@@ -157,7 +156,7 @@ def _machine(
 
 
 def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[KnownDisk, ...]]:
-    """Return the identities of all disks; one that cannot be read could be the double of any."""
+    """Return the identities of all disks; an unreadable one could be the duplicate of any."""
     known = []
     unread: Reading[tuple[KnownDisk, ...]] | None = None
     for facts in disks:
@@ -173,7 +172,7 @@ def _identities(disks: Iterable[DiskFacts]) -> Reading[tuple[KnownDisk, ...]]:
 
 
 def _unchanged(facts: DiskFacts, previous: Snapshot | None) -> DiskFacts | None:
-    """Return a disk with what is known of it since it was last written; None where it has to be read."""
+    """Return a disk with its content since it was last written; None if it must be read."""
     for before in previous.disks if previous is not None else ():
         is_unchanged = (before.identity, before.written) == (facts.identity, facts.written)
         if is_unchanged and before.content.state is SourceKnowledge.READ:
@@ -201,7 +200,7 @@ def _content(places: SourceFolders, facts: DiskFacts, before: PreviousContent, t
 
 
 def _before(facts: DiskFacts, machine: MachineSnapshot, looked: DiskFacts | None) -> PreviousContent:
-    """Return what is known of a disk from before."""
+    """Return the earlier knowledge of a disk."""
     identity = facts.identity.known(None)
     content = None
     if (

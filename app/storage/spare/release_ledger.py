@@ -1,8 +1,8 @@
 """Root's own record of the disks that pgFooting released: they may be used again with old data in them.
 
-It holds a digest of what was left at both ends of the disk, digests of secret places between them, and what
-the kernel had counted, so that a disk which somebody used meanwhile is not taken for ours. While the disk and
-the boot are the same, the kernel's count decides; later the places do.
+It has digests of both ends of the disk and of secret places between them, and the kernel's write counters, so
+that a disk that others used since is not taken for ours. While the disk and the boot are the same, the
+kernel's count decides; later the places do.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _ALL_ONES: Final = digest_of(b"\xff" * SAMPLE_BYTES)
 
 
 def record_release(identity: DiskIdentity, released: ReleaseRecord, folder: Path = RELEASED_FOLDER) -> None:
-    """Record that pgFooting used a disk and gave it back; complete on disk when this returns.
+    """Record that pgFooting used and released a disk; complete on disk when this returns.
 
     Args:
-        identity: which disk.
-        released: the disk as it is left; who it is comes from `identity`.
-        folder: where records are; another one only in tests.
+        identity: of the disk.
+        released: the disk as it is left; its identity comes from `identity`.
+        folder: of the records; another one only in tests.
 
     Raises:
         OSError: it cannot be written.
-        ValueError: the disk has no identity, so that it could not be known again.
+        ValueError: the disk has no identity, so that it could not be recognised again.
     """
     values = {
         "digest": released.digest,
@@ -61,15 +61,15 @@ def record_release(identity: DiskIdentity, released: ReleaseRecord, folder: Path
 
 
 def read_released(places: SourceFolders) -> Reading[tuple[ReleaseRecord, ...]]:
-    """Return the recorded disks; absent where pgFooting never released one."""
+    """Return the recorded disks; absent if pgFooting never released one."""
     return read_records(places, places.released, parse_release)
 
 
 def parse_release(entry: Mapping[str, Any]) -> ReleaseRecord:
-    """Return what `record_release` wrote.
+    """Parse the output of `record_release`.
 
     Raises:
-        KeyError, TypeError, ValueError, OverflowError: it did not write this.
+        KeyError, TypeError, ValueError, OverflowError: it has another format.
     """
     wwn = entry["wwn"]
     return ReleaseRecord(
@@ -95,17 +95,17 @@ def with_places(
 ) -> ReleaseRecord:
     """Return the record of a disk that is released now, with secret places.
 
-    Places in front of `written_end` are read: twice where the disk can discard, and only those are kept that
-    read alike, because what was discarded may read as anything. Those behind it were not ours to write: they
-    are expected as they were recorded before, else as zeros, so that what somebody else wrote there in the
-    meantime does not become ours.
+    Places before `written_end` are read: twice if the disk can discard, and only those that read the same are
+    kept, because discarded bytes may read as anything. Those after it were not ours to write: they are
+    expected as they were recorded before, else as zeros, so that data of others written there in between does
+    not become ours.
 
     Args:
         fd: the disk, open for reading past the page cache.
         now: the record without places; its marks were read before its digest.
         block_bytes: logical block of the disk.
         before: the record of an earlier release.
-        written_end: byte behind the last one that we may have written.
+        written_end: byte after the last one that we may have written.
         choose: draws the places.
 
     Raises:
@@ -131,7 +131,7 @@ def with_places(
 def _not_ours(
     stratum: Stratum, old: SampledPlace | None, written_end: int, choose: Random, step: int
 ) -> SampledPlace | None:
-    """Return the place of a stratum as it has to be where we did not write; None for one to be read."""
+    """Return the expected place of a stratum that we did not write; None for one to be read."""
     if old is not None and old.offset >= written_end:
         return old
     if stratum.start + 2 * SAMPLE_BYTES <= written_end:
@@ -151,14 +151,14 @@ def compare(
     digest: str,
     tell: Tell = tell_nobody,
 ) -> ReleaseComparison:
-    """Return how a disk compares with the record of its release.
+    """Compare a disk with the record of its release.
 
     Args:
         fd: the disk, open for reading past the page cache.
         record: of this disk.
         marks: read before the digest.
         digest: `Content.digest` now.
-        tell: told how many places are done.
+        tell: called with the progress in places.
 
     Raises:
         OSError: it cannot be read.
@@ -183,12 +183,12 @@ def compare(
 
 
 def _is_left(place: SampledPlace, digest: str, record: ReleaseRecord) -> bool:
-    """Return whether nobody put data into a place: it is as it was, or was discarded since."""
+    """Return whether no data was put into a place: it is as it was, or was discarded since."""
     return digest in {place.digest, ""} or (record.discards and digest == _ALL_ONES)
 
 
 def record_of(identity: DiskIdentity | None, records: Sequence[R]) -> R | None:
-    """Return the record of a disk among those of one kind; None where there is none."""
+    """Return the record of a disk among those of one kind; None if there is none."""
     if identity is None:
         return None
     mine = KnownDisk("", identity.serial, identity.wwn)

@@ -1,8 +1,8 @@
-"""What every spare-disk rule is: a named object that says what it needs to know and what it found.
+"""A spare-disk rule: a named object with its sources and its check.
 
-A rule's check sees what could be read, also in part, and yields what speaks against the disk. What could
-not be read is judged here, for all rules alike, so that no rule can forget it: unreadable refuses, "needs
-root" leaves a question, absent refuses unless the rule says that the source may be absent.
+A rule's check sees everything that was read, even in part, and yields reasons against the disk. Anything that
+could not be read is judged here, for all rules alike, so that no rule can forget it: unreadable refuses,
+"needs root" leaves a question, absent refuses unless the rule says that the source may be absent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from app.storage.inspect.snapshot import (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a rule looks at.
+    """Input of a rule.
 
     Attributes:
         machine: facts of the machine.
@@ -47,13 +47,13 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class DiskFinding:
-    """Something that speaks against a disk.
+    """A reason against a disk.
 
     Attributes:
-        evidence: what was seen and where.
-        remedy: what would help; empty for nothing.
-        message: a better sentence than the rule's own; empty for that.
-        user: who uses the disk, in words for the list of disks; empty for nobody.
+        evidence: the observation and its source.
+        remedy: may be empty.
+        message: a better sentence than the rule's own; empty for the rule's.
+        user: of the disk, in words for the list of disks; empty for none.
     """
 
     evidence: str
@@ -71,7 +71,7 @@ class SpareRule:
         message: the sentence when it refuses.
         unknown: what stays unknown when a source is missing, continuing "It cannot be told ...".
         sources: names of the readings, such as ``machine.mounts`` and ``disk.holders``.
-        check: yields what speaks against the disk.
+        check: yields reasons against the disk.
         may_be_absent: sources that some machines do not have.
         in_use: a refusal means that something works with the disk, so that its content is left unread.
     """
@@ -87,13 +87,13 @@ class SpareRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleVerdict:
-    """What one rule says of one disk.
+    """Verdict of one rule on one disk.
 
     Attributes:
-        refusals: why not.
-        questions: what only root can answer.
+        refusals: reasons against it.
+        questions: that only root can answer.
         passed_over: a source was left unread because the disk is in use.
-        users: who uses it, in words.
+        users: of the disk, in words.
     """
 
     refusals: tuple[DiskRefusal, ...] = ()
@@ -103,7 +103,7 @@ class RuleVerdict:
 
 
 def reading_of(view: View | Snapshot, source: str) -> Reading[Any]:
-    """Return the reading that a source's name means.
+    """Return the reading of a source by its name.
 
     Raises:
         AttributeError: no such source.
@@ -114,7 +114,7 @@ def reading_of(view: View | Snapshot, source: str) -> Reading[Any]:
 
 
 def judge(rule: SpareRule, view: View) -> RuleVerdict:
-    """Apply one rule: what was found first, then what could not be read."""
+    """Apply one rule: its findings first, then the missing sources."""
     findings = tuple(rule.check(view))
     refusals = [
         DiskRefusal(rule.id, finding.message or rule.message, finding.evidence, finding.remedy)
@@ -134,7 +134,7 @@ def judge(rule: SpareRule, view: View) -> RuleVerdict:
 
 
 def _gaps(rule: SpareRule, view: View) -> Iterator[tuple[SourceKnowledge, DiskRefusal]]:
-    """Yield every source that the rule needs and does not have."""
+    """Yield every source that the rule needs and lacks."""
     for source in rule.sources:
         reading = reading_of(view, source)
         if reading.state is SourceKnowledge.READ or (

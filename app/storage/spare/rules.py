@@ -1,7 +1,7 @@
-"""The spare-disk rules D01 to D17: one registry, and the answer that they give together.
+"""The spare-disk rules D01 to D17: one registry, and their combined answer.
 
-Pure: snapshot in, answer out. Called by root at the moment of use, and by everyone for showing. Nothing
-here can be forced.
+Pure: snapshot in, answer out. Called by root at the moment of use, and by all users for showing. Nothing here
+can be forced.
 """
 
 from __future__ import annotations
@@ -208,21 +208,21 @@ USE_RULES: Final = (
 RULES: Final[tuple[SpareRule, ...]] = tuple(
     sorted((*DISK_RULES, *USE_RULES, *CONTENT_RULES), key=lambda rule: rule.id)
 )
-"""Every rule, by number."""
+"""All rules, by number."""
 
 _SYSTEM: Final = "D12"
 
 
 @dataclass(frozen=True, slots=True)
 class SpareDecision:
-    """What the rules say of one disk.
+    """The rules' decision on one disk.
 
     Attributes:
         answer: see `SpareAnswer`.
         refusals: every reason against it, by rule.
-        questions: what only root can answer.
-        users: who uses it, in words.
-        looked: what was looked at on it; None where its content was not read.
+        questions: that only root can answer.
+        users: of the disk, in words.
+        looked: extent of the inspection; None if its content was not read.
     """
 
     answer: SpareAnswer
@@ -235,7 +235,7 @@ class SpareDecision:
 def decide(
     snapshot: Snapshot, name: str, policy: Policy, *, chosen: DiskIdentity | None = None
 ) -> SpareDecision:
-    """Return the answer for one disk of a snapshot.
+    """Return the decision on one disk of a snapshot.
 
     Args:
         snapshot: the machine now.
@@ -262,8 +262,8 @@ def decide(
 def _with_safe_remedies(refusals: tuple[DiskRefusal, ...]) -> tuple[DiskRefusal, ...]:
     """Return the refusals without advice that would do harm.
 
-    Nobody is told how to unmount or erase the disk that the system runs from, and nobody is told how to erase
-    a disk before nothing uses it any more.
+    No advice to unmount or erase the disk that the system runs from, and none to erase a disk while something
+    uses it.
     """
     rules = {refusal.rule for refusal in refusals}
     if _SYSTEM in rules:

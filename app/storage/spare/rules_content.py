@@ -1,4 +1,4 @@
-"""The rules about what lies on a disk and who refers to it: D08, D08b, D09 and D11."""
+"""The rules about a disk's content and references to it: D08, D08b, D09 and D11."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.storage.inspect.snapshot import (
 from app.storage.spare.rule import DiskFinding, SpareRule, View
 
 MEMBER_KINDS: Final = frozenset({"raid", "volume", "encryption", "swap"})
-"""Kinds of signature behind which data of several disks, of a whole machine or a secret may stand (D09)."""
+"""Kinds of signature that may hide data of several disks, of a whole machine, or a secret (D09)."""
 
 _UDEV_MEMBER_USAGE: Final = frozenset({"raid", "crypto"})
 _SHORTEST_SERIAL: Final = 4
@@ -90,7 +90,7 @@ def _check_data(view: View) -> Iterator[DiskFinding]:
         return
     found = tuple(_data(content))
     since = content.comparison
-    is_read = content.full_read is not None  # data that was seen then is in `found`
+    is_read = content.full_read is not None  # data found then is in `found`
     is_rewritten = since is not None and since.written_bytes >= _size_of(view)
     is_written = (
         since is not None and since.since is ChangesSinceRelease.WRITTEN and not is_read and not is_rewritten
@@ -118,7 +118,7 @@ def is_as_left(content: Content) -> bool:
 
 
 def _data(content: Content) -> Iterator[str]:
-    """Yield where data lies, in words."""
+    """Yield the places of data, in words."""
     for offset in content.edges:
         yield say("byte-not-zero", offset=offset)
     if content.samples:
@@ -130,7 +130,7 @@ def _data(content: Content) -> Iterator[str]:
 
 
 def _change(since: ReleaseComparison) -> str:
-    """Return in words how a disk differs from what was left on it."""
+    """Return in words how a disk differs from its state at release."""
     match since.since:
         case ChangesSinceRelease.WRITTEN if not since.written_bytes:
             return say("no-bytes-since-release")
@@ -144,7 +144,7 @@ def _change(since: ReleaseComparison) -> str:
 
 
 def _not_held(since: ReleaseComparison) -> str:
-    """Return why a record says nothing any more."""
+    """Return why a record is no longer valid."""
     released = time.strftime("%Y-%m-%d %H:%M", time.localtime(since.released_s))
     return say("release-record-ended", time=released)
 
@@ -162,7 +162,7 @@ def _size_of(view: View) -> int:
 
 
 def looked_at(view: View) -> InspectionReport | None:
-    """Return what was looked at on a disk, for people; None where its content was not read."""
+    """Return the extent of a disk's inspection, for the user; None if its content was not read."""
     content = view.disk.content.known(None)
     if content is None:
         return None
@@ -187,7 +187,7 @@ def _check_references(view: View) -> Iterator[DiskFinding]:
 
 
 def _means(view: View, reference: Reference) -> bool:
-    """Return whether a reference means this disk or a partition, also by a link that is not there now."""
+    """Return whether a reference means this disk or a partition, even by a link that does not exist now."""
     disk, text = view.disk, reference.text
     if reference.number:
         return reference.number in disk.numbers

@@ -11,8 +11,8 @@ from app.domain.units import format_size
 from app.storage.inspect.snapshot import KnownDisk
 from app.storage.spare.rule import DiskFinding, SpareRule, View
 
-# Name of a whole disk and the subsystems that such a disk hangs from. mmcblk is left out on purpose: eMMC
-# and SD cards carry the system or pictures, and no server keeps a database on them.
+# Name of a whole disk and the subsystems of such a disk. mmcblk is excluded on purpose: eMMC and SD cards
+# hold the system or pictures, and servers keep no database on them.
 DISK_KINDS: Final = (
     (re.compile(r"sd[a-z]+"), frozenset({"scsi"})),
     (re.compile(r"nvme\d+n\d+"), frozenset({"nvme", "nvme-subsystem"})),
@@ -76,7 +76,7 @@ def _check_medium(view: View) -> Iterator[DiskFinding]:
 
 
 def same_disk(one: KnownDisk, other: KnownDisk) -> bool:
-    """Return whether two disks cannot be told apart: by WWN where both have one, else by serial."""
+    """Return whether two disks are indistinguishable: by WWN if both have one, else by serial."""
     if one.wwn and other.wwn:
         return one.wwn == other.wwn
     return bool(one.serial) and one.serial == other.serial

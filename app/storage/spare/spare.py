@@ -1,4 +1,4 @@
-"""The spare-disk rules as an execution asks them: who a disk is, whether it may be written, and its release.
+"""The spare-disk rules for an execution: identity of a disk, permission to write, and its release.
 
 Reads this machine; the rules themselves are pure (`app.storage.spare.rules`).
 """
@@ -38,7 +38,7 @@ class SpareDisks:
 
     Attributes:
         policy: root's own; never a caller's.
-        places: where to read.
+        places: sources.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -46,10 +46,10 @@ class SpareDisks:
     _looked: dict[str, DiskFacts] = field(default_factory=dict, init=False, compare=False)
 
     def identify(self, node: str) -> DiskIdentity:
-        """Return who the disk of a node is now.
+        """Return the current identity of a node's disk.
 
         Raises:
-            OSError: it is gone, or does not tell.
+            OSError: it is gone, or cannot be identified.
         """
         reading = read_disk(self.places, sysfs_folder(node).name).identity
         if reading.value is None:
@@ -59,7 +59,7 @@ class SpareDisks:
     def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
         """Return why disks are not spare, by node; one snapshot answers for all of them.
 
-        What cannot be decided refuses: there is nobody with more rights to ask.
+        An undecided question refuses: there is no user with more rights to ask.
 
         Raises:
             OSError: a disk is gone.
@@ -76,8 +76,8 @@ class SpareDisks:
     def look(self, names: frozenset[str], tell: TellDisk = tell_nobody) -> Snapshot:
         """Return the machine now, with the content of these disks.
 
-        Their ends are read each time. Places between them were read before by this process, or are read now,
-        where the kernel has counted a write since.
+        Their ends are read each time. Places between them were read before by this process, or are read now
+        if the kernel has counted a write since.
         """
         looked = dict(self._looked)
         snapshot = inspect_machine(self.policy, self.places, only=names, looked=looked, tell=tell)
@@ -87,7 +87,7 @@ class SpareDisks:
         return snapshot
 
     def users(self, node: str, identity: DiskIdentity) -> Sequence[User]:
-        """Return who uses a disk, or an array of our partitions (`app.storage.spare.spare`).
+        """Return the users of a disk, or of an array of our partitions.
 
         Raises:
             OSError: it is gone.
@@ -101,7 +101,7 @@ class SpareDisks:
 
         Args:
             disks: identity by node, after everything on them was unmade.
-            written_ends: byte behind the last one that may have been written, by node; without it all.
+            written_ends: byte after the last one that may have been written, by node; without it all.
 
         Raises:
             OSError: a disk cannot be read, or the record not be written.
@@ -129,21 +129,21 @@ class SpareDisks:
             record_release(identity, left, self.places.released)
 
 
-# --- Who uses a disk or an array that is about to be wiped: the rules about use, its content unread.
+# --- Users of a disk or an array that is about to be wiped: the rules about use, its content unread.
 
 
 _OPEN: Final = "D13"
 _CLAIMED: Final = "D14"
 _ABOUT_USE: Final = frozenset({"D03", "D04", "D05", "D06", "D07", "D10", "D11", "D12", _OPEN, _CLAIMED})
-"""Rules about who uses a disk or means it; those about its content are answered by looking at it."""
+"""Rules about uses of and references to a disk; those about its content are answered by reading it."""
 
 
 def users_of(policy: Policy, places: SourceFolders, node: str, identity: DiskIdentity) -> Sequence[User]:
-    """Return who uses a disk, or an array of our partitions; what cannot be told counts as a user.
+    """Return the users of a disk, or of an array of our partitions; unknown counts as used.
 
     Args:
         policy: root's own.
-        places: where to read.
+        places: sources.
         node: of the disk, or of an array that holds it.
         identity: of the disk.
 
@@ -170,7 +170,7 @@ def users_of(policy: Policy, places: SourceFolders, node: str, identity: DiskIde
 
 
 def _with_exclusive(snapshot: Snapshot, places: SourceFolders, name: str) -> Snapshot:
-    """Return a snapshot that knows whether the kernel gives one disk exclusively; its content is not read."""
+    """Return a snapshot with one disk tested for exclusiveness; its content is not read."""
     disks = (
         replace(each, exclusive=read_exclusive(places, name, each.number)) if each.name == name else each
         for each in snapshot.disks
@@ -179,7 +179,7 @@ def _with_exclusive(snapshot: Snapshot, places: SourceFolders, name: str) -> Sna
 
 
 def _array_users(policy: Policy, places: SourceFolders, node: str) -> Iterator[User]:
-    """Yield who uses an array: its members are held by itself, so the rules about disks cannot tell."""
+    """Yield the users of an array: it holds its own members, so the rules about disks do not apply."""
     number, holders = state.device_number(node), state.holders(node)
     if holders:
         yield User(say("rule-held"), ", ".join(holders))
@@ -193,7 +193,7 @@ def _array_users(policy: Policy, places: SourceFolders, node: str) -> Iterator[U
 
 
 def _is_only_read(snapshot: Snapshot, numbers: frozenset[str]) -> bool:
-    """Return whether all who have a disk open do so for reading, and nothing maps or serves it."""
+    """Return whether a disk is open for reading only, and nothing maps or serves it."""
     machine = snapshot.machine
     uses = (*machine.loops.known(()), *machine.targets.known(()), *machine.arrays.known(()))
     if any(use.number in numbers for use in uses):

@@ -1,7 +1,7 @@
-"""Whether a disk answers at all, asked by a program of its own, which may hang in our place.
+"""Check whether a disk answers at all, by a separate program, which may hang in our place.
 
-A process that waits for a disk which does not answer cannot be ended, not even killed, and a thread of it
-keeps the whole process. So the first who reads a disk is a child.
+A process that waits for an unresponsive disk cannot be ended, not even killed, and one such thread keeps the
+whole process alive. So a child process is the first to read a disk.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NoAnswerError(OSError):
     """A disk does not answer.
 
     Attributes:
-        reason: that, for people.
+        reason: for the user.
     """
 
     def __init__(self, node: str) -> None:
@@ -35,7 +35,7 @@ class NoAnswerError(OSError):
 
 
 def find_unanswered(node: str) -> NoAnswerError | None:
-    """Return that a child still waits for a disk; None if none does."""
+    """Return an error if a child still waits for a disk; None if none does."""
     with _guard:
         before = _waiting.get(node)
         if before is not None and not before.is_gone:
@@ -47,8 +47,8 @@ def find_unanswered(node: str) -> NoAnswerError | None:
 def check_answers(node: str) -> None:
     """Make sure that a disk answers to a read of its first block; an error is an answer as well.
 
-    Where an earlier child still waits for the disk, no further one is started. What this user may not read is
-    not asked.
+    Starts no further child while an earlier one still waits for the disk. Skips disks that this user may not
+    read.
 
     Raises:
         NoAnswerError: it does not answer in time.

@@ -1,8 +1,8 @@
-"""A block device that nobody else can claim while it is looked at and wiped.
+"""A block device that no other program can claim while it is inspected and wiped.
 
-Read and written past the page cache, so that what is looked at is what is on the disk: a direct read writes
-out what is dirty of this device before (mm/filemap.c, kiocb_write_and_wait). Sources: open(2), O_EXCL on
-block devices; Linux include/uapi/linux/blkpg.h and fs.h.
+Read and written past the page cache, so that the bytes read are those on the disk: a direct read first writes
+out the dirty pages of this device (mm/filemap.c, kiocb_write_and_wait). Sources: open(2), O_EXCL on block
+devices; Linux include/uapi/linux/blkpg.h and fs.h.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from app.domain.messages.message import say
 from app.storage.system import state
 
 CLAIMED_S: Final = 5.0
-"""How long others may claim a device that only look for a moment, as btrfs does with a new one."""
+"""How long a device may be claimed by programs that only inspect it, as btrfs does with a new one."""
 _AGAIN_S: Final = 0.1
 _PIECE: Final = 1024**2
 _BLKSSZGET: Final = 0x1268
@@ -42,14 +42,14 @@ _ARGUMENT: Final = struct.Struct("iiiP")
 
 
 class OpenDevice:
-    """An open block device, or a part of one; use `exclusive`, or `reading` where nothing is written.
+    """An open block device, or a part of one; use `exclusive`, or `reading` if nothing is written.
 
     Attributes:
         node: its name.
         block_bytes: logical block.
         size_bytes: of the device, or of the part.
-        whole: name of the device of which it is a part; else its own.
-        start: where on that it begins, in bytes.
+        whole: name of the device of a part; else its own.
+        start: of the part on that device, in bytes.
     """
 
     def __init__(self, fd: int, node: str) -> None:
@@ -58,16 +58,16 @@ class OpenDevice:
         self._fd, self.start = fd, 0
         self.block_bytes: int = struct.unpack("i", fcntl.ioctl(fd, _BLKSSZGET, bytes(4)))[0]
         self.size_bytes: int = struct.unpack("Q", fcntl.ioctl(fd, _BLKGETSIZE64, bytes(8)))[0]
-        self._buffer = mmap.mmap(-1, _PIECE)  # aligned as O_DIRECT wants it
+        self._buffer = mmap.mmap(-1, _PIECE)  # aligned as O_DIRECT requires
 
     def part(self, node: str, start: int, size_bytes: int) -> OpenDevice:
-        """Return a part of a disk under the name of the partition that lies there; blocks fit into it."""
+        """Return a part of a disk under the name of the partition there; blocks fit into it."""
         part = copy(self)
         part.node, part.start, part.size_bytes = node, start, size_bytes
         return part
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return bytes; fewer where the device ends before.
+        """Return bytes; fewer at the end of the device.
 
         Raises:
             OSError: it cannot be read.
@@ -88,10 +88,10 @@ class OpenDevice:
         return bytes(found[offset - low : offset - low + length])
 
     def zero(self, offset: int, length: int) -> None:
-        """Overwrite bytes with zeros; the rest of their blocks is written as it is.
+        """Overwrite bytes with zeros; the rest of their blocks is rewritten unchanged.
 
         Raises:
-            OSError: it cannot be read or written, or the bytes are not all of this device or part.
+            OSError: it cannot be read or written, or the bytes are not all inside this device or part.
         """
         if offset < 0 or offset + length > self.size_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.node)
@@ -108,17 +108,17 @@ class OpenDevice:
             offset, length = offset + piece, length - piece
 
     def flush(self) -> None:
-        """Return when what was written is on the disk.
+        """Wait until all written bytes are on the disk.
 
         Raises:
-            OSError: it is not.
+            OSError: writing failed.
         """
         os.fsync(self._fd)
 
     def forget_partition(self, number: int) -> bool:
         """Make the kernel forget a partition of this disk; return whether it has none of that number now.
 
-        It refuses while somebody has the partition open (block/partitions/core.c, bdev_del_partition).
+        It refuses while the partition is open (block/partitions/core.c, bdev_del_partition).
 
         Raises:
             OSError: another error than that it is open.
@@ -129,10 +129,10 @@ class OpenDevice:
         return found != errno.EBUSY
 
     def tell_partition(self, number: int, start: int, size_bytes: int) -> None:
-        """Have the kernel know a partition of this disk again; one that it knows stays as it is.
+        """Make the kernel know a partition of this disk again; an existing one stays as it is.
 
         Raises:
-            OSError: the kernel does not take it.
+            OSError: the kernel does not accept it.
         """
         found = self._partition(_BLKPG_ADD_PARTITION, number, start, size_bytes)
         if found not in {0, errno.EBUSY}:
@@ -149,17 +149,17 @@ class OpenDevice:
         return 0
 
     def close(self) -> None:
-        """Give it back."""
+        """Release the device."""
         self._buffer.close()
         os.close(self._fd)
 
 
 @contextmanager
 def reading(node: str) -> Iterator[OpenDevice]:
-    """Open a device to look at what lies on it, whoever has it.
+    """Open a device to read its content, even if others use it.
 
     Raises:
-        OSError: it cannot be opened, or is no block device.
+        OSError: it cannot be opened, or is not a block device.
     """
     flags = os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     device = OpenDevice(os.open(node, flags), node)
@@ -171,12 +171,12 @@ def reading(node: str) -> Iterator[OpenDevice]:
 
 @contextmanager
 def exclusive(node: str, number: str, pause: Callable[[float], bool]) -> Iterator[OpenDevice]:
-    """Claim a device for looking and wiping.
+    """Claim a device for inspection and wiping.
 
     Args:
         node: of it.
         number: ``major:minor`` that it must have.
-        pause: waits so many seconds; returns whether it may be waited any longer.
+        pause: waits that many seconds; returns whether waiting may continue.
 
     Raises:
         RefusedError: it is another device, or the kernel does not give it exclusively.
@@ -199,7 +199,7 @@ def _opened(node: str, pause: Callable[[float], bool]) -> int:
     deadline_s = time.monotonic() + CLAIMED_S
     while True:
         try:
-            # SECURITY: without O_EXCL somebody could mount it between the look and the end of the wipe.
+            # SECURITY: without O_EXCL others could mount it between the look and the end of the wipe.
             flags = os.O_RDWR | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             return os.open(node, flags)
         except OSError as err:

@@ -1,4 +1,4 @@
-"""Digests of what lies on a disk, by which a later look is compared with an earlier one, byte for byte."""
+"""Digests of a disk's content, to compare a later state with an earlier one byte for byte."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ TABLE_BLOCKS: Final = 34
 """LBA 0 to 33: protective MBR, header and entries of a GPT; the copy is one block shorter (UEFI, 5.3)."""
 HEAD_BYTES: Final = 8 * MIB
 TAIL_BYTES: Final = MIB
-"""Of what a session made: every superblock, and what of each format changes whenever it is mounted or written
-to (ext: counts of mounts and blocks; XFS: counts and log position; btrfs: generation; f2fs: both checkpoints;
-ZFS: uberblocks; md: events)."""
+"""Compared parts of a session's content: every superblock, and the bytes of each format that change whenever
+it is mounted or written (ext: counts of mounts and blocks; XFS: counts and log position; btrfs: generation;
+f2fs: both checkpoints; ZFS: uberblocks; md: events).
+"""
 EDGE_BYTES: Final = 16 * MIB
-"""How much of both ends is compared where a table was wiped and the disk was not given back yet."""
+"""Length of both ends that is compared after a table was wiped and before the disk is released."""
 _FAR: Final = (Area(64 * MIB, 4 * KIB), Area(256 * GIB, 4 * KIB))
-"""Copies of a superblock of btrfs."""
+"""Superblock copies of btrfs."""
 
 
 def table_areas(device: OpenDevice) -> tuple[Area, Area]:
-    """Return where a disk has a GPT and its copy."""
+    """Return the areas of a disk's GPT and its copy."""
     block, size = device.block_bytes, device.size_bytes
     last = (TABLE_BLOCKS - 1) * block
     return Area(0, TABLE_BLOCKS * block), Area(size - last, last)
 
 
 def table_digest(device: OpenDevice) -> str:
-    """Return a digest of the partition table of a disk and of its copy, everything between them included.
+    """Return a digest of the partition table of a disk and of its copy, including unused bytes of both.
 
     Raises:
         OSError: it cannot be read.
@@ -40,7 +41,7 @@ def table_digest(device: OpenDevice) -> str:
 
 
 def content_digest(device: OpenDevice) -> str:
-    """Return a digest of the places of a partition or array at which a format tells what became of it.
+    """Return a digest of the places of a partition or array that change whenever its format is used.
 
     Raises:
         OSError: it cannot be read.
@@ -51,8 +52,8 @@ def content_digest(device: OpenDevice) -> str:
 def equalise(device: OpenDevice) -> None:
     """Zero the places of an array that `content_digest` compares; returns when that is on the disks.
 
-    What was never written on a mirror that was not synchronised is another one on each of its disks, and the
-    kernel reads from any of them.
+    On a mirror that was not synchronised, never written bytes differ between its disks, and the kernel reads
+    from any of them.
 
     Raises:
         OSError: it cannot be written.
@@ -69,7 +70,7 @@ def _content_areas(device: OpenDevice) -> tuple[Area, ...]:
 
 
 def ends_digest(device: OpenDevice, without: Sequence[Area] = ()) -> str:
-    """Return a digest of both ends of a disk as they will be without some areas.
+    """Return a digest of both ends of a disk as they will be with some areas zeroed.
 
     Raises:
         OSError: it cannot be read.

@@ -1,4 +1,4 @@
-"""What the kernel says while a program fails: mount(8) knows only that something was wrong.
+"""Read the kernel's messages while a program fails: mount(8) itself gives no details.
 
 Source: Linux Documentation/ABI/testing/dev-kmsg: one record a read, ``priority,sequence,time,flags;text``.
 """
@@ -21,13 +21,13 @@ _LONGEST_TOLD: Final = 300
 
 
 def naming_pattern(name: str) -> re.Pattern[str]:
-    """Return what finds a disk or a partition of it in a text, and no other disk whose name begins alike."""
+    """Return a pattern for a disk or its partitions, but not for other disks with the same prefix."""
     partition = r"p\d+" if name[-1:].isdigit() else r"\d+"
     return re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?:{partition})?(?![A-Za-z0-9])")
 
 
 class KernelLog:
-    """The kernel's messages since it was opened; silent where they may not be read."""
+    """The kernel's messages since it was opened; empty if they may not be read."""
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd
@@ -49,7 +49,7 @@ class KernelLog:
             try:
                 record = os.read(self._fd, _LONGEST_RECORD)
             except BrokenPipeError:
-                continue  # overwritten before it was read: the next one is there
+                continue  # overwritten before it was read: the next one is available
             except OSError:
                 return  # no more
             if not record:

@@ -1,8 +1,7 @@
-"""Running the programs that make and unmake storage, with nothing of the caller and always with an end.
+"""Run the programs that make and unmake storage, with nothing of the caller and always with an end.
 
 Only the standard library: root runs this. Nothing of the caller reaches a program: no environment
-(MKE2FS_CONFIG, LIBMOUNT_FORCE_MOUNT2 and their like change what tools do), no folder, no open file, no
-terminal.
+(MKE2FS_CONFIG, LIBMOUNT_FORCE_MOUNT2 and similar change what tools do), no folder, no open file, no terminal.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from app.domain.errors import CancelledError, ProgramError
 from app.domain.messages.message import say
 
 FOLDERS: Final = ("/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""Where programs of the system are; never the PATH of a caller."""
+"""Folders of the system's programs; never the PATH of a caller."""
 
 ENVIRONMENT: Final = {"PATH": ":".join(FOLDERS), "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": "/"}
 
 TIMED_OUT: Final = 124
-"""Exit code recorded for a program whose time was up, as timeout(1)."""
+"""Exit code recorded for a program that timed out, as timeout(1)."""
 
 OUTPUT_LIMIT_BYTES: Final = 256 * 1024
-"""What is kept of each output; `dumpe2fs` without -h is the longest that is ever asked for."""
+"""Kept part of each output; `dumpe2fs` without -h is the longest that is ever run."""
 
 _log = logging.getLogger(__name__)
 
 _LIBC: Final = ctypes.CDLL(None)
 _CLONE_NEWNS: Final = 0x20000
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
-"""linux/sched.h, linux/mount.h."""
+"""Flags from linux/sched.h and linux/mount.h."""
 
 _KILL_AFTER_S: Final = 10.0
 _FIRST_WAIT_S: Final = 0.001
@@ -53,11 +52,11 @@ class CompletedProgram:
     """A program that ended.
 
     Attributes:
-        argv: program as it was found, and arguments.
-        exit_code: exit status; negative for a signal; 124 where its time was up.
-        stdout: output, cut at its end where it is very long.
-        stderr: error output, likewise.
-        seconds: how long it ran.
+        argv: path of the program, and arguments.
+        exit_code: exit status; negative for a signal; 124 after a time-out.
+        stdout: output, cut at its end if it is very long.
+        stderr: error output, cut the same way.
+        seconds: running time.
     """
 
     argv: tuple[str, ...]
@@ -67,7 +66,7 @@ class CompletedProgram:
     seconds: float
 
     def complaint(self) -> str:
-        """Return what it said about its failure: the last lines of its errors, else of its output."""
+        """Return its message about the failure: the last lines of its errors, else of its output."""
         lines = (self.stderr.strip() or self.stdout.strip()).splitlines()[-3:]
         said = " / ".join(line.strip() for line in lines)
         if self.exit_code == TIMED_OUT:
@@ -76,7 +75,7 @@ class CompletedProgram:
 
 
 class HangingProgramError(ProgramError):
-    """A program cannot be ended: the kernel holds it, as it does where a disk does not answer.
+    """A program cannot be ended: the kernel holds it, as it does if a disk does not answer.
 
     It is gone once the kernel lets it go.
     """
@@ -88,7 +87,7 @@ class HangingProgramError(ProgramError):
 
     @property
     def is_gone(self) -> bool:
-        """Whether the program has ended by now."""
+        """Return whether the program has ended now."""
         return self._process.poll() is not None
 
 
@@ -96,7 +95,7 @@ class InterruptedProgramError(CancelledError):
     """A program was ended because it was cancelled.
 
     Attributes:
-        ended: how it ended then.
+        ended: its result.
     """
 
     def __init__(self, message: str, ended: CompletedProgram) -> None:
@@ -130,21 +129,20 @@ def run_program(
     kill_after_s: float = _KILL_AFTER_S,
     only_disks: Sequence[str] = (),
 ) -> CompletedProgram:
-    """Run a program to its end and return how it ended, also when it failed or its time was up.
+    """Run a program to its end and return the result, also after a failure or a time-out.
 
     Args:
         argv: name and arguments.
-        timeout_s: after which it is told to end.
+        timeout_s: time limit; then it gets SIGTERM.
         input_text: its standard input; empty means /dev/null, so that every question gets the answer no.
-        is_cancelled: asked 20 times a second.
-        kill_after_s: after which it is killed if it did not end when it was told to, and after which it is
-            left if that did not help either.
-        only_disks: folders below /sys/devices of the disks that it finds; empty for all that there are.
+        is_cancelled: polled 20 times a second.
+        kill_after_s: time after SIGTERM until it is killed, and after that until it is abandoned.
+        only_disks: folders below /sys/devices of the disks that it finds; empty for all disks.
 
     Raises:
         ProgramError: there is no such program.
         HangingProgramError: it cannot be ended.
-        InterruptedProgramError: `is_cancelled` said so; the program was ended.
+        InterruptedProgramError: `is_cancelled` returned True; the program was ended.
     """
     path = find_program(argv[0])
     started_s = time.monotonic()
@@ -175,11 +173,11 @@ def run_program(
 
 
 def _show_disks(folders: Sequence[str]) -> None:
-    """Give this process lists of disks of its own with these alone, if the kernel lets it.
+    """Give this process its own lists of disks with only these, if the kernel allows it.
 
-    libblkid finds in them the disks that it opens, one that hangs among them: mkfs.btrfs has it look at every
-    disk of the machine for one of the same UUID (btrfs-progs, test_uuid_unique; libblkid, probe_all). What
-    mkfs asks of its own disks, such as whether they rotate, is there as ever.
+    libblkid finds in them the disks that it opens, including one that hangs: mkfs.btrfs makes it search every
+    disk of the machine for the same UUID (btrfs-progs, test_uuid_unique; libblkid, probe_all). The properties
+    that mkfs reads of its own disks, such as whether they rotate, remain.
     """
     if _LIBC.unshare(_CLONE_NEWNS) or _LIBC.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None):
         return
@@ -199,7 +197,7 @@ def _input(text: str) -> IO[bytes]:
 
 
 class _Why(Enum):
-    """Why a program is not waited for any more."""
+    """Why waiting for a program ended."""
 
     ENDED = auto()
     TIMED_OUT = auto()
@@ -207,7 +205,7 @@ class _Why(Enum):
 
 
 class _Collector:
-    """Reads both outputs until the program ended, without letting it wait for a full pipe."""
+    """Read both outputs until the program ends, without letting it wait for a full pipe."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], deadline_s: float, is_cancelled: Callable[[], bool]
@@ -218,7 +216,7 @@ class _Collector:
         self._kept = {"stdout": bytearray(), "stderr": bytearray()}
 
     def collect(self) -> _Why:
-        """Wait for the program as long as it makes sense."""
+        """Wait until the program ends, times out or is cancelled."""
         wait_s = _FIRST_WAIT_S
         with selectors.DefaultSelector() as selector:
             for name in self._kept:
@@ -237,7 +235,7 @@ class _Collector:
                 wait_s = _FIRST_WAIT_S if ready else min(2 * wait_s, _LONGEST_WAIT_S)
 
     def text(self, name: str) -> str:
-        """Return one output; what is no UTF-8 becomes U+FFFD."""
+        """Return one output; bytes that are not UTF-8 become U+FFFD."""
         return bytes(self._kept[name]).decode(errors="replace")
 
     def _read(self, selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
@@ -249,7 +247,7 @@ class _Collector:
 
 
 def _end(process: subprocess.Popen[bytes], kill_after_s: float) -> None:
-    """End what is left of the program's process group and close its pipes.
+    """End the rest of the program's process group and close its pipes.
 
     Raises:
         HangingProgramError: the kernel holds it; it stays.

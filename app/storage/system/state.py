@@ -1,7 +1,7 @@
-"""What is true of disks, partitions, arrays, pools and mounts now: read from the kernel and from the disks.
+"""Read the current state of disks, partitions, arrays, pools and mounts from the kernel and the disks.
 
-Every function reads afresh; nothing is remembered. Sources: Linux md, drivers/md/md_p.h (superblock 1.2);
-proc(5) mountinfo; statx(2) and include/uapi/linux/stat.h; sysfs ABI.
+Every function reads afresh; nothing is cached. Sources: Linux md, drivers/md/md_p.h (superblock 1.2); proc(5)
+mountinfo; statx(2) and include/uapi/linux/stat.h; sysfs ABI.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def device_number(node: str) -> str:
 
     Raises:
         OSError: there is no such node.
-        RefusedError: it is no block device.
+        RefusedError: it is not a block device.
     """
     found = Path(node).stat()
     if not stat.S_ISBLK(found.st_mode):
@@ -69,7 +69,7 @@ def sysfs_folder(node: str) -> Path:
 
     Raises:
         OSError: there is no such device.
-        RefusedError: the node is no block device.
+        RefusedError: the node is not a block device.
     """
     return (SYSFS / "dev/block" / device_number(node)).resolve(strict=True)
 
@@ -79,14 +79,14 @@ def disk_folder(node: str) -> str:
 
     Raises:
         OSError: there is no such device.
-        RefusedError: the node is no block device.
+        RefusedError: the node is not a block device.
     """
     folder = sysfs_folder(node)
     return str(folder.parent if (folder / "partition").exists() else folder)
 
 
 def size_bytes(node: str) -> int:
-    """Return the size of a block device; 0 where there is none of that name."""
+    """Return the size of a block device; 0 if there is none with that name."""
     try:
         return int((sysfs_folder(node) / "size").read_text(encoding="ascii")) * 512
     except OSError:
@@ -103,7 +103,7 @@ def array_uuid(node: str) -> str | None:
 
 
 def holders(node: str) -> tuple[str, ...]:
-    """Return the kernel names of what is made of a device (md, dm, bcache); none for one that is gone."""
+    """Return the kernel names of devices built on a device (md, dm, bcache); none for one that is gone."""
     try:
         return tuple(sorted(entry.name for entry in (sysfs_folder(node) / "holders").iterdir()))
     except OSError:
@@ -120,10 +120,10 @@ def array_on(members: Sequence[str]) -> str | None:
 
 
 def is_array_of(array: str, uuid: str, members: Sequence[str]) -> bool:
-    """Return whether an array has this UUID, and consists of nothing but some of these members.
+    """Return whether an array has this UUID, and consists only of some of these members.
 
-    The superblocks that are read are the array's own only where its metadata is 1.2. A member that is gone,
-    or cannot be read, names no other array.
+    The superblocks read are the array's own only if its metadata is 1.2. A member that is gone or unreadable
+    names no other array.
     """
     folder = SYSFS / "class/block" / Path(array).name
     try:
@@ -151,7 +151,7 @@ def is_claimed(node: str) -> bool:
 
 
 def mounts_on(folder: str) -> tuple[MountEntry, ...]:
-    """Return what is mounted on a folder in this mount namespace, the topmost last.
+    """Return the mounts on a folder in this mount namespace, the topmost last.
 
     Raises:
         OSError: mountinfo cannot be read.
@@ -161,7 +161,7 @@ def mounts_on(folder: str) -> tuple[MountEntry, ...]:
 
 
 def mount_of(folder: str) -> str:
-    """Return which mount is on top of a folder; empty where nothing is mounted there.
+    """Return the identity of the topmost mount on a folder; empty if nothing is mounted there.
 
     Since Linux 6.8 the kernel gives each mount a number that no other one ever gets in the same boot; older
     ones give the numbers of mountinfo, which later mounts may get again.
@@ -172,7 +172,7 @@ def mount_of(folder: str) -> str:
     entries = mounts_on(folder)
     if not entries:
         return ""
-    # The buffer is struct statx: its mask begins it, stx_mnt_id stands at byte 144.
+    # The buffer is struct statx: the mask is at byte 0, stx_mnt_id at byte 144.
     found = ctypes.create_string_buffer(_STATX_BYTES)
     flags = _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT | _AT_STATX_DONT_SYNC
     failed = _LIBC.statx(_AT_FDCWD, os.fsencode(folder), flags, _STATX_MNT_ID_UNIQUE, found)
@@ -183,12 +183,12 @@ def mount_of(folder: str) -> str:
 
 
 def is_unique(mount: str) -> bool:
-    """Return whether what `mount_of` returned is the number of no other mount in this boot."""
+    """Return whether a result of `mount_of` is the number of no other mount in this boot."""
     return mount.startswith("unique ")
 
 
 def pool_mounts(pool: str) -> tuple[MountEntry, ...]:
-    """Return where datasets of a pool are mounted in this mount namespace.
+    """Return the mounts of a pool's datasets in this mount namespace.
 
     Raises:
         OSError: mountinfo cannot be read.
@@ -202,7 +202,7 @@ def pool_mounts(pool: str) -> tuple[MountEntry, ...]:
 
 
 def parse_mountinfo(text: str) -> Iterator[MountEntry]:
-    """Yield the lines of /proc/self/mountinfo (proc(5)); those of another form are left out."""
+    """Yield the lines of /proc/self/mountinfo (proc(5)); skips those in another format."""
     for line in text.splitlines():
         left, _, right = line.partition(" - ")
         before, after = left.split(" "), right.split(" ")
@@ -222,7 +222,7 @@ def _unescape(text: str) -> str:
 
 
 def partition_place(node: str) -> tuple[int, int]:
-    """Return where the kernel has a partition: first byte, and size in bytes.
+    """Return the kernel's place of a partition: first byte, and size in bytes.
 
     Raises:
         OSError: there is no such partition.
@@ -233,7 +233,7 @@ def partition_place(node: str) -> tuple[int, int]:
 
 
 def boot_id() -> str:
-    """Return the identifier of this boot of the machine (random(4)); empty where it cannot be read."""
+    """Return the identifier of this boot of the machine (random(4)); empty if it cannot be read."""
     with suppress(OSError):
         return (PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return ""
@@ -249,12 +249,12 @@ def same_device(one: str, other: str) -> bool:
 
 
 def btrfs_is_mounted(filesystem_uuid: str) -> bool:
-    """Return whether the kernel has a mounted btrfs of this UUID."""
+    """Return whether the kernel has a mounted btrfs with this UUID."""
     return (SYSFS / "fs/btrfs" / filesystem_uuid).is_dir()
 
 
 def pool_is_imported(pool: str) -> bool:
-    """Return whether a pool of this name is imported (/proc/spl/kstat/zfs, one folder each)."""
+    """Return whether a pool with this name is imported (/proc/spl/kstat/zfs, one folder each)."""
     return (PROC / "spl/kstat/zfs" / pool).is_dir()
 
 

@@ -1,4 +1,4 @@
-"""Threads that have descriptors of their own (clone(2), CLONE_FILES). Source: kcmp(2)."""
+"""Detect threads with their own descriptors (clone(2), CLONE_FILES). Source: kcmp(2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KCMP_FILES: Final = 2
 
 
 def share_files(one: int, other: int) -> bool:
-    """Return whether two threads certainly have the same descriptors: they need be read once then."""
+    """Return whether two threads certainly have the same descriptors, which need reading only once then."""
     number = _KCMP.get(platform.machine())
     if number is None or sys.maxsize <= 2**32:
         return False

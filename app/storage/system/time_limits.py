@@ -1,4 +1,4 @@
-"""How long it is waited for others in all: for locks, for readers, for the kernel to let go."""
+"""Limit the total time spent waiting for others: for locks, for readers, for the kernel to let go."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ WITHOUT_END_S: Final = float("inf")
 
 @dataclass(slots=True)
 class Patience:
-    """What may still be waited, by everything that one execution waits for.
+    """Remaining time for all waits of one execution.
 
     Attributes:
-        left_s: seconds; each wait has its own limit besides.
+        left_s: seconds; each wait also has its own limit.
     """
 
     left_s: float = WITHOUT_END_S
 
     def pause(self, seconds: float) -> bool:
-        """Wait, and return True; or return False at once where it was waited long enough."""
+        """Wait, and return True; or return False at once if no time is left."""
         if self.left_s <= 0:
             return False
         time.sleep(min(seconds, self.left_s))
@@ -28,9 +28,9 @@ class Patience:
         return True
 
     def limit(self, seconds: float) -> float:
-        """Return how long something with a limit of its own may wait."""
+        """Return how long a wait with its own limit may take."""
         return max(0.0, min(seconds, self.left_s))
 
     def spent(self, seconds: float) -> None:
-        """Count what was waited elsewhere."""
+        """Count a wait made elsewhere."""
         self.left_s -= seconds

@@ -1,4 +1,4 @@
-"""Waiting for udevd, for the kernel's devices and for arrays, always with an end.
+"""Wait for udevd, for the kernel's devices and for arrays, always with an end.
 
 Sources: Linux Documentation/admin-guide/md.rst (sync_action, sync_completed, degraded, resync_start), systemd
 docs/BLOCK_DEVICE_LOCKING.md, udevadm(8).
@@ -32,18 +32,18 @@ def udevd_runs() -> bool:
 def await_udevd(
     nodes: Iterable[str], run: Callable[[Sequence[str]], CompletedProgram]
 ) -> CompletedProgram | None:
-    """Have udevd look at devices again, and wait until it has done all that it had to do with them.
+    """Make udevd inspect devices again, and wait until it has handled all their events.
 
-    Not `udevadm settle`, which waits for every device of the machine, also for a disk that hangs. udevd
-    handles the events of a disk and of its partitions in their order, and the event that is made here is the
-    last of them. It answers a ping once every device file that was closed before has become an event.
+    Not `udevadm settle`, which waits for every device of the machine, even for a disk that hangs. udevd
+    handles the events of a disk and of its partitions in order, and the event triggered here is the last of
+    them. It answers a ping once every device file that was closed before has become an event.
 
     Args:
         nodes: devices; those that do not exist are skipped.
         run: runs a program.
 
     Returns:
-        How the last program ended; None if there is no udevd or no such device.
+        Result of the last program; None if there is no udevd or no such device.
     """
     there = [node for node in nodes if state.size_bytes(node)]
     if not there or not udevd_runs():
@@ -55,10 +55,10 @@ def await_udevd(
 
 
 def lock(fd: int, node: str, limit_s: float, kind: int = fcntl.LOCK_EX) -> None:
-    """Take the lock of a disk, waiting while udevd or another tool looks at it.
+    """Take the lock of a disk, waiting while udevd or another tool inspects it.
 
     Raises:
-        StorageError: somebody holds it for longer.
+        StorageError: another process holds it for longer.
     """
     deadline_s = time.monotonic() + limit_s
     while True:
@@ -90,10 +90,10 @@ def await_node(node: str, size_bytes: int, is_cancelled: Callable[[], bool]) -> 
 def await_sync(
     node: str, tell: Callable[[str, float | None, float | None], None], is_cancelled: Callable[[], bool]
 ) -> None:
-    """Wait until an array is complete and idle, without a limit as long as it advances.
+    """Wait until an array is complete and idle, without a limit while it advances.
 
     Raises:
-        StorageError: a member failed, or it stands still.
+        StorageError: a member failed, or it stopped advancing.
         CancelledError: it was cancelled.
         OSError: the array is gone.
     """
@@ -120,11 +120,11 @@ def await_sync(
 
 
 def _how_far(completed: str, speed: str) -> tuple[float | None, float | None]:
-    """Return the part that is done and the seconds that are left; None for what is not known.
+    """Return the fraction done and the seconds left; None if unknown.
 
     Args:
         completed: sectors of 512 bytes, as ``1024 / 4096``; ``none`` or ``delayed`` (kernel: md.rst).
-        speed: KiB/s; ``none`` where nothing is synchronised.
+        speed: KiB/s; ``none`` if nothing is synchronised.
     """
     done, _, whole = completed.partition(" / ")
     if not (done.isdigit() and whole.isdigit() and int(whole)):

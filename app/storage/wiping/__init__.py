@@ -1,1 +1,1 @@
-"""The way back of what a session signed: looked at, proven to be ours, saved, wiped by one descriptor."""
+"""Undo the signatures of a session: inspected, proven to be ours, saved, wiped by one descriptor."""

@@ -1,9 +1,9 @@
-"""What lies on a device: every signature that libblkid knows, and those that our own parsers find besides.
+"""Find every signature on a device: all that libblkid knows, and further ones of our own parsers.
 
-Sources: wipefs(8), which lists all of libblkid's findings where blkid(8) names one; Linux md_p.h. Where a
-filesystem has its superblock and its UUID stands in its own file. Labels of pools: OpenZFS vdev_impl.h
-(vdev_label_t), vdev_label.c (vdev_label_offset), zio.h (zio_eck_t) and zio_checksum.c: what ZFS writes into a
-label ends with a SHA-256 over itself and the offset where it lies.
+Sources: wipefs(8), which lists all of libblkid's findings while blkid(8) names one; Linux md_p.h. The places
+of a filesystem's superblock and UUID are in its own file. Labels of pools: OpenZFS vdev_impl.h
+(vdev_label_t), vdev_label.c (vdev_label_offset), zio.h (zio_eck_t) and zio_checksum.c: each block that ZFS
+writes into a label ends with a SHA-256 over itself and its offset.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from app.storage.system.programs import CompletedProgram
 
 HEAD_BYTES: Final = 4 * MIB
 TAIL_BYTES: Final = MIB
-"""How much of both ends our own parsers look at: every place of a superblock that they know lies in it."""
+"""Length of both ends that our own parsers read: contains every superblock place that they know."""
 MEMBER_OF_POOL: Final = "zfs_member"
 _WEAK: Final = frozenset({"nilfs2", "hfs", "hfsplus", "minix", "dos", "sun", "jmicron_raid_member"})
 """Magics of two bytes, which data has by chance: libblkid checks more of these formats, and finds them."""
@@ -45,9 +45,9 @@ class FoundSignature:
     """One signature on a device.
 
     Attributes:
-        type: as libblkid names it.
+        type: libblkid's name.
         offset: of its magic, in bytes.
-        uuid: of it; empty where it has none, or our own parser does not know it.
+        uuid: of it; empty if it has none, or our own parser does not know it.
         label: of it; may be empty.
     """
 
@@ -57,7 +57,7 @@ class FoundSignature:
     label: str = ""
 
     def words(self) -> str:
-        """Return it for people, such as ``xfs, UUID ..., label PRECIOUS``."""
+        """Return it for the user, such as ``xfs, UUID ..., label PRECIOUS``."""
         parts = [self.type]
         if self.uuid:
             parts.append(f"UUID {self.uuid}")
@@ -69,11 +69,11 @@ class FoundSignature:
 MEMBER_OF_ARRAY: Final = "linux_raid_member"
 """Its label is the name of the array, which mdadm and the home host make."""
 _LINUX_RAID_MEMBER: Final = SuperblockPlace(Area(4 * KIB, 4 * KIB), Area(4 * KIB, 4 * KIB), 4 * KIB + 16)
-"""Metadata 1.2 of md (md_p.h), the only one that is made here."""
+"""Superblock of md's metadata 1.2 (md_p.h), the only one that is made here."""
 
 
 def place_of(signature_type: str) -> SuperblockPlace:
-    """Return where a signature of ours, other than that of a member of a pool, has its superblock.
+    """Return the superblock place of a signature of ours, except that of a pool member.
 
     Raises:
         KeyError: we never make such a signature.
@@ -87,10 +87,10 @@ def place_of(signature_type: str) -> SuperblockPlace:
 
 
 def areas(signature: SignatureIs, device: OpenDevice) -> tuple[Area, ...]:
-    """Return what is to be zeroed where a signature of ours lies on a device.
+    """Return the areas to zero for a signature of ours on a device.
 
-    Of a pool only labels that are its own: one that somebody overwrote is theirs, and so are the first 8 KiB
-    of each, which ZFS leaves to others.
+    Of a pool only labels that are its own: one that others overwrote is theirs, and so are the first 8 KiB of
+    each, which ZFS leaves to others.
 
     Raises:
         OSError: it cannot be read.
@@ -110,7 +110,7 @@ def is_whole(signature: SignatureIs, device: OpenDevice) -> bool:
     """Return whether no part of a signature was overwritten.
 
     All four labels of a member of a pool are its own; the copies of a superblock name the same filesystem.
-    Copies are left where they are: nobody looks for them between data.
+    Copies are not wiped: nothing looks for them between data.
 
     Raises:
         OSError: it cannot be read.
@@ -126,13 +126,13 @@ def is_whole(signature: SignatureIs, device: OpenDevice) -> bool:
 def look(
     device: OpenDevice, ours: SignatureIs | None, run: Run, *, may_be_partial: bool
 ) -> tuple[FoundSignature, ...]:
-    """Return every signature on a device, those of this session too.
+    """Return every signature on a device, including those of this session.
 
     Args:
-        device: which.
-        ours: what this session made there, or may have begun to make; its UUID is resolved.
-        run: how programs that only read are run.
-        may_be_partial: whether ours may be half made or half wiped; one that is not whole is told as such.
+        device: to inspect.
+        ours: signature that this session made there, or may have begun to make; its UUID is resolved.
+        run: runs programs that only read.
+        may_be_partial: whether ours may be half made or half wiped; an incomplete one is also returned then.
 
     Raises:
         StorageError: libblkid cannot be asked.
@@ -156,7 +156,7 @@ def look(
 
 
 def is_of_session(found: FoundSignature, ours: SignatureIs | None) -> bool:
-    """Return whether a signature has the type and the identifier of what this session made, used or not."""
+    """Return whether a signature has the type and identifier of this session's, used or not."""
     if ours is None or found.type != ours.type:
         return False
     return (not ours.uuid or found.uuid.lower() == ours.uuid.lower()) and (
@@ -165,13 +165,13 @@ def is_of_session(found: FoundSignature, ours: SignatureIs | None) -> bool:
 
 
 def is_ours(found: FoundSignature, ours: SignatureIs | None) -> bool:
-    """Return whether a signature is what this session made, with the label that it gave it or none."""
+    """Return whether a signature is this session's, with the label that it gave it or none."""
     is_named = ours is not None and (found.label in {"", ours.label} or ours.type == MEMBER_OF_ARRAY)
     return is_named and is_of_session(found, ours)
 
 
 def resolved(signature: SignatureIs, facts: Mapping[str, str]) -> SignatureIs:
-    """Return a signature with the GUID of its pool; without one where it never became known."""
+    """Return a signature with the GUID of its pool; without one if it never became known."""
     if signature.uuid != POOL_GUID:
         return signature
     return replace(signature, uuid=facts.get(pool_fact(signature.label), ""))
@@ -184,7 +184,7 @@ def _explained(ours: SignatureIs, device: OpenDevice) -> tuple[Area, ...]:
 
 
 def _begun(ours: SignatureIs | None, device: OpenDevice) -> tuple[FoundSignature, ...]:
-    """Return what a program that was killed left of our signature, which libblkid does not take for whole."""
+    """Return the remains of our signature after its program was killed, which libblkid does not report."""
     if ours is None:
         return ()
     if ours.type == MEMBER_OF_POOL:
@@ -197,25 +197,25 @@ def _begun(ours: SignatureIs | None, device: OpenDevice) -> tuple[FoundSignature
 
 
 def _of_libblkid(device: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
-    """Return what ``wipefs`` lists; without ``--all`` it only reads."""
+    """Return the signatures listed by ``wipefs``; without ``--all`` it only reads."""
     if device.start and not _is_known(device):
         return _of_part(device, run)
     ended = run(("wipefs", "--json", "--output", "OFFSET,TYPE,UUID,LABEL", device.node))
     if ended.exit_code != 0:
-        # SECURITY: nobody knows what is there, so it is not ours.
+        # SECURITY: the content is unknown, so it is not ours.
         raise StorageError(say("signatures-not-told", node=device.node, said=ended.complaint()))
     return parse_listing(ended.stdout)
 
 
 def _is_known(part: OpenDevice) -> bool:
-    """Return whether the kernel has a partition in this very place."""
+    """Return whether the kernel has a partition at exactly this place."""
     with suppress(OSError, RefusedError):
         return state.partition_place(part.node) == (part.start, part.size_bytes)
     return False
 
 
 def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
-    """Return what ``blkid`` names in a part of a disk that the kernel knows no partition of."""
+    """Return the signatures that ``blkid`` names in a part of a disk without a partition in the kernel."""
     place = (f"--offset={part.start}", f"--size={part.size_bytes}")
     ended = run(("blkid", "--probe", *place, "--output", "export", part.whole))
     if ended.exit_code == 2:
@@ -223,10 +223,10 @@ def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
     if ended.exit_code == 8:  # ambivalent: something is there that is not ours alone
         return (FoundSignature("unknown", part.start),)
     if ended.exit_code != 0:
-        # SECURITY: nobody knows what is there, so it is not ours.
+        # SECURITY: the content is unknown, so it is not ours.
         raise StorageError(say("signatures-not-told", node=part.node, said=ended.complaint()))
     told = dict(line.partition("=")[::2] for line in ended.stdout.splitlines())
-    table = (("PTTYPE", "PTUUID", ""),) if "PTTYPE" in told else ()  # also beside a filesystem
+    table = (("PTTYPE", "PTUUID", ""),) if "PTTYPE" in told else ()  # also with a filesystem
     names = (("TYPE", "UUID", "LABEL"),) if "TYPE" in told or not table else ()
     return tuple(
         FoundSignature(told.get(kind, "unknown"), part.start, told.get(uuid, ""), told.get(label, ""))
@@ -235,10 +235,10 @@ def _of_part(part: OpenDevice, run: Run) -> tuple[FoundSignature, ...]:
 
 
 def parse_listing(text: str) -> tuple[FoundSignature, ...]:
-    """Return the signatures of ``wipefs --json``; each type and UUID once, where it lies first.
+    """Return the signatures of ``wipefs --json``; each type and UUID once, the first by offset.
 
     Raises:
-        StorageError: it is not what wipefs writes.
+        StorageError: it is not in wipefs's format.
     """
     first: dict[tuple[str, str, str], FoundSignature] = {}
     try:
@@ -258,18 +258,18 @@ def _printable(text: str) -> str:
 
 LABEL_BYTES: Final = 256 * KIB
 BLANK_BYTES: Final = 8 * KIB
-"""At the beginning of a label, which ZFS leaves to others (vl_pad1)."""
+"""Start of a label, which ZFS leaves to others (vl_pad1)."""
 _PHYSICAL_AT: Final = 16 * KIB
 _RING_AT: Final = 128 * KIB
 _UBERBLOCK_SIZES: Final = (1 * KIB, 2 * KIB, 4 * KIB, 8 * KIB)
-"""They are as large as a sector of the pool, within these bounds (VDEV_UBERBLOCK_SHIFT)."""
+"""Possible sizes: a sector of the pool, within these bounds (VDEV_UBERBLOCK_SHIFT)."""
 _UBERBLOCK_MAGIC: Final = 0x00BAB10C
 _CHECKSUM_MAGIC: Final = 0x0210DA7AB10C7A11
 _CHECKSUM_BYTES: Final = 32
 
 
 def label_areas(size_bytes: int) -> tuple[Area, ...]:
-    """Return where a vdev of ZFS of this size has its four labels."""
+    """Return the areas of the four labels of a ZFS vdev of this size."""
     aligned = size_bytes // LABEL_BYTES * LABEL_BYTES
     starts = (0, LABEL_BYTES, aligned - 2 * LABEL_BYTES, aligned - LABEL_BYTES)
     return tuple(Area(start, LABEL_BYTES) for start in starts)
@@ -278,13 +278,13 @@ def label_areas(size_bytes: int) -> tuple[Area, ...]:
 def names_pool(label: bytes, offset: int, name: str, guid: str) -> bool:
     """Return whether a label is as ZFS wrote it, and names a pool.
 
-    What somebody wrote over a part of it makes a checksum wrong, or is an uberblock without one.
+    Bytes that others wrote over a part of it make a checksum wrong, or are an uberblock without one.
 
     Args:
         label: all 256 KiB of it.
-        offset: where it lies on the vdev.
+        offset: of it on the vdev.
         name: of the pool.
-        guid: of the pool, decimal; anything else where it is not known.
+        guid: of the pool, decimal; anything else if it is not known.
     """
     physical = label[_PHYSICAL_AT:_RING_AT]
     has_guid = not guid.isdigit() or int(guid).to_bytes(8, "big") in physical  # XDR is big-endian
@@ -298,7 +298,7 @@ def names_pool(label: bytes, offset: int, name: str, guid: str) -> bool:
 
 
 def _uberblocks(label: bytes) -> tuple[int, ...]:
-    """Return where in a label an uberblock begins, whoever wrote it."""
+    """Return the starts of all uberblocks in a label, regardless of their writer."""
     at = range(_RING_AT, len(label), _UBERBLOCK_SIZES[0])
     magics = {_UBERBLOCK_MAGIC.to_bytes(8, "little"), _UBERBLOCK_MAGIC.to_bytes(8, "big")}
     return tuple(each for each in at if label[each : each + 8] in magics)

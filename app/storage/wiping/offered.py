@@ -1,4 +1,4 @@
-"""What lies on a disk that a session left: looked at for a person who decides whether it is released.
+"""Inspect the content of a disk left by a session, for the user's decision whether to release it.
 
 Reads only. Sources of superblocks: Linux fs/ext4/ext4.h (ext4_super_block), fs/xfs/libxfs/xfs_format.h
 (xfs_dsb), fs/btrfs (btrfs_super_block), md_p.h (mdp_superblock_1).
@@ -22,13 +22,13 @@ from app.storage.wiping.found import FoundSignature, Run, is_of_session, look, r
 
 @dataclass(frozen=True, slots=True)
 class FilesystemUse:
-    """What a superblock says of how a filesystem was used.
+    """Use of a filesystem, from its superblock.
 
     Attributes:
         size_bytes: of the filesystem.
         used_bytes: of it.
-        mounted_at: folder where it was mounted last; empty where the format does not say.
-        mounted_s: when it was mounted or written last, seconds since 1970; 0 where the format does not say.
+        mounted_at: folder of its last mount; empty if the format does not record it.
+        mounted_s: time of its last mount or write, seconds since 1970; 0 if the format does not record it.
     """
 
     size_bytes: int
@@ -39,21 +39,21 @@ class FilesystemUse:
 
 @dataclass(frozen=True, slots=True)
 class OfferedDisk:
-    """What lies on a disk that a session left.
+    """Content of a disk left by a session.
 
     Attributes:
-        is_our_table: whether partition table and copy are, byte for byte, what root made; or are wiped,
-            and both ends of the disk are what root left.
-        is_our_content: whether nothing but what this session made lies in the partition, used or not; also
-            where nothing lies there. It may have got a label.
-        is_as_left: whether the content is, byte for byte where it was looked at, what the session saw last.
-        on_disk: signatures that the disk itself has, a partition table among them.
+        is_our_table: whether partition table and copy are, byte for byte, as root made them; or are wiped,
+            and both ends of the disk are as root left them.
+        is_our_content: whether the partition contains only this session's signatures, used or not, or none at
+            all. It may have got a label.
+        is_as_left: whether the compared bytes of the content are as the session saw them last.
+        on_disk: signatures of the disk itself, including a partition table.
         inside: signatures in the place of our partition.
-        held: signatures of what an array holds, of which the partition is a member, where that begins on it:
-            on each disk of a mirror, on one of a stripe.
-        use: what the superblock says of what lies in the partition or array; None where it is of another
-            format.
-        digest: of all that was looked at: equal means that nothing of it has changed.
+        held: signatures of the content of an array of which the partition is a member, if its start is on
+            this
+        disk: on each disk of a mirror, on one of a stripe.
+        use: from the superblock in the partition or array; None for other formats.
+        digest: of all inspected bytes: equal means that none of them has changed.
     """
 
     is_our_table: bool
@@ -67,24 +67,24 @@ class OfferedDisk:
 
     @property
     def is_ours(self) -> bool:
-        """Whether a person may have it wiped: all else is theirs to take away."""
+        """Return whether the user may have it wiped: all other content is theirs to take away."""
         return self.is_our_table and self.is_our_content
 
 
 def look_at(
     partition: SessionPartition, ours: SignatureIs, facts: Mapping[str, str], run: Run
 ) -> OfferedDisk:
-    """Return what lies on a disk that a session left; whoever uses it is not asked.
+    """Return the content of a disk left by a session; does not check who uses it.
 
     Args:
         partition: that the session made on it (`app.storage.layout.partitions.members_of`).
-        ours: what the session made in it.
+        ours: signature that the session made in it.
         facts: of the journal's entry.
         run: runs a program that only reads.
 
     Raises:
         StorageError: libblkid cannot be asked.
-        OSError: it is not here, or cannot be read.
+        OSError: it is absent, or cannot be read.
     """
     with reading(partition.disk) as disk:
         return look_through(disk, partition, ours, facts, run)
@@ -125,7 +125,7 @@ def look_through(
 
 
 def data_of(part: OpenDevice) -> OpenDevice | None:
-    """Return where a member of an array has its data (metadata 1.2); None for any other content.
+    """Return the data area of a member of an array (metadata 1.2); None for any other content.
 
     Raises:
         OSError: it cannot be read.
@@ -140,7 +140,7 @@ def data_of(part: OpenDevice) -> OpenDevice | None:
 
 
 def use_of(part: OpenDevice) -> FilesystemUse | None:
-    """Return what a superblock of ext, XFS or btrfs says; None for any other content.
+    """Return the use recorded in a superblock of ext, XFS or btrfs; None for any other content.
 
     Raises:
         OSError: it cannot be read.

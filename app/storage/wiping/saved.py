@@ -1,7 +1,7 @@
-"""Copies of the signatures that were wiped, in a folder of root's own, so that a mistake can be taken back.
+"""Copies of the wiped signatures, in a folder of root's own, so that a mistake can be undone.
 
-As ``wipefs --backup`` does, with the same offsets, compressed. To put one back: ``zcat FILE | dd of=DEVICE
-bs=1 seek=OFFSET conv=notrunc`` (wipefs(8)); the name of the file says device and offset.
+Like ``wipefs --backup``, with the same offsets, compressed. To restore one: ``zcat FILE | dd of=DEVICE bs=1
+seek=OFFSET conv=notrunc`` (wipefs(8)); the name of the file contains device and offset.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 
 FOLDER: Final = Path("/var/lib/pgfooting/signatures")
 MOST_COPIES: Final = 10_000
-"""Three of each disk that is released: the oldest go first."""
+"""Each released disk takes three: the oldest are removed first."""
 MOST_BYTES: Final = 64 * 1024**2
-"""Of all copies together."""
+"""Limit of all copies together."""
 _DIGITS: Final = 20
 
 
@@ -34,7 +34,7 @@ class SavedSignatures:
         """Keep a copy of bytes that are about to be zeroed; on disk when this returns.
 
         Args:
-            name: of what they lie in: letters, digits and hyphens.
+            name: of the device and place: letters, digits and hyphens.
             offset: of the first byte.
             content: the bytes.
 
@@ -62,6 +62,6 @@ class SavedSignatures:
 
 
 def _number_of(path: Path) -> int:
-    """Return the number of a copy; 0 for a file that is none."""
+    """Return the number of a copy; 0 for other files."""
     number = path.name.partition("-")[0]
     return int(number) if number.isdecimal() and len(number) <= _DIGITS else 0

@@ -1,14 +1,13 @@
-"""Wiping what a session signed: who uses the disk, what lies there, is it ours, and only then zeros.
+"""Wipe the signatures of a session: check users, content and ownership, and only then write zeros.
 
-Before every write root looks at what lies there now. The look and the wipe happen through one descriptor that
-the kernel gives to nobody else meanwhile; every signature that was not made by this session, everybody who
-uses the disk and every other partition leaves it as it is, with what was found and what a person can do.
+Before every write root inspects the current content. The inspection and the wipe use one descriptor that the
+kernel gives to no other program in between. Any signature that was not made by this session, any user of the
+disk and any other partition makes it keep the disk, with the finding and advice for the user.
 
-Whether what lies somewhere may be wiped: pure, from the journal's mark and what was found.
-
-The journal proves what is ours: a signature of the type and with the identifier that it holds, which this
-session began, or made, to make or to wipe. Everything else was put there by somebody, and is kept. Whether
-the bytes are those that the session saw last is asked besides (`app.storage.system.digests`).
+The decision whether content may be wiped is pure, from the journal's mark and the signatures found. The
+journal proves that something is ours: a signature with its type and identifier, which this session began to
+make, made, or began to wipe. Everything else was put there by others, and is kept. Separately,
+`app.storage.system.digests` checks whether the bytes are those that the session saw last.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from app.storage.wiping.offered import OfferedDisk, look_at, look_through
 
 
 class WipeVerdict(Enum):
-    """What is to be done: wipe what is ours, nothing (there is nothing), or keep all of it."""
+    """Wipe our content, do nothing (there is none), or keep all of it."""
 
     WIPE = auto()
     NOTHING = auto()
@@ -59,11 +58,11 @@ class WipeVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WipeDecision:
-    """What is to be done, and why.
+    """A decision and its reason.
 
     Attributes:
-        verdict: what.
-        reason: what was found, a clause that follows the name of the device; empty unless it is kept.
+        verdict: the decision.
+        reason: the finding, a clause that follows the name of the device; empty unless it is kept.
     """
 
     verdict: WipeVerdict
@@ -77,12 +76,12 @@ def _keep(reason: str) -> WipeDecision:
 def judge_content(
     mark: Mark | None, ours: SignatureIs | None, found: Sequence[FoundSignature], *, is_whole: bool
 ) -> WipeDecision:
-    """Decide about what lies in our partition or array.
+    """Decide about the content of our partition or array.
 
     Args:
-        mark: of its signature; None where making it was never begun.
-        ours: the signature that it is to have, its identifier resolved.
-        found: every signature that lies there.
+        mark: of its signature; None if making it never began.
+        ours: the signature that it should have, its identifier resolved.
+        found: every signature there.
         is_whole: whether no part of ours was overwritten.
     """
     own = [each for each in found if mark is not None and is_ours(each, ours)]
@@ -106,46 +105,46 @@ def _wanted(ours: SignatureIs | None) -> str:
 
 
 READERS_S: Final = 10.0
-"""How long it is waited for those who only read a disk before they are named, and for an array to run."""
+"""How long to wait for readers of a disk before they are named, and for an array to run."""
 MOST_TOLD: Final = 16
-"""Of those who use a disk, that are named: the reason is kept in the journal, and anybody can be many."""
+"""Number of users of a disk that are named: the reason is kept in the journal, and there may be many."""
 _AGAIN_S: Final = 0.2
 _MARK_OF_ARRAY: Final = mark_fact(array_place(""))
 _OF_A_GPT: Final = frozenset({"gpt", "PMBR"})
 
 
 class KeptError(StorageError):
-    """Something of a disk is not ours: nothing was written, and the journal keeps the disk.
+    """Something on a disk is not ours: nothing was written, and the journal keeps the disk.
 
     Attributes:
         disk: its node.
     """
 
     def __init__(self, disk: str, message: str, hint: str) -> None:
-        """Say of which disk, what was found and what helps."""
+        """Name the disk, the finding and a remedy."""
         super().__init__(message, hint=hint)
         self.disk = disk
 
 
 class InUseError(KeptError):
-    """Somebody uses the disk, so that nothing was written to it; that may end."""
+    """The disk is in use, so that nothing was written to it; that may end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wiper:
-    """Wipes for one execution.
+    """Wipe signatures for one execution.
 
     Attributes:
-        disks: identity of each disk as it was chosen, by its node.
-        hooks: what is asked and told.
-        facts: the journal's, among them the marks.
+        disks: identity of each chosen disk, by its node.
+        hooks: of the execution.
+        facts: the journal's, including the marks.
         know: makes facts durable.
-        begin: told of a step before it changes anything.
+        begin: called with a step before it changes anything.
         run: runs a program that only reads.
-        check: whether a condition holds now.
-        ours: places of which this process may undo what lies there: it has made that, or has unmounted it, by
-            the mount that the journal holds.
-        agreed: digest of what a person saw on a disk and agreed to release (`OfferedDisk.digest`), by node.
+        check: returns whether a condition holds now.
+        ours: places whose content this process may undo: it has made that, or has unmounted it, by the mount
+            recorded in the journal.
+        agreed: digest of the content that the user saw and agreed to release (`OfferedDisk.digest`), by node.
     """
 
     disks: Mapping[str, DiskIdentity]
@@ -159,12 +158,12 @@ class Wiper:
     agreed: Mapping[str, str] = field(default_factory=dict)
 
     def wipe(self, step: Wipe) -> str:
-        """Wipe our signature from a partition or an array; return why it was left out, else nothing.
+        """Wipe our signature from a partition or an array; return why that was skipped, empty if it was not.
 
         Raises:
-            KeptError: what lies there is not ours, or somebody uses it.
+            KeptError: the content is not ours, or in use.
             RefusedError: a disk is another one, or a condition does not hold.
-            StorageError: it could not be looked at or wiped.
+            StorageError: it could not be inspected or wiped.
             OSError: a disk cannot be read or written, or the journal cannot be written.
         """
         node = step.node
@@ -182,7 +181,8 @@ class Wiper:
             present = [each for each in step.partitions if self._is_held(each)]
             if not present:
                 return say("skipped-disk-away", disk=step.partitions[0].disk)
-            # SECURITY: what this process has neither made nor unmounted itself may have been anybody's since.
+            # SECURITY: content that this process has neither made nor unmounted itself may have been used by
+            # anyone since.
             if not all(each.table_place in self.ours for each in present):
                 return say("skipped-not-unmounted")
             for each in sorted(present, key=lambda one: one.disk):
@@ -193,7 +193,7 @@ class Wiper:
             return self._wipe_array(step, node, present, changed)
 
     def _is_held(self, partition: SessionPartition) -> bool:
-        """Return whether a disk is here and was not given back; one that was is nothing of ours any more."""
+        """Return whether a disk is present and was not released; a released one is no longer ours."""
         released = mark_of(self.facts, partition.table_place) in {Mark.WIPED, Mark.RELEASED}
         return not released and bool(state.size_bytes(partition.disk))
 
@@ -209,18 +209,18 @@ class Wiper:
         if not self._runs(node, mark_of(self.facts, step.place)):
             self._keep(present[0], node, say("array-does-not-run"))
         with exclusive(node, state.device_number(node), self.hooks.patience.pause) as device:
-            # Where a table was changed nothing is written into the array. If what it holds is as it was seen
+            # If a table was changed, nothing is written into the array. If its content is as it was seen
             # last, it is taken apart, and its other disks are freed.
             stays = say("skipped-no-table", disk=changed[0].disk) if changed else ""
             return self._wipe_content(step, device, nullcontext(), stays)
 
     def _keep_what_was_in(self, step: Wipe) -> None:
-        """Make sure that an array that does not run holds nothing: others may have used what was in it.
+        """Make sure that an array that does not run is empty: others may have used its content.
 
-        Where a table was changed its partition is kept anyway, and where others unmounted it all are offered.
+        A partition with a changed table is kept anyway, and if others unmounted the content all are offered.
 
         Raises:
-            KeptError: it may hold something.
+            KeptError: it may have content.
         """
         if mark_of(self.facts, step.place) in {None, Mark.WIPED}:
             return
@@ -242,9 +242,9 @@ class Wiper:
             return self._wipe_content(step, part, self._forgotten(partition, device))
 
     def _runs(self, node: str, mark: Mark | None) -> bool:
-        """Return whether an array shows what it holds; at boot its disks may come one after the other.
+        """Return whether an array shows its content; at boot its disks may come one after the other.
 
-        What was never begun in it, or is wiped, need not be seen.
+        Content that was never begun, or is wiped, need not be seen.
         """
         waited_s = 0.0
         while mark not in {None, Mark.WIPED} and not state.size_bytes(node):
@@ -262,13 +262,13 @@ class Wiper:
     def _wipe_content(
         self, step: Wipe, device: OpenDevice, alone: AbstractContextManager[None], stays: str = ""
     ) -> str:
-        """Look at what lies in a partition or an array, and wipe it if it is ours and as it was seen last.
+        """Inspect the content of a partition or an array, and wipe it if it is ours and as it was seen last.
 
         Args:
-            step: what is wiped.
+            step: the wipe.
             device: the array; or the part of the disk, through the disk, that is our partition.
-            alone: inside of it nobody has the partition open.
-            stays: why what is ours and as it was seen last is left there all the same; empty where it is not.
+            alone: inside of it no program has the partition open.
+            stays: why content that is ours and as it was seen last still stays; empty if it does not.
         """
         mark, ours = mark_of(self.facts, step.place), resolved(step.signature, self.facts)
         partition = step.partitions[0]
@@ -282,7 +282,7 @@ class Wiper:
                 self._mark(step.place, Mark.WIPED)
             return say("skipped-nothing-ours")
         with alone:
-            # SECURITY: once nobody has it open any more, and through the descriptor that then writes.
+            # SECURITY: once no program has it open any more, and through the descriptor that then writes.
             if content_digest(device) != self.facts.get(look_fact(step.place)):
                 self._keep(
                     partition, device.node, say("changed-since-seen"), self._offer_words(partition.disk)
@@ -300,10 +300,10 @@ class Wiper:
 
     @contextmanager
     def _forgotten(self, partition: SessionPartition, device: OpenDevice) -> Iterator[None]:
-        """Have the kernel forget our partition meanwhile; it knows it again where wiping had not begun.
+        """Make the kernel forget our partition inside; restore it if wiping had not begun.
 
         Raises:
-            KeptError: somebody has it open: the kernel's own answer, who cannot be seen included.
+            KeptError: the partition is open: the kernel's own answer, which includes invisible processes.
         """
         known = state.partition_place(partition.node) if state.size_bytes(partition.node) else None
         self._forget_partition(partition, device)
@@ -312,12 +312,12 @@ class Wiper:
         except BaseException:
             marks = {mark_of(self.facts, place.name) for place in partition.places}
             if known and Mark.WIPING not in marks:
-                with suppress(OSError):  # what failed first is told
+                with suppress(OSError):  # the first failure is reported
                     device.tell_partition(1, *known)
             raise
 
     def wipe_table(self, step: WipeTable) -> str:
-        """Remove our table and give the disk back; return why it was left out, empty where it was not.
+        """Remove our table and release the disk; return why that was skipped, empty if it was not.
 
         Raises:
             KeptError, RefusedError, StorageError, OSError: as `wipe`.
@@ -344,7 +344,7 @@ class Wiper:
         return ""
 
     def _give_back(self, step: WipeTable, mark: Mark | None, device: OpenDevice) -> bool:
-        """Remove our table, if it is what this process made; return whether there was any."""
+        """Remove our table, if it is as this process made it; return whether there was any."""
         partition = step.partition
         disk, place = partition.disk, partition.table_place
         found = look(device, None, self.run, may_be_partial=False)
@@ -356,7 +356,7 @@ class Wiper:
             if found or ends_digest(device) != self.facts.get(ends_fact(place)):
                 self._keep(partition, disk, say("changed-since-wiped"))
             self.begin(step)
-        elif mark is Mark.BEGUN and not found:  # sfdisk came to nothing
+        elif mark is Mark.BEGUN and not found:  # sfdisk had no effect
             self._mark(place, Mark.RELEASED)
             return False
         else:
@@ -364,12 +364,13 @@ class Wiper:
                 self._keep(partition, disk, say("holds-no-table"))
             if mark_of(self.facts, partition.place) is not Mark.WIPED:
                 self._keep(partition, disk, say("holds-unwiped"))
-            # SECURITY: what sfdisk had begun is ours by its identifier only; its bytes alone say nothing.
+            # SECURITY: a table that sfdisk had begun is ours by its identifier only; its bytes alone prove
+            # nothing.
             is_named = mark is Mark.MADE or self.check(OwnTable(disk, partition.table_uuid)).holds
             if not is_named or not self._is_our_table(partition, device):
                 self._keep(partition, disk, say("holds-changed-table"))
             with self._forgotten(partition, device):
-                # SECURITY: once nobody has it open any more, and through the descriptor that then writes.
+                # SECURITY: once no program has it open any more, and through the descriptor that then writes.
                 if not self._is_our_table(partition, device):
                     self._keep(partition, disk, say("holds-changed-table"))
                 self._remove_table(step, device)
@@ -381,7 +382,7 @@ class Wiper:
         return table_digest(device) == self.facts.get(table_fact(partition.table_place))
 
     def _offer(self, step: WipeTable) -> NoReturn:
-        """Leave a disk that this process has neither made nor unmounted to a person who sees what lies there.
+        """Leave a disk that this process has neither made nor unmounted to the user, who sees its content.
 
         Raises:
             KeptError: always.
@@ -399,16 +400,16 @@ class Wiper:
         raise KeptError(disk, say("kept-offered", node=disk, why=why, what=what), hint)
 
     def _release_agreed(self, step: WipeTable, device: OpenDevice) -> None:
-        """Wipe what a person has seen and agreed to release, if it is ours; else only forget the disk.
+        """Wipe content that the user saw and agreed to release, if it is ours; else only forget the disk.
 
         Raises:
-            KeptError: it is not what was seen any more.
+            KeptError: the content has changed since it was shown.
         """
         partition = step.partition
         disk, place = partition.disk, partition.table_place
         ours = resolved(step.signature, self.facts)
         if not self._as_agreed(step, device).is_ours:
-            self._mark(place, Mark.RELEASED)  # SECURITY: and nothing is recorded of what others left there
+            self._mark(place, Mark.RELEASED)  # SECURITY: and others' content there is not recorded
             return
         if not is_where_made(partition):
             self._keep(partition, partition.node, say("moved-for-kernel"))
@@ -428,7 +429,7 @@ class Wiper:
         self._mark(place, Mark.RELEASED)
 
     def _as_agreed(self, step: WipeTable, device: OpenDevice) -> OfferedDisk:
-        """Return what lies on a disk, if a person has seen just that.
+        """Return the content of a disk, if it is exactly as shown to the user.
 
         Raises:
             KeptError: it was changed since.
@@ -439,7 +440,7 @@ class Wiper:
         return lies
 
     def _gone(self, disk: str) -> NoReturn:
-        """Refuse to forget a disk that is away: what we made is still on it.
+        """Refuse to forget an absent disk: our signatures are still on it.
 
         Raises:
             KeptError: always.
@@ -452,27 +453,27 @@ class Wiper:
         )
 
     def _is_blank(self, disk: str, partition: SessionPartition) -> bool:
-        """Return whether somebody blanked the disk meanwhile, so that there is nothing to be undone."""
+        """Return whether the disk was blanked by others, so that there is nothing to undo."""
         return not state.size_bytes(partition.node) and not self.hooks.refusals({disk: self.disks[disk]})
 
     def _forget_partition(self, partition: SessionPartition, device: OpenDevice) -> None:
-        """Have the kernel forget our partition, which it refuses while somebody has it open.
+        """Make the kernel forget our partition, which it refuses while the partition is open.
 
         Raises:
-            KeptError: somebody has it open for longer.
+            KeptError: it stays open.
         """
         waited_s = 0.0
         while not device.forget_partition(1):
             waited_s += _AGAIN_S
             if waited_s > READERS_S or not self.hooks.patience.pause(_AGAIN_S):
                 users = self.hooks.users(partition.disk, self.disks[partition.disk])
-                # The disk is claimed by the descriptor that we hold: that is nobody else's.
+                # The disk is claimed by our own descriptor, by no other program.
                 if others := [each for each in users if not each.is_claim]:
                     self._in_use(partition, partition.disk, others)
                 self._keep(partition, partition.node, self._unseen())
 
     def _unseen(self) -> str:
-        """Return that somebody has a partition open, with the processes that may have it without a trace."""
+        """Return that a partition is open, with the processes that may have it open without a trace."""
         hiding = self.hooks.hiding()
         return say("open-hidden", who=hiding) if hiding else say("open-unseen")
 
@@ -498,10 +499,10 @@ class Wiper:
         device.flush()
 
     def _nobody_uses(self, node: str, partition: SessionPartition) -> None:
-        """Make sure that nobody uses a disk or an array; who only reads is waited for.
+        """Make sure that a disk or an array is unused; waits for programs that only read.
 
         Raises:
-            KeptError: somebody does.
+            KeptError: it is in use.
         """
         waited_s = 0.0
         while users := self.hooks.users(node, self.disks[partition.disk]):
@@ -511,7 +512,7 @@ class Wiper:
                 self._in_use(partition, node, users)
 
     def _in_use(self, partition: SessionPartition, node: str, users: Sequence[User]) -> NoReturn:
-        """Refuse to write to what others use.
+        """Refuse to write to a device in use.
 
         Raises:
             InUseError: always.
@@ -539,7 +540,7 @@ class Wiper:
         return joined(" ", (say("left-alone", disk=disk), blanking(disk)))
 
     def _written(self, partition: SessionPartition) -> str:
-        """Return the sentence whether anything was written on the way back, by what the journal holds."""
+        """Return a sentence on whether anything was written while undoing, from the journal."""
         places = (partition.place, partition.table_place)
         marks = {mark_of(self.facts, place) for place in places}
         marks |= {Mark(value) for name, value in self.facts.items() if name.startswith(_MARK_OF_ARRAY)}
@@ -548,6 +549,6 @@ class Wiper:
 
 
 def is_where_made(partition: SessionPartition) -> bool:
-    """Return whether the kernel knows our partition in the place where it was made, or not at all."""
+    """Return whether the kernel has our partition at its original place, or not at all."""
     known = state.size_bytes(partition.node) and state.partition_place(partition.node)
     return not known or known == (partition.start_bytes, partition.size_bytes)
