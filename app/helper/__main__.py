@@ -1,6 +1,6 @@
 """Entry point of the helper, started by systemd or the bus and never by hand; ``--recover`` at boot.
 
-It ends even where a thread of it hangs: such a thread, like a child, is left to the kernel.
+It ends even if one of its threads hangs: such a thread, like a child, is left to the kernel.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from app.storage.spare.release_ledger import parse_release
 from app.storage.spare.spare import SpareDisks
 
 BOOT_IN_ALL_S: Final = 60.0
-"""How long recovery may take at boot in all, programs and whatever hangs included."""
+"""Time limit of the whole recovery at boot, including programs and anything that hangs."""
 _SWITCH_S: Final = 0.0005
-"""How long a thread that works may keep the main loop, which answers many calls, from its turn each time."""
+"""How long a working thread may delay the main loop, which answers many calls, each time."""
 
 
 def main(arguments: list[str], places: SourceFolders | None = None) -> int:
-    """Serve, and recover what is left meanwhile; with ``--recover`` only the latter, as at boot.
+    """Serve, and recover leftovers at the same time; with ``--recover`` only recover, as at boot.
 
     Args:
         arguments: of the command line.
-        places: where to read about disks; other ones only in tests.
+        places: sources about disks; others only in tests.
     """
     if os.geteuid() != 0 or arguments not in ([], ["--recover"]):
         sys.stderr.write("pgfooting-helper: a system service; it is started by the bus.\n")
@@ -61,7 +61,7 @@ def main(arguments: list[str], places: SourceFolders | None = None) -> int:
 
 
 def _set_aside_broken(places: SourceFolders) -> None:
-    """Keep records that cannot be understood under another name: they count for nothing either way."""
+    """Rename records that cannot be understood, to keep them: they count for nothing either way."""
     for folder, parse in ((places.released, parse_release), (places.read_whole, parse_full_read)):
         try:
             for path in set_aside_broken(folder, parse):
@@ -71,7 +71,7 @@ def _set_aside_broken(places: SourceFolders) -> None:
 
 
 def _be_the_only_one(held: ExitStack) -> None:
-    """Keep every other helper away: what one has made, another would take for left over.
+    """Exclude every other helper: each would treat the other's storage as left over.
 
     Raises:
         OSError: another one is at work.

@@ -1,6 +1,6 @@
-"""Which action of polkit each method asks: default is refusal, and a test walks the interface.
+"""The polkit action of each method: default is refusal, and a test walks the interface.
 
-A method that is not listed here is refused, whoever calls it.
+A method that is not listed here is refused for every caller.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final
 
 
 class Access(StrEnum):
-    """Who may call a method.
+    """The callers that a method accepts.
 
-    ANYONE: it tells nothing that not everybody may read, and changes nothing. INSPECT, ERASE: whom polkit
-    authorises for it. OWNER: the one caller whose session it is, which polkit authorised when it began; its
+    ANYONE: it reveals only what all users may read, and changes nothing. INSPECT, ERASE: callers that polkit
+    authorises for it. OWNER: the one caller that owns the session, which polkit authorised at its start; the
     first argument is the session.
     """
 
@@ -30,9 +30,9 @@ class Method:
 
     Attributes:
         name: as in interface.xml.
-        access: who may call it.
-        renews: whether it shows that the owner makes use of the session (`app.helper.session.lifetime`).
-        every_s: how long after it was done it may be done again, by whichever session.
+        access: accepted callers.
+        renews: whether it shows that the owner uses the session (`app.helper.session.lifetime`).
+        every_s: shortest time between two calls, across all sessions.
     """
 
     name: str
@@ -64,5 +64,5 @@ METHODS: Final = (
 
 
 def method(name: str) -> Method | None:
-    """Return a method, or None where there is none."""
+    """Return a method, or None if there is none."""
     return next((each for each in METHODS if each.name == name), None)

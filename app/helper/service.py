@@ -1,4 +1,4 @@
-"""Answers the calls of the interface: decides who may, asks polkit, begins the session, ends when idle."""
+"""Answer the calls of the interface: check access, ask polkit, begin the session, end when idle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PATH: Final = "/org/pgfooting/Helper1"
 INTERFACE_NUMBER: Final = 7
 IDLE_S: Final = 60.0
 STOP_S: Final = 90.0
-"""How long the helper goes on unmaking when it is told to end; what hangs is left."""
+"""How long the helper continues to unmake after it was asked to end; anything that hangs is left."""
 LOOK_S: Final = 5.0
 _MOST_INSPECTED: Final = 64
 _MOST_NOTED: Final = 200
@@ -46,7 +46,7 @@ _ERASE: Final = "Authentication is required to erase $(disks) and to run Postgre
 _RELEASE: Final = "Authentication is required to release $(disks) and to wipe what pgFooting left there"
 
 OVERTAKEN: Final = "overtaken"
-"""Somebody else's question was answered first."""
+"""Another caller's question was answered first."""
 _WORKERS: Final = ("Describe", "Inspect", "Read", "ReleaseKept")
 _PLACES: Final[Mapping[str, QuestionLimit]] = {
     Access.INSPECT: QuestionLimit(4, 32, MethodError("TooMany")),
@@ -56,13 +56,13 @@ _PLACES: Final[Mapping[str, QuestionLimit]] = {
 
 @dataclass(frozen=True, slots=True)
 class OwnedSession:
-    """The session and whose it is.
+    """The session and its owner.
 
     Attributes:
-        handle: names it on the bus; nobody can guess it.
+        handle: its name on the bus; unguessable.
         owner: unique bus name of its one caller.
         session: itself.
-        lifetime: how long it lives yet.
+        lifetime: its remaining time.
     """
 
     handle: str
@@ -71,13 +71,13 @@ class OwnedSession:
     lifetime: Lifetime
 
     def is_meant(self, call: Call) -> bool:
-        """Whether a call comes from the owner and names the session."""
+        """Return whether a call comes from the owner and names the session."""
         right = secrets.compare_digest(str(call.arguments[0]).encode(), self.handle.encode())
         return right and call.sender == self.owner
 
 
 class Helper:
-    """The service: at most one session, a few open questions and plans of each user that is still there."""
+    """The service: at most one session, a few open questions and plans of each connected user."""
 
     def __init__(self, leftovers: Leftovers) -> None:
         self.bus = BusService(NAME, PATH, INTERFACE.read_text(encoding="utf-8"), self, self._refused)
@@ -94,7 +94,7 @@ class Helper:
         self._used_s = time.monotonic()
 
     def run(self) -> None:
-        """Serve until nobody needs it for a while.
+        """Serve until the helper was idle for a while.
 
         Raises:
             BusError: the bus is gone, or another helper has the name.
@@ -110,7 +110,7 @@ class Helper:
             self._leftovers.wait(max(0.0, deadline_s - time.monotonic()))
 
     def __call__(self, call: Call, answer: Reply) -> None:
-        """Find out who calls and whether that may be, then do it; every refusal is logged."""
+        """Identify the caller and check access, then serve the call; every refusal is logged."""
         self._rest()
         known = method(call.method)
         if known is None:
@@ -125,7 +125,7 @@ class Helper:
                 asked = {"Inspect": self._inspect, "Read": self._read, "InspectKept": self._inspectkept}
                 then = partial(asked[call.method], call, answer, caller)
                 self._authorise(call, answer, caller, access, {}, then)
-            case Access.ERASE:  # they ask themselves, with the disks
+            case Access.ERASE:  # they ask polkit themselves, with the disks
                 asking = {"Execute": self._execute, "ReleaseKept": self._releasekept}
                 asking[call.method](call, answer, caller)
             case Access.OWNER:
@@ -145,7 +145,7 @@ class Helper:
             owned.lifetime.renew(now_s)
 
     def _later(self, answer: Reply) -> Callable[..., None]:
-        """Return what answers a call from any thread: with values, or a refusal."""
+        """Return a function that answers a call from any thread: with values, or a refusal."""
 
         def give(*values: Any) -> None:  # noqa: ANN401
             match values:
@@ -156,7 +156,7 @@ class Helper:
 
         return give
 
-    # --- who may
+    # --- access
 
     def _authorise(
         self,
@@ -173,7 +173,7 @@ class Helper:
         self._questions.ask(caller, action, details, decided, interactive=call.interactive)
 
     def _left(self, sender: str) -> None:
-        """A connection has left the bus."""
+        """Clean up after a connection that has left the bus."""
         for worker in self._workers.values():
             worker.forget(sender)
         self._call_off_reads(lambda name, _number: name == sender)
@@ -237,7 +237,7 @@ class Helper:
         worker.add(caller, answer, check)
 
     def _looking(self, caller: Caller) -> Tell:
-        """Return what tells a caller how much of a disk is looked at; called in any thread."""
+        """Return a function that reports the progress on a disk to a caller; called in any thread."""
 
         def tell(number: str, done: int, whole: int) -> None:
             self.bus.soon(lambda: self.bus.emit(caller.name, "Looking", number, done, whole))
@@ -301,27 +301,27 @@ class Helper:
         session.start()
 
     def _session_ended(self) -> None:
-        """The session's thread is done."""
+        """Clean up after the session's thread has ended."""
         if self._owned is not None:
             self._owned.session.join()
         self._owned = None
         give_back_memory()
         self._rest()
 
-    # --- rest
+    # --- idle time and end
 
     def _began(self) -> None:
-        """Begin with what is left, once the name is there: a disk that hangs keeps nobody from an answer."""
+        """Begin with the leftovers, once the name is acquired: a disk that hangs delays no answer."""
         self._leftovers.begin()
         give_back_memory()
         self.bus.later(LOOK_S, self._look)
 
     def _rest(self) -> None:
-        """Begin to wait anew for somebody who wants something."""
+        """Restart the idle time."""
         self._used_s = time.monotonic()
 
     def _look(self) -> None:
-        """End the session whose time is over, and the helper when nobody wanted anything for a while."""
+        """End the session after its lifetime, and the helper after its idle time."""
         now_s = time.monotonic()
         for (user, name), count in self._noted.over(now_s):
             audit.note("refused: %s by user %s %d times more", name, user, count)
@@ -347,7 +347,7 @@ class Helper:
                 pass
 
     def _end_if_still_idle(self) -> None:
-        """End unless somebody called while it was found out that nobody does."""
+        """End unless a call arrived during the check for quiet."""
         if self._is_idle():
             self.bus.stop()
         else:
@@ -362,7 +362,7 @@ class Helper:
         return time.monotonic() - self._used_s >= IDLE_S
 
     def _refused(self, call: Call, refusal: MethodError) -> None:
-        """A call was refused, before it got here or here: somebody wants something."""
+        """Log a refused call, refused on the bus or here, and restart the idle time."""
         self._rest()
         user = self._callers.user_of(call.sender)
         if self._noted.lets((user, call.method), time.monotonic()):
@@ -373,7 +373,7 @@ class Helper:
 
 
 def _question(message: str, disks: str) -> Mapping[str, str]:
-    """Return what polkit shows a person."""
+    """Return the details for polkit's question to the user."""
     return {"disks": disks, "polkit.message": message, "polkit.gettext_domain": "pgfooting"}
 
 
@@ -382,7 +382,7 @@ def _deny(why: Authorization | MethodError) -> None:
 
 
 def _check_user(caller: int, user: int) -> None:
-    """Storage goes to the caller; root, who must not run PostgreSQL, names somebody else.
+    """Check the user of the storage: the caller; root, who must not run PostgreSQL, names another user.
 
     Raises:
         MethodError: BadUser.

@@ -1,1 +1,1 @@
-"""What all of the helper uses: its folders, its configuration, the system's log."""
+"""Shared parts of the helper: its folders, its configuration, the system's log."""

@@ -1,12 +1,13 @@
-"""What is told to the system's log: sessions, refusals, commands, recovery, with who asked and which disks.
+"""Logging, configuration and folders of the helper.
 
-SECURITY: whatever came from outside is written with its control characters escaped: nobody forges lines.
+The system's log gets sessions, refusals, commands and recovery, with the caller and the disks.
 
-What an administrator may allow in /etc/pgfooting/helper.conf; nothing of it comes from a caller.
+SECURITY: control characters in anything from outside are escaped: no caller can forge lines.
 
-The file is TOML with one key so far, ``accept_loop_devices = true``: test devices, which mark every run.
+/etc/pgfooting/helper.conf has the administrator's permissions; nothing in it comes from a caller. It is TOML
+with one key so far, ``accept_loop_devices = true``: test devices, which mark every run.
 
-Folders of the helper: all root's own, none named by a caller.
+The folders are all root's own, none named by a caller.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from app.storage.inspect.snapshot import Policy
 _LOG: Final = logging.getLogger("pgfooting.audit")
 _LONGEST: Final = 4_000
 _MOST_LINES: Final = 100
-"""Of a traceback, the last ones."""
+"""Limit of a traceback's lines; the last ones are kept."""
 _SYSLOG: Final = Path("/dev/log")
 
 
 def escape(record: logging.LogRecord) -> bool:
     """Make a record one line of printable characters; a filter of `logging`.
 
-    The lines of a traceback, whose texts may be from outside too, follow it marked: none looks like a record.
+    The lines of a traceback, which may also contain texts from outside, follow it with a mark: none looks
+    like a record.
     """
     record.msg = _printable(record.getMessage()[:_LONGEST])
     record.args = ()
@@ -47,7 +49,7 @@ def _printable(text: str) -> str:
 
 
 def start_logging() -> None:
-    """Log to the system's log where there is one, and to standard error, which systemd's journal keeps."""
+    """Log to the system's log if there is one, and to standard error, which systemd's journal keeps."""
     handlers: list[logging.Handler] = [logging.StreamHandler()]
     if _SYSLOG.is_socket() and not _under_systemd():
         handlers.append(
@@ -61,7 +63,7 @@ def start_logging() -> None:
 
 @dataclass(slots=True)
 class RateLimitedLog:
-    """Keeps lines of one kind from filling the log, and from making it drop others (journald.conf(5)).
+    """Limit lines of one kind, which would fill the log and make it drop others (journald.conf(5)).
 
     Attributes:
         most: lines of a kind in each period.
@@ -73,13 +75,13 @@ class RateLimitedLog:
     _kinds: dict[tuple[int | None, str], _Period] = field(default_factory=dict)
 
     def lets(self, kind: tuple[int | None, str], now_s: float) -> bool:
-        """Count a line of a user and name; return whether it is to be written."""
+        """Count a line of a user and name; return whether to write it."""
         period = self._kinds.setdefault(kind, _Period(now_s))
         period.count += 1
         return period.count <= self.most
 
     def over(self, now_s: float) -> list[tuple[tuple[int | None, str], int]]:
-        """Return how many lines were not written, by kind, in periods that are over now."""
+        """Return the number of suppressed lines, by kind, in periods that are over now."""
         ended = [kind for kind, period in self._kinds.items() if period.since_s + self.period_s <= now_s]
         counts = [(kind, self._kinds.pop(kind).count - self.most) for kind in ended]
         return [(kind, count) for kind, count in counts if count > 0]
@@ -101,15 +103,15 @@ def note(text: str, *values: object) -> None:
 
 
 RUN: Final = Path("/run/pgfooting")
-"""Holds a folder for each session, with the mount points."""
+"""Contains a folder for each session, with the mount points."""
 STATE: Final = Path("/var/lib/pgfooting")
 JOURNAL: Final = STATE / "journal"
 CONFIGURATION: Final = Path("/etc/pgfooting/helper.conf")
 INTERFACE: Final = Path(__file__).parents[1] / "interface.xml"
 PRIVATE: Final = "private"
-"""Name of the mount point for socket, logs and scripts, beside those of the storage."""
+"""Name of the mount point for socket, logs and scripts, next to those of the storage."""
 PRIVATE_BYTES: Final = 2 * 1024**3
-"""What the caller may put into memory there: transaction logs are thinned by the runner while they grow."""
+"""Limit of the caller's data in memory there: the runner thins transaction logs while they grow."""
 
 
 def session_folder(session: str) -> str:
@@ -118,14 +120,14 @@ def session_folder(session: str) -> str:
 
 
 def make_private_folder(path: Path, mode: int) -> None:
-    """Make a folder of root's, or make sure that it is one.
+    """Make a folder of root's, or make sure that an existing one is root's.
 
     Raises:
-        OSError: it cannot be made, or somebody else owns it or can write to it.
+        OSError: it cannot be made, or another user owns it or can write to it.
     """
     path.mkdir(mode=mode, parents=True, exist_ok=True)
     found = path.lstat()
-    # SECURITY: what lies in it decides what is unmounted and wiped. The helper is root.
+    # SECURITY: its content decides what is unmounted and wiped. The helper is root.
     if path.is_symlink() or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise PermissionError(1, "not root's alone", str(path))
     path.chmod(mode)
@@ -135,7 +137,7 @@ _log = logging.getLogger(__name__)
 
 
 def read_policy(path: Path = CONFIGURATION) -> Policy:
-    """Return what the administrator allows: nothing where there is no file, or one not to be trusted."""
+    """Return the administrator's permissions; none without a file, or with one that is not trustworthy."""
     try:
         found = path.lstat()
     except OSError:

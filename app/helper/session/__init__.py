@@ -1,1 +1,1 @@
-"""One person's session: what may be asked, for how long, in a thread of its own."""
+"""A user's session: its requests, its lifetime, and its work in a separate thread."""

@@ -1,7 +1,7 @@
-"""What Describe answers to whoever asks: the one question of a campaign is whether its disks may be erased.
+"""Answer Describe for any caller: the one question of a campaign is whether its disks may be erased.
 
-SECURITY: nobody authorised the caller. Who a disk is, is read from sysfs and udev's database, which everybody
-may read; no disk is opened.
+SECURITY: the caller is not authorised. A disk's identity is read from sysfs and udev's database, which all
+users may read; no disk is opened.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from app.storage.spare.spare import SpareDisks
 
 _MOST_TEXT: Final = 16_000
 _MOST_PROBLEMS: Final = 100
-"""More plans are not looked at then: a problem with an option costs a sixth of a millisecond."""
+"""Further plans are not checked then: a problem with an option costs a sixth of a millisecond."""
 
 
 def described(call: Call, user: int, disks: SpareDisks) -> tuple[DescribedPlans, list[tuple[str, ...]]]:
-    """Return the description that a caller asks for, and the lines of each plan.
+    """Return the description for a caller, and the lines of each plan.
 
     Raises:
         MethodError: BadPlan, DiskRefused.
@@ -42,6 +42,6 @@ def described(call: Call, user: int, disks: SpareDisks) -> tuple[DescribedPlans,
             problems += [f"plans[{number}].{each.path}" for each in err.problems]
     if problems:
         raise MethodError("BadPlan", "\n".join(problems)[:_MOST_TEXT])
-    find = cache(partial(find_device, disks))  # plans share disks: each is looked at once
+    find = cache(partial(find_device, disks))  # plans share disks: each is inspected once
     found = [(plan, {disk.key(): find(disk) for _, disk in plan.members()}) for plan in plans]
     return describe_plans(call.sender, user, found)

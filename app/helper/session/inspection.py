@@ -1,4 +1,4 @@
-"""May a disk be used, as root sees it now? Reads only: places of it, or every byte."""
+"""Decide as root whether a disk may be used now. Reads only: samples of it, or every byte."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from app.storage.spare.rules import SpareDecision, decide
 from app.storage.spare.spare import SpareDisks
 
 Tell = Callable[[str, int, int], None]
-"""Told a device number and how much of how much is looked at: places, or bytes where all are read."""
+"""Called with a device number, the amount read and the total: places, or bytes if all are read."""
 Told = tuple[str, str, list[tuple[str, WireMessage, WireMessage, WireMessage]], tuple[int | float, ...]]
-"""An answer as it crosses the bus: device number, answer, reasons, what was looked at."""
+"""An answer on the bus: device number, answer, reasons, extent of the inspection."""
 
 _DATA: Final = "D08b"
 _TELL_S: Final = 0.25
@@ -34,7 +34,7 @@ _TELL_S: Final = 0.25
 
 @dataclass(slots=True)
 class _Pace:
-    """Tells how far one disk is, and not too often."""
+    """Report the progress on one disk, at limited frequency."""
 
     number: str
     tell: Tell
@@ -59,13 +59,12 @@ def inspected(wire: Sequence[Any], leftovers: Leftovers, tell: Tell) -> Told:
 def read_whole(
     wire: Sequence[Any], leftovers: Leftovers, tell: Tell, is_cancelled: Callable[[], bool]
 ) -> Told:
-    """Read every byte of a disk, record what came of it, and return the answer of Read.
+    """Read every byte of a disk, record the result, and return the answer of Read.
 
-    A disk that something else speaks against is not read, nor one on which data was found at once.
+    Skips a disk that is refused for another reason, and one with data in the samples.
 
     Raises:
-        MethodError: Busy: it was called off. Unavailable: the kernel does not count what is written to the
-            disk.
+        MethodError: Busy: it was called off. Unavailable: the kernel does not count writes to the disk.
     """
     chosen = identity_from_wire(wire)
     try:
@@ -86,7 +85,7 @@ def read_whole(
 def _read(
     facts: DiskFacts, disks: SpareDisks, pace: _Pace, is_cancelled: Callable[[], bool]
 ) -> SpareDecision | None:
-    """Read every byte and record it; return why that says nothing of the disk, None where it does.
+    """Read every byte and record it; return why the result is invalid, None if it is valid.
 
     Raises:
         MethodError: Busy.
@@ -115,7 +114,7 @@ def _read(
 
 
 def _seen(chosen: DiskIdentity, leftovers: Leftovers, tell: Tell) -> tuple[DiskFacts, SpareDecision]:
-    """Return a disk and what the rules say of it, once what was left on it is unmade as far as it can be.
+    """Return a disk and the rules' decision, after unmaking its leftovers as far as possible.
 
     Raises:
         OSError, KeyError: it is not here.

@@ -1,4 +1,4 @@
-"""Disks that the journal keeps: what is on them, and their release by a person who has seen that."""
+"""Disks that the journal keeps: their content, and their release by a user who has seen it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from app.storage.wiping.found import MEMBER_OF_ARRAY, MEMBER_OF_POOL
 from app.storage.wiping.offered import OfferedDisk
 
 Released = tuple[str, WireMessage, WireMessage]
-"""Outcome, why a disk is kept, and what helps."""
+"""Outcome, reason for keeping the disk, and a remedy."""
 
 
 def inspect_kept(wire: Sequence[Any], leftovers: Leftovers) -> tuple[tuple[Any, ...], str]:
@@ -31,23 +31,23 @@ def inspect_kept(wire: Sequence[Any], leftovers: Leftovers) -> tuple[tuple[Any, 
 
     Raises:
         MethodError: DiskRefused, Busy, Unknown.
-        FootingError, OSError: the disk cannot be looked at.
+        FootingError, OSError: the disk cannot be inspected.
     """
     disk = identity_from_wire(wire)
     device = find_device(leftovers.disks, disk)
     leftovers.retry([disk])
     entry = _kept_by(disk, leftovers)
     kept = KeptDisk(False, False, False, entry.began_s, (), entry.kept.get(disk.key(), ""))  # noqa: FBT003
-    if running := leftovers.under_way(entry.session):  # a disk that hangs is not looked at
+    if running := leftovers.under_way(entry.session):  # a disk that hangs is not read
         unseen = DiskRefusal(RULE, say("not-looked-at"), running)
         return kept_to_wire(replace(kept, obstacles=(unseen,))), ""
     try:
         users = leftovers.disks.users(device.node, disk)
         seen = leftovers.offered(disk)
-    except (FootingError, OSError) as err:  # nobody can agree to what nobody has seen
+    except (FootingError, OSError) as err:  # without having seen it, a user cannot agree
         unseen = DiskRefusal(RULE, say("not-looked-at"), error_text(err))
         return kept_to_wire(replace(kept, obstacles=(unseen,))), ""
-    if seen is None:  # it was given back a moment ago
+    if seen is None:  # it was released a moment ago
         raise MethodError("Unknown", "not-kept")
     kept = replace(
         kept,
@@ -62,7 +62,7 @@ def inspect_kept(wire: Sequence[Any], leftovers: Leftovers) -> tuple[tuple[Any, 
 
 
 def check_kept(wire: Sequence[Any], leftovers: Leftovers) -> str:
-    """Return the name of a disk for the question of polkit, from what root sees of it.
+    """Return the name of a disk for polkit's question, as root sees the disk.
 
     Raises:
         MethodError: DiskRefused: it is gone or another one. Busy, Unknown: the journal does not keep it.
@@ -74,7 +74,7 @@ def check_kept(wire: Sequence[Any], leftovers: Leftovers) -> str:
 
 
 def release_kept(wire: Sequence[Any], digest: str, user: int, leftovers: Leftovers) -> Released:
-    """Release a disk as a person has agreed, and return the answer of ReleaseKept.
+    """Release a disk as the user has agreed, and return the answer of ReleaseKept.
 
     Raises:
         MethodError: as `check_kept`: it may have changed while polkit asked.
@@ -93,7 +93,7 @@ def release_kept(wire: Sequence[Any], digest: str, user: int, leftovers: Leftove
 
 
 def _released(disk: DiskIdentity, digest: str, leftovers: Leftovers) -> ReleaseOutcome:
-    """Release a disk that is as it was shown; the helper looks again, exclusively, before it does.
+    """Release a disk that is as it was shown; the helper inspects it again, exclusively, before that.
 
     Raises:
         FootingError, OSError: it is not released.
@@ -114,7 +114,7 @@ def _kept_by(disk: DiskIdentity, leftovers: Leftovers) -> JournalEntry:
 
 
 def _unseen(seen: OfferedDisk) -> str:
-    """Return that a disk does not show what it holds a part of, and how to look at that; else nothing."""
+    """Return that the content of an array or pool is not visible, and how to see it; empty otherwise."""
     for each in seen.inside:
         if each.type == MEMBER_OF_ARRAY:
             return say("array-unseen", uuid=each.uuid)
@@ -124,7 +124,7 @@ def _unseen(seen: OfferedDisk) -> str:
 
 
 def _contents(device: PlannedDevice, seen: OfferedDisk) -> Iterator[KeptContent]:
-    """Yield the signatures of a disk; what a superblock says belongs to the first one that lies deepest."""
+    """Yield the signatures of a disk; a superblock's details belong to the first one that is deepest."""
     for each in seen.on_disk:
         yield KeptContent(device.node, each.type, each.uuid, each.label)
     if seen.held:

@@ -1,4 +1,4 @@
-"""What the owner of a session may ask of it: each method of the interface, and how it is answered."""
+"""Requests of a session's owner: each method of the interface, and its answer."""
 
 from __future__ import annotations
 

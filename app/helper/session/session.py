@@ -1,11 +1,11 @@
-"""One session: disks that are kept, storage that is made of them and unmade again, in a thread of its own.
+"""One session: locked disks, storage that is made of them and unmade again, in a separate thread.
 
-The main loop goes on answering meanwhile: it decides by the state at once whether something may be asked, and
-gives the work to the thread, which does one thing after the other. All is in the journal before it happens.
+The main loop continues to answer: it accepts or refuses a request at once, by the state, and queues the work
+for the thread, which does one thing after the other. Everything is in the journal before it happens.
 
 ::
 
-    CLAIMING -> IDLE -> MAKING -> READY -> UNMAKING -> IDLE          (Make, Unmake: as often as wanted)
+    CLAIMING -> IDLE -> MAKING -> READY -> UNMAKING -> IDLE          (Make, Unmake: any number of times)
                  ^ ________|  failed and undone    |
                                                    +-> STUCK -> UNMAKING     (something is left: try again,
                                                                               as Make does before it makes)
@@ -45,11 +45,11 @@ MOST_WAITING: Final = 16
 _log = logging.getLogger(__name__)
 
 Done = Callable[[Any], None]
-"""Told the result of what was asked, or a `MethodError`; called in the session's thread."""
+"""Called in the session's thread with the result of a request, or a `MethodError`."""
 
 
 class SessionState(Enum):
-    """Where a session is; see the module."""
+    """State of a session; see the module."""
 
     CLAIMING = auto()
     IDLE = auto()
@@ -64,10 +64,11 @@ class Session:
     """See the module. Methods return at once; they are called in one thread, which is not the session's.
 
     Attributes:
-        described: what was authorised.
-        user: uid to whom storage is handed.
-        state: where it is.
-        owner: process of the caller while it is on the bus; is not ended with those that work on the storage.
+        described: the authorised plans.
+        user: uid that gets the storage.
+        state: see `SessionState`.
+        owner: process of the caller while it is on the bus; is spared when processes on the storage are
+            ended.
     """
 
     def __init__(
@@ -102,10 +103,10 @@ class Session:
         self._thread.join(limit_s)
         return not self._thread.is_alive()
 
-    # --- what may be asked
+    # --- requests
 
     def make(self, number: int) -> None:
-        """Make one of the plans; what an earlier one left is unmade before.
+        """Make one of the plans; remains of an earlier one are unmade before.
 
         Raises:
             MethodError: Busy, Unknown.
@@ -117,7 +118,7 @@ class Session:
         self._work.put(lambda: self._make(number))
 
     def unmake(self) -> None:
-        """Unmake what is made, or stop making it.
+        """Unmake the storage, or stop making it.
 
         Raises:
             MethodError: Busy, Unknown.
@@ -129,7 +130,7 @@ class Session:
 
     @property
     def is_working(self) -> bool:
-        """Whether the helper is at work for it, so that the owner can only wait."""
+        """Return whether the helper is at work for it, so that the owner can only wait."""
         return self.state in {
             SessionState.CLAIMING,
             SessionState.MAKING,
@@ -138,7 +139,7 @@ class Session:
         }
 
     def check_goes_on(self) -> None:
-        """Make sure that it does not end.
+        """Make sure that it is not ending.
 
         Raises:
             MethodError: Busy.
@@ -147,10 +148,10 @@ class Session:
             raise MethodError("Busy")
 
     def release(self, why: FootingError | None = None) -> None:
-        """Unmake everything and end; without effect where that has begun.
+        """Unmake everything and end; no effect if that has begun.
 
         Args:
-            why: told as the reason where nothing else goes wrong; None where it was asked for.
+            why: reported as the reason if nothing else goes wrong; None if it was requested.
         """
         with self._lock:
             if self.state is SessionState.ENDING:
@@ -161,11 +162,11 @@ class Session:
         self._work.put(None)
 
     def limit(self, done: Done, memory_bytes: int) -> None:
-        """Limit the memory of what runs on the storage."""
+        """Limit the memory of the processes on the storage."""
         self._use(done, lambda made: made.group.limit(memory_bytes))
 
     def adopt(self, done: Done, part: str, pid: int) -> None:
-        """Take a process into the control group; gives the group's folder."""
+        """Move a process into the control group; the result is the group's folder."""
 
         def adopt(made: ProvisionedStorage) -> str:
             folder = made.group.adopt(part, pid)
@@ -179,10 +180,10 @@ class Session:
         self._use(done, lambda made: operations.drop_caches(made.folders))
 
     def maintain(self, done: Done, name: str) -> None:
-        """Begin a maintenance of the storage by its name, in a thread of its own; gives how it ended.
+        """Begin a maintenance of the storage by its name, in a separate thread; the result is how it ended.
 
         Raises:
-            MethodError: Unknown: root does nothing of that name; Busy, TooMany.
+            MethodError: Unknown: root has none with that name; Busy, TooMany.
         """
         kind = root_maintenance(name)
 
@@ -192,19 +193,19 @@ class Session:
         self._use(lambda refused: None if refused is None else done(refused), begin)
 
     def end_maintenance(self, done: Done) -> None:
-        """Have the maintenance that is under way end, if one is; its own answer tells when it has."""
+        """End the running maintenance, if any; its own answer reports the end."""
         self._use(done, lambda made: made.call_off_maintenance())
 
     def health(self, done: Done) -> None:
-        """Ask all disks for their health; gives what `operations.health` returns."""
+        """Ask all disks for their health; the result is that of `operations.health`."""
         self._ask(done, lambda: operations.health(self.described.disks().items(), self._disks.places))
 
     def kernel_log(self, done: Done) -> None:
-        """Give what the kernel said of the disks since this was asked last, or since they were claimed."""
+        """Return the kernel's messages about the disks since the last request, or since they were claimed."""
         names = [Path(node).name for node in self.described.disks()]
         self._ask(done, lambda: self._kernel.lines_about(names))
 
-    # --- how it is done
+    # --- work
 
     def _change(self, allowed: set[SessionState], then: SessionState, no: MethodError) -> None:
         with self._lock:
@@ -217,7 +218,7 @@ class Session:
             raise MethodError("Unknown" if self.state is SessionState.IDLE else "Busy")
 
         def act() -> object:
-            if self.state is not SessionState.READY or self._made is None:  # since it was asked
+            if self.state is not SessionState.READY or self._made is None:  # since the request
                 raise MethodError("Busy")
             return action(self._made)
 
@@ -250,7 +251,7 @@ class Session:
         try:
             self._work_off()
         finally:
-            self._leftovers.live.difference_update(self._own)  # what is made of them now is left over
+            self._leftovers.live.difference_update(self._own)  # anything still made of them now is left over
 
     def _work_off(self) -> None:
         try:
@@ -269,14 +270,14 @@ class Session:
         while (work := self._work.get()) is not None:
             mistake = _error_of(work) or mistake
             if mistake is not None:
-                self.release()  # nothing stays locked or made that nobody can ask for any more
+                self.release()  # nothing stays locked or made that no caller can end any more
         error, left = self._free_all()
         error = error or mistake or self._why
         self._claim.drop()
         self._listener.ended(error, left)
 
     def _free_all(self) -> tuple[FootingError | None, tuple[UnreleasedItem, ...]]:
-        """Unmake what is made and what could not be unmade before; return an error and what is left."""
+        """Unmake the current storage and earlier remains; return an error and the items left."""
         error = self._free() if self._made else None
         left = self._made.left() if self._made else ()
         for made in self._aside:
@@ -285,9 +286,10 @@ class Session:
         return error, left
 
     def _still_made_on(self, layout: PlannedLayout) -> FootingError | None:
-        """Try again to unmake what earlier plans left; return why what lies on disks of this one cannot be.
+        """Try again to unmake the remains of earlier plans; return why those on disks of this plan cannot be.
 
-        That is what is made then. What lies on other disks is kept aside, and keeps nobody from those.
+        The first of those becomes the current storage. Remains on other disks are kept aside, and do not
+        block this plan.
         """
         waiting = [*self._aside, *([self._made] if self._made else [])]
         self._made, self._aside = None, []
@@ -330,7 +332,7 @@ class Session:
             self._told_unmade(error)
 
     def _unmake(self) -> None:
-        if self._made is not None:  # else making it was stopped, and told so
+        if self._made is not None:  # else making it was stopped, and reported
             self._told_unmade(self._free())
 
     def _free(self) -> FootingError | None:
@@ -347,19 +349,19 @@ class Session:
         self._listener.unmade(error, self._made.left() if self._made else ())
 
     def _settle(self, before: SessionState | None, after: SessionState) -> None:
-        """Change the state, if it is still as expected; a session that ends goes on ending."""
+        """Change the state, if it is still as expected; an ending session stays so."""
         with self._lock:
             if self.state is not SessionState.ENDING and before in {None, self.state}:
                 self.state = after
 
 
 def _error_of(action: Callable[[], None]) -> FootingError | None:
-    """Do something; return what went wrong."""
+    """Run an action; return its error."""
     try:
         action()
     except FootingError as err:
         return err
-    except OSError as err:  # a disk that is full, a folder that is read-only: no mistake of ours
+    except OSError as err:  # a full disk, a read-only folder: no mistake of ours
         _log.warning("%s", error_text(err))
         return StorageError(
             say("helper-refused-by-kernel", reason=error_text(err)), hint=say("helper-try-again")

@@ -1,1 +1,1 @@
-"""What the helper makes and unmakes: disk locks, plans, journal, ownership, control groups, leftovers."""
+"""Parts of made storage: disk locks, plans, journal, ownership, control groups, leftovers."""

@@ -1,8 +1,8 @@
-"""The control group of what runs on a storage: counted apart, limited together, ended for certain.
+"""The control group of the processes on a storage: counted separately, limited together, ended for certain.
 
-With systemd, whose the hierarchy is then: transient scopes ``pgfooting-ID-PART.scope`` in a transient slice
-``pgfooting-ID.slice``. Without: folders ``pgfooting-ID/PART`` of our own. Processes are ended through the
-kernel either way. Sources: Linux Documentation/admin-guide/cgroup-v2.rst; org.freedesktop.systemd1(5).
+With systemd, which then owns the hierarchy: transient scopes ``pgfooting-ID-PART.scope`` in a transient slice
+``pgfooting-ID.slice``. Without: our own folders ``pgfooting-ID/PART``. The kernel ends the processes either
+way. Sources: Linux Documentation/admin-guide/cgroup-v2.rst; org.freedesktop.systemd1(5).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ PARTS: Final = ("server", "pgbench")
 LIMIT_S: Final = 10.0
 _JOIN_S: Final = 3.0
 KILL: Final = "cgroup.kill"
-"""Kills all processes of a group at once, since Linux 5.14."""
+"""File that kills all processes of a group at once, since Linux 5.14."""
 _SYSTEMD: Final = Path("/run/systemd/system")
 _SLICE: Final = "pgfooting.slice"
 _CONTROLLERS: Final = ("memory", "io")
-"""Without cpu: usage is counted anyway, and shares among groups would change what is measured."""
+"""Without cpu: usage is counted anyway, and shares among groups would change the measurement."""
 _MANAGER: Final = (
     "org.freedesktop.systemd1",
     "/org/freedesktop/systemd1",
@@ -43,7 +43,7 @@ _NO_LIMIT: Final = 2**64 - 1
 
 
 def hierarchy(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None:
-    """Return where control groups of version 2 are mounted."""
+    """Return the mount point of control groups version 2."""
     for line in mountinfo.read_text(encoding="utf-8", errors="replace").splitlines():
         if line.partition(" - ")[2].startswith("cgroup2 "):
             return Path(line.split(" ")[4])
@@ -52,11 +52,11 @@ def hierarchy(mountinfo: Path = Path("/proc/self/mountinfo")) -> Path | None:
 
 @dataclass(slots=True)
 class ControlGroup:
-    """The group of one storage; nothing of it is there before it is needed.
+    """The group of one storage; it is created when it is needed.
 
     Attributes:
         id: of the storage.
-        user: whose processes may become part of it.
+        user: owner of the processes that may join it.
     """
 
     id: str
@@ -81,7 +81,7 @@ class ControlGroup:
         root = self._root()
         return root / _SLICE / f"{self.name}.slice" if self._with_systemd else root / self.name
 
-    # --- what may be asked
+    # --- requests
 
     def adopt(self, part: str, pid: int) -> str:
         """Move a process of the user into a part of the group; return the folder of that part.
@@ -93,7 +93,7 @@ class ControlGroup:
             raise MethodError("Unknown")
         with _opened(pid) as process:
             _check_process(pid, self.user)
-            # SECURITY: what was read is of the process of the descriptor only if that lives on after it.
+            # SECURITY: the check applied to the descriptor's process only if that still lives after it.
             if not _lives(process):
                 raise MethodError("Unknown", "process")
             folder = self._join_scope(part, pid) if self._with_systemd else self._join_folder(part, pid)
@@ -128,7 +128,7 @@ class ControlGroup:
         except MethodError:
             return True
         if not folder.exists():
-            return True  # nobody is asked either: at boot the bus is not there yet
+            return True  # systemd is not called either: at boot the bus does not run yet
         gone = _kill(folder)
         if self._with_systemd:
             with suppress(MethodError):
@@ -144,7 +144,7 @@ class ControlGroup:
         folder = self._folder() / part
         try:
             folder.mkdir(exist_ok=True)
-            folder.chmod(0o755)  # whatever the umask is: the user reads what is counted
+            folder.chmod(0o755)  # regardless of the umask: the user reads the counters
             (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
         except ProcessLookupError:
             raise MethodError("Unknown", "process") from None
@@ -166,8 +166,8 @@ class ControlGroup:
         folder = self._folder() / scope
 
         def join() -> bool:
-            # The scope of a pgbench that has ended is there for a moment yet: it takes nobody any more, and
-            # another of its name cannot be started before it is gone.
+            # The scope of an ended pgbench still exists for a moment: it accepts no process any more, and
+            # another one with its name cannot be started before it is gone.
             with suppress(MethodError):
                 if folder.exists():
                     _ask_systemd("AttachProcessesToUnit", "ssau", scope, "", "1", str(pid))
@@ -186,7 +186,7 @@ class ControlGroup:
 
 
 def _ask_systemd(method: str, signature: str, *arguments: str) -> None:
-    """Call its manager.
+    """Call a method of systemd's manager.
 
     Raises:
         MethodError: Unavailable: it refuses or does not answer.
@@ -222,11 +222,11 @@ def _check_process(pid: int, user: int) -> None:
     """Make sure that a process is the user's, by all four of its ids, and can gain no privileges.
 
     Raises:
-        MethodError: NotAuthorized: it is somebody else's; Unknown: it is gone.
+        MethodError: NotAuthorized: it is another user's; Unknown: it is gone.
     """
-    # SECURITY: everything in the group is killed in the end: nothing in it may be anybody else's, ever. Each
-    # thread has a no_new_privs of its own (prctl(2)); the kernel tells that of the first one, after it
-    # has counted them: who makes another one in between has two at the second look.
+    # SECURITY: everything in the group is killed in the end: nothing in it may ever be another user's. Each
+    # thread has its own no_new_privs (prctl(2)); the kernel prints that of the first one, after it has
+    # counted them: a process that creates another one in between has two at the second look.
     for _ in range(2):
         try:
             status = Path("/proc", str(pid), "status").read_text(encoding="utf-8", errors="replace")
@@ -246,14 +246,14 @@ def _is_in(pid: int, folder: Path, root: Path) -> bool:
 
 
 def _put_back(pid: int, folder: Path, root: Path) -> None:
-    """Take whoever has the number now out of our group again, if it is in there."""
+    """Move the process that now has the number out of our group again, if it is in there."""
     if _is_in(pid, folder, root):
         with suppress(OSError):
             (root / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
 
 def _make(folder: Path) -> None:
-    """Make the folder of the whole group with the controllers that there are.
+    """Make the folder of the whole group with the available controllers.
 
     Raises:
         MethodError: Unavailable.

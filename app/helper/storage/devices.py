@@ -1,4 +1,4 @@
-"""The disks of a plan as this machine has them now: by device number, or by what the maker wrote on them."""
+"""Find the disks of a plan on this machine: by device number, or by the maker's identifiers."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def find_device(disks: SpareDisks, chosen: DiskIdentity) -> PlannedDevice:
     """Return the device of a disk; reads sysfs and udev's database, and never the disk.
 
     Raises:
-        BusRefusal: DiskRefused: the disk is not there, or another one has its place.
+        MethodError: DiskRefused: the disk is absent, or another one has its number.
     """
     try:
         node = node_of(chosen.device_number)
-        # SECURITY: only root may look at the file of a loop device, whose filesystem may answer nobody.
+        # SECURITY: only root may inspect the file of a loop device, and its filesystem may never answer.
         if is_loop(node.rpartition("/")[2]) and not disks.policy.accept_loop_devices:
             raise MethodError("DiskRefused", f"{chosen.device_number} D01 loop device")
         changed = chosen.differs_from(disks.identify(node))
@@ -53,12 +53,12 @@ def find_device(disks: SpareDisks, chosen: DiskIdentity) -> PlannedDevice:
 
 @dataclass(frozen=True, slots=True)
 class FoundAgain:
-    """The disks of an entry of the journal as this machine has them now.
+    """The disks of a journal entry on this machine.
 
     Attributes:
         devices: by `DiskIdentity.key`.
         chosen: identity by node.
-        since: nodes of those that have come anew, or are larger or smaller, since they were chosen.
+        since: nodes of those that reappeared, or changed their size, since they were chosen.
     """
 
     devices: Mapping[str, PlannedDevice]
@@ -67,11 +67,11 @@ class FoundAgain:
 
 
 def find_again(entry: JournalEntry, disks: SpareDisks) -> FoundAgain:
-    """Return the disks of an entry, whatever they are called now.
+    """Return the disks of an entry, regardless of their current names.
 
-    A disk that is not here any more, or of which there are two, gets a node that nothing has, so that every
-    step which would write to it fails, and all others are done. One whose size has changed is found, and is
-    another disk to every step.
+    A disk that is absent, or exists twice, gets a node that does not exist, so that every step that would
+    write to it fails, and all others are executed. One with another size is found, and is another disk to
+    every step.
     """
     now: dict[tuple[str, str | None, str], list[tuple[str, DiskIdentity]]] = defaultdict(list)
     for node in _nodes():

@@ -1,9 +1,9 @@
-"""The disks of a session, kept for it from authorisation to end, whether something is made of them or not.
+"""Locks on the disks of a session from authorisation to end, whether something is made of them or not.
 
 Two locks. Shared flock(2), all the time: tools that lock disks (systemd, docs/BLOCK_DEVICE_LOCKING.md) stay
-away, udevd may look; each step that writes makes it exclusive. Exclusive open(2), while nothing is made: the
-kernel lets nobody mount, claim or format a disk or a part of it. While something is made, that claims them.
-Neither is relied upon: every step that writes asks the rules and the identities anew.
+away, udevd may read; each step that writes makes it exclusive. Exclusive open(2), while nothing is made: the
+kernel lets no program mount, claim or format a disk or a part of it. Made storage claims the disks itself.
+Neither is relied upon: every step that writes checks the rules and the identities again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DiskLocks:
         """Lock every disk, or none.
 
         Raises:
-            MethodError: DiskRefused: one is another disk, not spare, or somebody else's.
+            MethodError: DiskRefused: one is another disk, not spare, or in use by others.
         """
         try:
             self._take()
@@ -83,10 +83,10 @@ class DiskLocks:
                 raise MethodError("DiskRefused", f"{disk.device_number} D14 in use")
 
     def _look_again(self) -> None:
-        """Have udevd read all disks and wait for it.
+        """Make udevd read all disks and wait for it.
 
-        What it knows is one of the rules' sources, and may be of before the disks were last released: it can
-        miss that a file was closed while it handles an earlier change (inotify, seen with systemd 252).
+        Its database is one of the rules' sources, and may date from before the disks were last released: it
+        can miss that a file was closed while it handles an earlier change (inotify, seen with systemd 252).
         """
         ended = waiting.await_udevd(self._chosen, partial(run_program, timeout_s=QUICK_S))
         if ended is not None and ended.exit_code != 0:
@@ -115,7 +115,7 @@ class DiskLocks:
         return False
 
     def keep(self) -> None:
-        """Keep the disks where nothing is made of them."""
+        """Claim the disks again after everything made of them is gone."""
         self._idle.close()
         for node in self._chosen:
             if not self._keep_idle(node):
@@ -127,7 +127,7 @@ class DiskLocks:
         self._look_again()
 
     def drop(self) -> None:
-        """Give all disks back."""
+        """Release all disks."""
         self._idle.close()
         self.held.clear()
         self._all.close()

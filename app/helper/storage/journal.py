@@ -1,8 +1,8 @@
-"""What the helper has made and not yet unmade, on disk before it is made.
+"""The helper's record of storage that it has made and not yet unmade, on disk before it is made.
 
-One file for each session, root's own: the plan, from which every name, UUID and reverse step follows, how
-many steps were begun, and what became known only on the way. Complete on disk whenever `write` returns, so
-that recovery after a crash or a power cut finds at least what there is.
+One file for each session, root's own: the plan, from which every name, UUID and reverse step follows, the
+number of steps begun, and facts that became known only on the way. Complete on disk whenever `write` returns,
+so that recovery after a crash or a power cut finds at least everything that exists.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ from app.storage.layout.queue_record import check_queue_facts
 from app.storage.layout.steps import Mark, mark_fact, mark_of
 
 SCHEMA: Final = 3
-"""1 had neither boot nor marks of signatures, 2 no digests and no mounts: they are read, and their disks are
-left to a person; nothing of them is wiped."""
+"""Version 1 had neither boot nor marks of signatures, 2 no digests and no mounts: they are read, and their
+disks are left to the user; nothing of them is wiped.
+"""
 BEGAN: Final = "began"
-"""Name of the fact when a session began to use its disks, whole seconds since the epoch."""
+"""Name of the fact with the start of a session's use of its disks, whole seconds since the epoch."""
 _MOST_BYTES: Final = 16 * 1024**2
-"""Of one file: what is read, and therefore what is written. The largest plan with its marks has a few MB."""
+"""Limit of one file, both to read and to write. The largest plan with its marks has a few MB."""
 _MOST_STEPS: Final = 100_000
 _MOST_BLOCK_BYTES: Final = 1024**2
 _LAST_USER: Final = 2**32 - 2
@@ -44,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 
 class JournalError(Exception):
-    """An entry that cannot be read or understood; it is kept, and its disks are left alone."""
+    """An entry cannot be read or understood; it is kept, and its disks are left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +54,15 @@ class JournalEntry:
 
     Attributes:
         session: its identifier.
-        user: to whom the storage was handed.
-        plan: what is made.
+        user: that gets the storage.
+        plan: of the storage.
         devices: nodes at the time, by `DiskIdentity.key`.
-        begun: how many steps were begun.
-        facts: what became known on the way, among it the marks of signatures
+        begun: number of steps begun.
+        facts: that became known on the way, including the marks of signatures
             (`app.storage.layout.steps.Mark`).
-        boot: identifier of the boot of the machine in which it was made; empty where it is not known.
-        kept: why a disk could not be given back, by `DiskIdentity.key`, as of the last attempt.
-        schema: of the helper that made it; an older one counted its steps otherwise.
+        boot: identifier of the boot of the machine in which it was made; empty if unknown.
+        kept: why a disk could not be released, by `DiskIdentity.key`, from the last attempt.
+        schema: of the helper that made it; an older one counted its steps differently.
     """
 
     session: uuid.UUID
@@ -76,12 +77,12 @@ class JournalEntry:
 
     @property
     def began_s(self) -> float:
-        """When the session began to use its disks, seconds since the epoch; 0 if an older helper made it."""
+        """Start of the session's use of its disks, seconds since the epoch; 0 if an older helper made it."""
         text = self.facts.get(BEGAN, "")
         return float(text) if text.isdecimal() else 0.0
 
     def holds(self, disk: DiskIdentity) -> bool:
-        """Return whether something was begun on a disk that was not yet given back."""
+        """Return whether something was begun on a disk that was not yet released."""
         if not self.begun or disk.key() not in {each.key() for _, each in self.plan.members()}:
             return False
         mark = mark_of(self.facts, table_place(Names(self.session).table(disk.key())))
@@ -99,15 +100,15 @@ class Journal:
     folder: Path = JOURNAL
 
     def write(self, entry: JournalEntry) -> None:
-        """Make an entry durable; without the reasons of `JournalEntry.kept` where these make it too large.
+        """Make an entry durable; without the reasons of `JournalEntry.kept` if these make it too large.
 
         Raises:
             OSError: it could not be written; then nothing may be made.
         """
         text = json.dumps(_as_mapping(entry))
         if len(text) > _MOST_BYTES:
-            # SECURITY: what cannot be read again frees no disk, and others can make reasons long. Each
-            # attempt tells them anew.
+            # SECURITY: an entry that cannot be read again frees no disk, and others can make reasons long.
+            # Each attempt determines them again.
             text = json.dumps(_as_mapping(replace(entry, kept=dict.fromkeys(entry.kept, ""))))
         if len(text) > _MOST_BYTES:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(self._path(entry.session)))
@@ -121,16 +122,16 @@ class Journal:
         self._sync()
 
     def remove(self, session: uuid.UUID) -> None:
-        """Forget a session of which nothing is left.
+        """Remove a session of which nothing is left.
 
         Raises:
-            OSError: it could not be forgotten.
+            OSError: it could not be removed.
         """
         self._path(session).unlink(missing_ok=True)
         self._sync()
 
     def entries(self) -> tuple[list[JournalEntry], list[Path]]:
-        """Return the sessions that were not ended, and files that cannot be understood."""
+        """Return the sessions that did not end, and files that cannot be understood."""
         found: list[JournalEntry] = []
         bad: list[Path] = []
         if not self.folder.exists():
@@ -145,7 +146,7 @@ class Journal:
         return found, bad
 
     def entry(self, session: uuid.UUID) -> JournalEntry | None:
-        """Return a session as it is recorded now; None where it is not, or cannot be understood."""
+        """Return the current record of a session; None if there is none, or it cannot be understood."""
         with suppress(JournalError):
             return _parse(self._path(session))
         return None
@@ -163,10 +164,10 @@ class Journal:
 
 @dataclass(slots=True)
 class Writer:
-    """Keeps the entry of one session up to date.
+    """Keep the entry of one session up to date.
 
     Attributes:
-        journal: where.
+        journal: to write to.
         entry: as it was last written.
     """
 
@@ -174,15 +175,15 @@ class Writer:
     entry: JournalEntry
 
     def begin(self, number: int) -> None:
-        """Record that a step begins, and with it all before it; numbers are from 1."""
+        """Record that a step begins, and with it all before it; numbers start at 1."""
         self._write(replace(self.entry, begun=max(number, self.entry.begun)))
 
     def facts(self, facts: Mapping[str, str]) -> None:
-        """Record what became known."""
+        """Record facts."""
         self._write(replace(self.entry, facts={**self.entry.facts, **facts}))
 
     def keep(self, reasons: Mapping[str, str]) -> None:
-        """Record why disks could not be given back, by `DiskIdentity.key`."""
+        """Record why disks could not be released, by `DiskIdentity.key`."""
         if dict(reasons) != dict(self.entry.kept):
             self._write(replace(self.entry, kept=dict(reasons)))
 
@@ -209,7 +210,7 @@ def _parse(path: Path) -> JournalEntry:
     """Return an entry.
 
     Raises:
-        JournalError: it is none, or a newer one, or another session's.
+        JournalError: it has another format, is newer, or is another session's.
     """
     try:
         with path.open("rb") as file:
@@ -222,7 +223,7 @@ def _parse(path: Path) -> JournalEntry:
 
 
 def _entry_of(values: Mapping[str, Any]) -> JournalEntry:
-    """Return the entry that `_as_mapping` wrote; raises one of `_BROKEN` for anything else."""
+    """Parse the output of `_as_mapping`; raises one of `_BROKEN` for anything else."""
     schema = _whole(values["schema"], 1, SCHEMA)
     facts = _texts(values["facts"])
     for name, value in facts.items():
@@ -269,4 +270,4 @@ _BROKEN: Final = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError, FootingError),
     *(OverflowError, RecursionError, MemoryError),
 )
-"""What a file raises that is not what `_as_mapping` writes; `Infinity` and deep nesting are JSON too."""
+"""Errors of a file in another format than `_as_mapping`'s; `Infinity` and deep nesting are JSON too."""

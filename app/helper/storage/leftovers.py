@@ -1,8 +1,8 @@
-"""What sessions left that did not end properly: unmade where the journal proves it ours, else named.
+"""Leftovers of sessions that did not end properly: unmade if the journal proves them ours, else named.
 
-Recovery runs at the start of the helper and at boot, and again for a disk that somebody asks about. Each
-session has a thread of its own for it: where a disk hangs, only what is about that disk waits. A disk that
-the journal names is spare to nobody (rule D18) until it was given back.
+Recovery runs at the start of the helper and at boot, and again for a disk that is requested. It has a
+separate thread for each session: if a disk hangs, only work on that disk waits. A disk in the journal is
+spare for no caller (rule D18) until it was released.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from app.storage.wiping.saved import SavedSignatures
 
 RULE: Final = "D18"
 BOOT_S: Final = 30.0
-"""For how long recovery waits for others in all: a machine that starts is not kept waiting."""
+"""Total time for waiting for others during recovery: a starting machine is not kept waiting."""
 ASKED_S: Final = 5.0
-"""For how long it waits where somebody asked about a disk."""
+"""The same when a disk was requested."""
 ANSWERED_S: Final = 60.0
-"""For how long somebody who asks about a disk waits for all of it, programs and their time included."""
+"""How long a request about a disk waits for its whole recovery, including programs."""
 _AT_WORK_S: Final = 5.0
-"""For how long it is repeated: a program of a helper that was killed may still be at work."""
+"""How long it is repeated: a program of a killed helper may still be at work."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,10 +61,10 @@ class _Recovery:
 
     Attributes:
         session: its identifier.
-        thread: in which it runs; one that hangs keeps no process from ending.
-        began_s: when it began, of the monotonic clock.
-        step: what it does now.
-        left: what could not be unmade, in words.
+        thread: that runs it; one that hangs keeps no process from ending.
+        began_s: start, of the monotonic clock.
+        step: current step.
+        left: items that could not be unmade, in words.
         wiped: keys of disks that were wiped.
     """
 
@@ -77,11 +77,11 @@ class _Recovery:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether it is still running."""
         return self.thread is not None and self.thread.is_alive()
 
     def words(self) -> str:
-        """Return what it does, for people."""
+        """Return its current activity, for the user."""
         return say(
             "journal-being-recovered",
             id=self.session,
@@ -92,13 +92,13 @@ class _Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What the journal holds of sessions that are over.
+    """The journal's sessions that are over.
 
     Attributes:
         journal: root's.
         disks: of this machine.
-        live: identifiers of the layouts of the session that is alive, which are not left over; it tells them
-            before it makes anything, so that no entry of it is ever read without them.
+        live: identifiers of the living session's layouts, which are not left over; the session adds them
+            before it makes anything, so that none of its entries is ever read without them.
     """
 
     journal: Journal
@@ -111,19 +111,19 @@ class Leftovers:
     _guard: threading.Lock = field(default_factory=threading.Lock, init=False, compare=False)
 
     def begin(self) -> None:
-        """Begin to unmake what is left and return at once; its disks are refused meanwhile."""
+        """Begin to unmake leftovers and return at once; their disks are refused until then."""
         for entry in self.journal.entries()[0]:
             self._start(entry.session, Patience(BOOT_S))
 
     def recover(self, wait_s: float = BOOT_S, limit_s: float | None = None) -> list[str]:
-        """Unmake what is left; acts only where the journal's identifiers are found again on the disks.
+        """Unmake leftovers; acts only if the journal's identifiers are found again on the disks.
 
         Args:
-            wait_s: how long others are waited for in all.
-            limit_s: how long it may take in all, whatever hangs; None for as long as it takes.
+            wait_s: total time for waiting for others.
+            limit_s: time limit of the whole recovery, even if something hangs; None for no limit.
 
         Returns:
-            What could not be unmade, and what still hangs, in words; empty if nothing is left.
+            Items that could not be unmade, and those that still hang, in words; empty if nothing is left.
         """
         entries, bad = self.journal.entries()
         left = [f"{path}: not understood" for path in bad]
@@ -138,7 +138,7 @@ class Leftovers:
         return left
 
     def retry(self, chosen: Sequence[DiskIdentity]) -> None:
-        """Unmake what is left of some disks, as somebody asks about them; waits for it for a while."""
+        """Unmake the leftovers of some disks before an answer about them; waits for a limited time."""
         patience = Patience(ASKED_S)
         wanted = [
             entry.session for entry in self.journal.entries()[0] if any(entry.holds(disk) for disk in chosen)
@@ -146,20 +146,20 @@ class Leftovers:
         _await([self._start(session, patience) for session in wanted], ANSWERED_S)
 
     def wait(self, limit_s: float) -> None:
-        """Wait for what is being unmade, at most so long."""
+        """Wait for running recoveries, at most so long."""
         _await(list(self._under_way.values()), limit_s)
 
     @property
     def is_at_work(self) -> bool:
-        """Whether something is being unmade, or hangs."""
+        """Return whether a recovery runs, or hangs."""
         return any(each.is_at_work for each in list(self._under_way.values()))
 
     def offered(self, disk: DiskIdentity) -> OfferedDisk | None:
-        """Return what lies on a disk that a session left, for a person; None where the journal names it not.
+        """Return the content of a leftover disk, for the user; None if the journal does not name it.
 
         Raises:
             StorageError: libblkid cannot be asked.
-            OSError: it is not here, or cannot be read.
+            OSError: it is absent, or cannot be read.
         """
         entry = self.left_on(disk)
         if entry is None:
@@ -174,14 +174,15 @@ class Leftovers:
         return look_at(member.partition, member.signature, entry.facts, probe_with_program)
 
     def release(self, agreed: Mapping[DiskIdentity, str]) -> frozenset[DiskIdentity]:
-        """Release disks of one session as a person has agreed who saw what lies on them; return the wiped.
+        """Release disks of one session as agreed by a user who saw their content; return the wiped ones.
 
-        What is ours is wiped, saved before, and recorded as released once nothing of it is seen any more. To
-        a disk with anything else nothing is written: the journal forgets it, and the rules judge it like any
-        other. An array that another boot started is stopped only where all disks of it are agreed to.
+        Our signatures are wiped, saved before, and the disk is recorded as released once none of them is
+        found any more. Nothing is written to a disk with anything else: the journal forgets it, and the rules
+        judge it like any other. An array that another boot started is stopped only if all its disks are
+        agreed to.
 
         Args:
-            agreed: `OfferedDisk.digest` of what was seen, by disk.
+            agreed: `OfferedDisk.digest` of the content seen, by disk.
 
         Raises:
             StorageError: a disk is not released, with the reason; nothing was written to one that was in use,
@@ -195,7 +196,7 @@ class Leftovers:
                 if not lock.acquire(timeout=ASKED_S):
                     raise StorageError(say("journal-session", id=entry.session if entry else ""))
                 held.callback(lock.release)
-            # SECURITY: as it is now: somebody else may have released it since.
+            # SECURITY: the current entry: others may have released it since.
             entry = next(filter(None, map(self.left_on, agreed)), None)
             if entry is None or not all(entry.holds(disk) for disk in agreed):
                 raise StorageError(say("nothing-left"))
@@ -204,24 +205,24 @@ class Leftovers:
             try:
                 _unmake(entry, self.journal, self.disks, Patience(ASKED_S), recovery, agreed)
             except FootingError:
-                # Other disks of the session may be left: what counts are those that were agreed to.
+                # Other disks of the session may be left: only the agreed ones matter.
                 now = self.journal.entry(entry.session)
                 if now is None or any(now.holds(disk) for disk in agreed):
                     raise
             return frozenset(disk for disk in agreed if disk.key() in recovery.wiped)
 
     def left_on(self, disk: DiskIdentity) -> JournalEntry | None:
-        """Return the entry of a session that is over and left something on a disk; None if there is none."""
+        """Return the entry of a finished session that left something on a disk; None if there is none."""
         entries, _ = self.journal.entries()
         return next((each for each in entries if each.session not in self.live and each.holds(disk)), None)
 
     def under_way(self, session: uuid.UUID) -> str:
-        """Return what the recovery of a session does now, in words; empty if none is under way."""
+        """Return the current activity of a session's recovery, in words; empty if none runs."""
         recovery = self._under_way.get(session)
         return recovery.words() if recovery is not None and recovery.is_at_work else ""
 
     def refusals(self, chosen: Mapping[str, DiskIdentity]) -> Mapping[str, Sequence[DiskRefusal]]:
-        """Return why disks are not spare, by node: the rules', and that the journal names them.
+        """Return why disks are not spare, by node: reasons of the rules and of the journal.
 
         Raises:
             OSError: a disk is gone.
@@ -233,7 +234,7 @@ class Leftovers:
         return found
 
     def refusal(self, node: str, disk: DiskIdentity) -> DiskRefusal | None:
-        """Return that the journal names a disk, with the reason why it could not be given back; None else."""
+        """Return the journal's reason against a disk, and why it could not be released; None without one."""
         _, bad = self.journal.entries()
         if (entry := self.left_on(disk)) is not None:
             evidence = self.under_way(entry.session) or entry.kept.get(disk.key(), "")
@@ -245,7 +246,7 @@ class Leftovers:
         return None
 
     def _start(self, session: uuid.UUID, patience: Patience) -> _Recovery:
-        """Return the recovery of a session: one that is under way, else a new one."""
+        """Return the recovery of a session: a running one, else a new one."""
         with self._guard:
             before = self._under_way.get(session)
             if before is not None and before.is_at_work:
@@ -269,8 +270,8 @@ class Leftovers:
         with ExitStack() as held:
             for key in _keys(entry):
                 held.enter_context(self._lock_of(key))
-            # SECURITY: as it is now: another thread may have recovered it since it was listed, and its disks
-            # may be somebody else's by now.
+            # SECURITY: the current entry: another thread may have recovered it since it was listed, and its
+            # disks may belong to others now.
             entry = self.journal.entry(session)
             if entry is None or session in self.live:
                 return
@@ -304,7 +305,7 @@ def _refusal(evidence: str, remedy: str) -> DiskRefusal:
 
 
 def _has_table(node: str) -> bool:
-    """Return whether libblkid finds a partition table on a disk, or cannot tell: it may be ours."""
+    """Return whether libblkid finds a partition table on a disk, or is ambivalent: it may be ours."""
     return not {"PTTYPE", "TYPE"}.isdisjoint(probe(node, probe_with_program))
 
 
@@ -316,18 +317,18 @@ def _unmake(
     recovery: _Recovery,
     agreed: Mapping[DiskIdentity, str],
 ) -> None:
-    """Unmake what is left of one layout.
+    """Unmake the leftovers of one layout.
 
     Args:
         entry: of it.
         journal: root's.
         disks: of this machine.
-        patience: what may be waited for others.
-        recovery: told what it does.
-        agreed: digest of what a person saw on disks, as they are now, and agreed to release.
+        patience: total time for waiting for others.
+        recovery: gets the current step.
+        agreed: digest of the content of disks that the user saw and agreed to release.
 
     Raises:
-        FootingError, OSError: some of it is still there; the journal keeps it, with the reasons.
+        FootingError, OSError: some of it still exists; the journal keeps it, with the reasons.
     """
 
     def at(progress: StepProgress) -> None:
@@ -363,7 +364,7 @@ def _unmake(
         other_boot=other_boot,
         since=since,
     )
-    chosen = {**found.chosen, **as_seen}  # of another size, too: a person has seen that
+    chosen = {**found.chosen, **as_seen}  # even with another size: the user has seen that
     _check_answers(chosen, writer)
     execution = Execution(chosen, hooks, dict(entry.facts), patience_s=_AT_WORK_S)
     execution.agreed = {node: agreed[disk] for node, disk in as_seen.items()}
@@ -377,7 +378,7 @@ def _unmake(
 
 
 def _check_answers(chosen: Mapping[str, DiskIdentity], writer: Writer) -> None:
-    """Make sure that every disk answers, for what begins on one that does not would hang there.
+    """Make sure that every disk answers; a step on one that does not would hang.
 
     Raises:
         NoAnswerError: one does not; the journal names it.
@@ -392,7 +393,7 @@ def _check_answers(chosen: Mapping[str, DiskIdentity], writer: Writer) -> None:
 
 
 def _as_begun(undo: Sequence[object]) -> Mapping[str, str]:
-    """Return marks for an entry of an older helper: whatever it may have made, it began."""
+    """Return marks for an entry of an older helper: everything that it may have made counts as begun."""
     places = [each.place for each in undo if isinstance(each, Wipe)]
     places += [each.partition.table_place for each in undo if isinstance(each, WipeTable)]
     return {mark_fact(place): Mark.BEGUN.value for place in places}

@@ -1,7 +1,7 @@
-"""Maintenance of the storage of a session: one program of root's at a time, in a thread, beside all else.
+"""Maintenance of a session's storage: one root program at a time, in a thread, parallel to all else.
 
-The journal holds its name before it begins and until the kernel does nothing of it any more, so that whoever
-unmakes after a crash ends it first (`app.storage.layout.commands_maintenance`).
+Its name is in the journal before it begins and until the kernel's work for it has ended, so that unmaking
+after a crash ends it first (`app.storage.layout.commands_maintenance`).
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ from app.storage.system.programs import CompletedProgram, InterruptedProgramErro
 from app.storage.system.time_limits import WITHOUT_END_S
 
 Told = Callable[[Any], None]
-"""Told how it ended: a `MaintenanceResult`, or a `MethodError`."""
+"""Called at the end with a `MaintenanceResult`, or a `MethodError`."""
 MaintenanceResult = tuple[str, str, float]
-"""How (`DONE`, `ENDED`, `FAILED`), what was said of a failure, seconds."""
+"""Outcome (`DONE`, `ENDED`, `FAILED`), message of a failure, seconds."""
 
 DONE: Final = "done"
 ENDED: Final = "ended"
 FAILED: Final = "failed"
 
 STATUS_S: Final = 5.0
-"""How often a program is asked how far it is."""
+"""Interval of progress queries."""
 LETTING_GO_S: Final = 60.0
-"""How long a program may take to end after the kernel was told to end what it does."""
+"""How long a program may take to end after the kernel was asked to end its work."""
 WAIT_S: Final = LETTING_GO_S + 2 * QUICK_S
-"""How long unmaking waits for all of it."""
+"""How long unmaking waits for the whole maintenance."""
 
 _log = logging.getLogger(__name__)
 
 
 def root_maintenance(name: str) -> Maintenance:
-    """Return what root does under a name.
+    """Return root's maintenance with a name.
 
     Raises:
-        MethodError: Unknown: nothing.
+        MethodError: Unknown: there is none.
     """
     try:
         kind = maintenance(name)
@@ -74,7 +74,7 @@ def root_maintenance(name: str) -> Maintenance:
 def commands_for(
     kind: Maintenance, layout: PlannedLayout, steps: Sequence[Step]
 ) -> tuple[MaintenanceCommand, ...]:
-    """Return what does it on each filesystem of a layout that has it; empty where none has."""
+    """Return its commands for each filesystem of a layout that supports it; empty if none does."""
     mounts = {
         each.folder: each
         for step in steps
@@ -94,14 +94,14 @@ def commands_for(
 def commands_left(
     facts: Mapping[str, str], layout: PlannedLayout, steps: Sequence[Step]
 ) -> tuple[MaintenanceCommand, ...]:
-    """Return those that an earlier maintenance could not end, by the journal."""
+    """Return the commands of an earlier maintenance that it could not end, from the journal."""
     of_root = [each for each in MAINTENANCE if each.done_by is DoneBy.ROOT]
     found = [each for kind in of_root for each in commands_for(kind, layout, steps)]
     return tuple(each for each in found if facts.get(each.fact) == each.name)
 
 
 class MaintenanceThread:
-    """One maintenance under way.
+    """A running maintenance.
 
     Attributes:
         name: of it.
@@ -116,7 +116,7 @@ class MaintenanceThread:
         is_cancelled: Callable[[], bool],
         left: Sequence[MaintenanceCommand] = (),
     ) -> None:
-        """Nothing is begun yet; `execution` is that of the storage, at rest; `left` is ended before."""
+        """Prepare without starting; `execution` is the storage's, at rest; `left` is ended before."""
         self.name = commands[0].name
         self._commands = commands
         self._execution = execution
@@ -131,20 +131,20 @@ class MaintenanceThread:
         self._thread = threading.Thread(target=self._run, name="maintenance", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start it."""
         self._thread.start()
 
     @property
     def is_under_way(self) -> bool:
-        """Whether it has not ended."""
+        """Return whether it is still running."""
         return self._thread.is_alive() and not self._is_over.is_set()
 
     def call_off(self) -> None:
-        """Have it end; returns at once."""
+        """Make it end; returns at once."""
         self._called_off.set()
 
     def end(self) -> bool:
-        """Have it end, wait for it, and return whether it has."""
+        """Make it end, wait for it, and return whether it has."""
         self.call_off()
         self._thread.join(WAIT_S)
         with self._knowing:
@@ -165,18 +165,18 @@ class MaintenanceThread:
             answer = MethodError("Failed")
         else:
             answer = how, said, time.monotonic() - started_s
-        self._is_over.set()  # before it is told: who hears of it may ask for the next one at once
+        self._is_over.set()  # before the answer: its receiver may request the next one at once
         self._done(answer)
 
     def _all(self) -> tuple[str, str]:
         for command in self._left:
-            # SECURITY: the name of another one would take the place of its name in the journal.
+            # SECURITY: the name of the new one would overwrite its name in the journal.
             if not end_work(command) or not self._know(command, ""):
                 raise MethodError("Busy", "maintained")
         for command in self._commands:
             if self._is_off():
                 return ENDED, ""
-            # SECURITY: it would be done to another filesystem that somebody mounted there.
+            # SECURITY: it would run on another filesystem that others mounted there.
             if not self._execution.holds(command.mounted):
                 raise MethodError("Unavailable", "not-mounted")
             how, said = self._one(command)
@@ -185,7 +185,7 @@ class MaintenanceThread:
         return DONE, ""
 
     def _one(self, command: MaintenanceCommand) -> tuple[str, str]:
-        """Do it on one filesystem; return how it ended, and what was said of a failure."""
+        """Run it on one filesystem; return the outcome, and the message of a failure."""
         if not self._know(command, command.name):
             return ENDED, ""
         watch = _Watch(command, self._is_off, self._listener)
@@ -201,10 +201,10 @@ class MaintenanceThread:
         return (ENDED, "") if watch.is_ending else (FAILED, ended.complaint())
 
     def _know(self, command: MaintenanceCommand, name: str) -> bool:
-        """Have the journal hold what is under way there; return whether it is this thread's to say.
+        """Record the running maintenance in the journal; return whether this thread may still do that.
 
-        SECURITY: once it was given up, others unmake the storage and say what the journal holds; what this
-        thread knows of it is old, and would bring back an entry that was removed.
+        SECURITY: once it was given up, others unmake the storage and update the journal; this thread's facts
+        are old, and would bring back an entry that was removed.
         """
         with self._knowing:
             if not self._is_given_up:
@@ -212,10 +212,10 @@ class MaintenanceThread:
             return not self._is_given_up
 
     def _run_all(self, command: MaintenanceCommand, watch: _Watch) -> tuple[CompletedProgram, bool]:
-        """Run all programs of it; return how the last one ended, and whether all was done.
+        """Run all programs of it; return the result of the last one, and whether all succeeded.
 
-        What a list names is longer than what is kept of an output where there is much of it: it is listed
-        again until it names nothing new.
+        With many matches, the list is longer than the kept part of an output: it is listed again until it
+        shows nothing new.
         """
         tried: set[tuple[str, ...]] = set()
         while True:
@@ -233,7 +233,7 @@ class MaintenanceThread:
         return ended, is_done
 
     def _run_one(self, argv: tuple[str, ...], watch: _Watch) -> tuple[CompletedProgram, bool]:
-        """Run one program of it; return how it ended, and whether it was done."""
+        """Run one program of it; return its result, and whether it succeeded."""
         is_killed = False
         try:
             ended = run_program(argv, timeout_s=WITHOUT_END_S, is_cancelled=watch)
@@ -249,7 +249,7 @@ class MaintenanceThread:
 
 
 def end_work(command: MaintenanceCommand) -> bool:
-    """End what the kernel does of it; return whether it does nothing any more."""
+    """End the kernel's work for it; return whether there is none any more."""
     if not command.end:
         return True
     ended = run_program(command.end, timeout_s=QUICK_S)
@@ -257,7 +257,7 @@ def end_work(command: MaintenanceCommand) -> bool:
 
 
 class _Watch:
-    """Asked often while a program runs: tells how far it is, and whether it has to be ended by force."""
+    """Polled while a program runs: reports progress, and decides whether to end the program by force."""
 
     def __init__(
         self, command: MaintenanceCommand, is_off: Callable[[], bool], listener: SessionListener
@@ -268,11 +268,11 @@ class _Watch:
         self._began_s = self._looked_s = time.monotonic()
         self._ended_s = 0.0
         self.is_late = False
-        """Whether its time was up."""
+        """Whether it reached its time limit."""
 
     @property
     def is_ending(self) -> bool:
-        """Whether it was called off, or its time was up."""
+        """Return whether it was called off, or reached its time limit."""
         return self._ended_s > 0
 
     def __call__(self) -> bool:

@@ -1,4 +1,4 @@
-"""What is done with storage while it is used: caches dropped, disks asked."""
+"""Operations on storage in use: drop caches, query disks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from app.storage.system.programs import run_program
 
 _DROP_CACHES: Final = Path("/proc/sys/vm/drop_caches")
 _ALL_CACHES: Final = "3\n"
-"""Page cache, dentries and inodes: Linux Documentation/admin-guide/sysctl/vm.rst."""
+"""Value for page cache, dentries and inodes: Linux Documentation/admin-guide/sysctl/vm.rst."""
 
 
 def drop_caches(folders: Sequence[str]) -> None:
-    """Write what is dirty of the storage, then drop all clean caches of the machine.
+    """Write the storage's dirty pages, then drop all clean caches of the machine.
 
-    Not sync(2), which waits for every filesystem, also one of a server that is gone.
+    Not sync(2), which waits for every filesystem, even for one of an unreachable server.
 
     Raises:
-        MethodError: Unavailable.
+        MethodError: Failed, Unavailable.
     """
     ended = run_program(("sync", "--file-system", *folders), timeout_s=QUICK_S)
     if ended.exit_code != 0:
@@ -38,7 +38,7 @@ def drop_caches(folders: Sequence[str]) -> None:
 def health(
     disks: Iterable[tuple[str, DiskIdentity]], places: SourceFolders
 ) -> list[tuple[str, dict[str, str]]]:
-    """Return what disks, by node, say of themselves: device number and values."""
+    """Return the health of disks given by node: device number and values."""
     return [
         (disk.device_number, read_values(places, Path(node).name, disk.device_number)) for node, disk in disks
     ]

@@ -1,16 +1,15 @@
-"""Handing a fresh filesystem to a user, and ending what of that user still works in it.
+"""Hand a fresh filesystem to a user, and end the user's processes that still work in it.
 
 SECURITY: root changes the owner of the mount's own folder, once, by descriptor, before the user can have put
-anything there. It never opens, reads or deletes a path below it. Who works there:
-`app.helper.storage.ownership`.
+anything there. It never opens, reads or deletes a path below it.
 
-Which processes have something on filesystems of ours: an open file, a folder, a mapped or running program.
+`WatchedFilesystems` finds the processes that use filesystems of ours: by an open file, a folder, a mapped or
+running program.
 
-SECURITY: read from procfs alone, as text (device numbers, mount ids, links): a file of another process may
-lie on a filesystem that answers nobody. Every thread is looked at: it may have working folder, root and
-descriptors of its own (clone(2), CLONE_FS and CLONE_FILES). What nothing shows: a descriptor on its way
-through a socket, and the files that an io_uring was given; `may_hide` tells who holds
-such. Source: proc(5).
+SECURITY: read from procfs alone, as text (device numbers, mount ids, links): a file of another process may be
+on a filesystem that never answers. Every thread is checked: it may have its own working folder, root and
+descriptors (clone(2), CLONE_FS and CLONE_FILES). Invisible are a descriptor on its way through a socket, and
+the files of an io_uring; `may_hide` finds the processes that hold such. Source: proc(5).
 """
 
 from __future__ import annotations
@@ -32,27 +31,29 @@ from app.storage.system.threads import share_files
 
 _MOUNT_ID: Final = re.compile(rb"^mnt_id:\s*([0-9]+)$", re.MULTILINE)
 _HIDDEN: Final = re.compile(rb"^(?:scm_fds|UserFiles):\s*[1-9]", re.MULTILINE)
-"""Descriptors on their way (Linux net/unix/af_unix.c) and registered with a ring (io_uring/fdinfo.c)."""
+"""Counts of descriptors on their way (Linux net/unix/af_unix.c) and registered with a ring
+(io_uring/fdinfo.c).
+"""
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
 def processes() -> list[int]:
-    """Return the number of every process that can be seen."""
+    """Return the number of every visible process."""
     return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal()]
 
 
 def may_hide(pid: int) -> bool:
-    """Whether a process holds descriptors of which nothing tells what they are."""
+    """Return whether a process holds descriptors that cannot be identified."""
     return any(_HIDDEN.search(_read(entry)) for thread in _threads(pid) for entry in _descriptors(thread))
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """Our filesystems as a thread has them.
+    """Our filesystems in a thread's mount namespace.
 
     Attributes:
         ids: of their mounts.
-        folders: where they are mounted.
+        folders: their mount points.
     """
 
     ids: frozenset[int]
@@ -61,11 +62,11 @@ class _View:
 
 @dataclass(frozen=True, slots=True)
 class WatchedFilesystems:
-    """Filesystems of ours, and how each namespace of mounts has them.
+    """Filesystems of ours, and their mounts in each mount namespace.
 
     Attributes:
-        devices: their device numbers, as mountinfo writes them.
-        view: as we have them.
+        devices: their device numbers, as in mountinfo.
+        view: in our own namespace.
     """
 
     devices: frozenset[str]
@@ -74,14 +75,14 @@ class WatchedFilesystems:
 
     @classmethod
     def over(cls, folders: Iterable[str]) -> WatchedFilesystems:
-        """Return those that are mounted on folders; a folder with nothing mounted on it is none."""
+        """Return the filesystems mounted on folders; skips folders without a mount."""
         wanted = set(folders)
         found = [each for each in _mounts(_PROC / "self") if each[2] in wanted]
         view = _View(frozenset(number for number, _, _ in found), tuple(folder for _, _, folder in found))
         return cls(frozenset(device for _, device, _ in found), view)
 
     def is_used_by(self, pid: int) -> bool:
-        """Whether a process has a folder, root, program, mapped or open file of any of its threads on one."""
+        """Return whether any thread of a process has a folder, root, program, mapped or open file on one."""
         if not self.devices:
             return False
         is_mapped, last_read = False, 0
@@ -89,7 +90,7 @@ class WatchedFilesystems:
             with suppress(OSError):  # it ended
                 if self._works_in(thread):
                     return True
-            if not is_mapped:  # all threads have the memory of the process; one that has ended has none
+            if not is_mapped:  # all threads share the memory of the process; one that has ended has none
                 areas = _read(thread / "maps")
                 if self._mapped().search(areas):
                     return True
@@ -106,7 +107,7 @@ class WatchedFilesystems:
     def _works_in(self, thread: Path) -> bool:
         folders = self._view_of(thread).folders
         links = [str((thread / name).readlink()) for name in ("cwd", "root")]
-        with suppress(OSError):  # a kernel's thread has no program
+        with suppress(OSError):  # a kernel thread has no program
             links.append(str((thread / "exe").readlink()))
         return any(link == folder or link.startswith(f"{folder}/") for link in links for folder in folders)
 
@@ -116,7 +117,7 @@ class WatchedFilesystems:
         return re.compile(rf"^\S+ \S+ [0-9a-f]+ (?:{devices}) ".encode(), re.MULTILINE)
 
     def _view_of(self, thread: Path) -> _View:
-        """Return our filesystems as a thread has them.
+        """Return our filesystems in a thread's mount namespace.
 
         Raises:
             OSError: it has ended.
@@ -125,7 +126,7 @@ class WatchedFilesystems:
         if key not in self._seen:
             mounts = list(_mounts(thread))
             ours = [each for each in mounts if each[1] in self.devices]
-            # A descriptor that another namespace sent has its mount from there.
+            # A descriptor sent from another namespace has its mount from there.
             ids = {number for number, _, _ in ours} | self.view.ids - {number for number, _, _ in mounts}
             folders = {*self.view.folders, *(folder for _, _, folder in ours)} - {"/"}
             self._seen[key] = _View(frozenset(ids), tuple(folders))
@@ -145,20 +146,20 @@ def _descriptors(thread: Path) -> list[Path]:
 
 
 def _read(path: Path) -> bytes:
-    """Return what is in a file of procfs; nothing where it is gone."""
+    """Return the content of a procfs file; empty if it is gone."""
     with suppress(OSError):
         return path.read_bytes()
     return b""
 
 
 def _mount_of(entry: Path) -> Iterator[int]:
-    """Yield the mount id of an open file; nothing for one that was closed meanwhile."""
+    """Yield the mount id of an open file; nothing for one that was closed in between."""
     if found := _MOUNT_ID.search(_read(entry)):
         yield int(found[1])
 
 
 def _mounts(process: Path) -> Iterator[tuple[int, str, str]]:
-    """Yield mount id, device number and folder of what a process sees mounted (proc(5), mountinfo)."""
+    """Yield mount id, device number and folder of the mounts that a process sees (proc(5), mountinfo)."""
     text = (process / "mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     for line in text.splitlines():
         words = line.split(" ", 5)
@@ -168,14 +169,14 @@ def _mounts(process: Path) -> Iterator[tuple[int, str, str]]:
 PATIENCE_S: Final = 3.0
 _LOOK_S: Final = 0.05
 _STARTED: Final = 19
-"""Place of the start time among the fields after the program's name: field 22 of proc(5), stat."""
+"""Index of the start time among the fields after the program's name: field 22 of proc(5), stat."""
 _PROC: Final = Path("/proc")
 _BUSY: Final = "busy"
-"""What umount(8) says of a filesystem that somebody has something on."""
+"""In umount(8)'s message about a filesystem in use."""
 
 
 def hand_over(folder: str, uid: int, gid: int) -> None:
-    """Give the root folder of a filesystem that was just mounted to a user, mode 0700.
+    """Give the root folder of a freshly mounted filesystem to a user, mode 0700.
 
     Raises:
         OSError: it is not a mount point of root's.
@@ -197,7 +198,7 @@ class Process:
 
     Attributes:
         pid: its number.
-        started: when, as proc(5) writes it in ``stat``.
+        started: start time, as in proc(5), ``stat``.
     """
 
     pid: int
@@ -205,7 +206,7 @@ class Process:
 
     @classmethod
     def of(cls, pid: int) -> Process | None:
-        """Return the process that has a number now; None where none has."""
+        """Return the process that has a number now; None if none has."""
         with suppress(OSError):
             stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
             return cls(pid, stat.rpartition(")")[2].split()[_STARTED])
@@ -213,14 +214,14 @@ class Process:
 
 
 def end_users(folders: Iterable[str], uid: int, spared: Process | None = None) -> list[int]:
-    """End the processes of a user that work in filesystems; return those of anyone that are still there.
+    """End a user's processes that work in filesystems; return those of any user that are still there.
 
     First SIGQUIT, PostgreSQL's immediate shutdown (postgres(1)), then SIGKILL.
 
     Args:
         folders: mount points.
-        uid: only this user's processes are signalled, whatever else works there.
-        spared: who asked for it; is not signalled, and has a moment to let go.
+        uid: only this user's processes are signalled, even if others work there.
+        spared: process of the caller; is not signalled, and has a moment to let go.
     """
     watched = WatchedFilesystems.over(folders)
     for number in (signal.SIGQUIT, signal.SIGKILL):
@@ -233,13 +234,13 @@ def end_users(folders: Iterable[str], uid: int, spared: Process | None = None) -
 
 
 def who_holds(folders: Iterable[str], uid: int, said: str) -> str:
-    """Return who has something on filesystems that could not be unmounted, as sentences; empty for nobody.
+    """Return which processes keep filesystems from being unmounted, as sentences; empty for none.
 
     Args:
         folders: mount points.
         uid: of the session's user.
-        said: by what could not unmount them: where that tells that one is busy, and nobody is seen on any,
-            somebody has it who cannot be seen.
+        said: message of the failed unmount: if it says busy, and no process is found, an invisible one is
+            reported.
     """
     watched = WatchedFilesystems.over(folders)
     numbers = processes()
@@ -252,7 +253,7 @@ def who_holds(folders: Iterable[str], uid: int, said: str) -> str:
 
 
 def who_hides() -> str:
-    """Return the processes that hold descriptors of which nothing tells what they are; empty for nobody."""
+    """Return the processes that hold descriptors that cannot be identified; empty for none."""
     return _names(pid for pid in processes() if may_hide(pid))
 
 
@@ -276,13 +277,13 @@ def _user_name(uid: int) -> str:
 def _signal_all(
     watched: WatchedFilesystems, uid: int, number: signal.Signals, spared: Process | None
 ) -> bool:
-    """Signal, wait until all are gone or the patience is at its end; return whether there was anyone."""
+    """Signal, wait until all are gone or the time is up; return whether there were any."""
     with ExitStack() as held:
         poller, waiting = select.poll(), 0
         for pid in processes():
             with suppress(OSError):
-                # SECURITY: the descriptor holds the process before it is looked at, so that its number cannot
-                # become another process's between look and signal.
+                # SECURITY: the descriptor holds the process before it is checked, so that its number cannot
+                # become another process's between check and signal.
                 descriptor = os.pidfd_open(pid)
                 held.callback(os.close, descriptor)
                 if spared and spared == Process.of(pid):

@@ -1,7 +1,6 @@
-"""Plans that were described and wait to be executed: for one caller, once, and not for long.
+"""Plans that were described and wait for their execution: for one caller, once, and for a limited time.
 
-A plan becomes the steps of everything that a session makes: its folder, the private folder in memory, the
-storage.
+A plan becomes the steps for a whole session: its folder, the private folder in memory, the storage.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MEMORY: Final = "pgfooting-private"
 def layout_steps(
     plan: StoragePlan, devices: Mapping[str, PlannedDevice], names: Names, folder: str
 ) -> tuple[Step, ...]:
-    """Return what makes a session, each step with what undoes it.
+    """Return the steps that make a session, each with its undo steps.
 
     Raises:
         KeyError: a disk of the plan is not among the devices.
@@ -71,7 +70,7 @@ def _private(place: str) -> tuple[Step, ...]:
 
 
 _START_BYTES: Final = MIB
-"""Where the partition begins (`app.storage.layout.commands_filesystem`)."""
+"""Start of the partition (`app.storage.layout.commands_filesystem`)."""
 LIFETIME_S: Final = 900.0
 MOST_FOR_ONE: Final = 8
 MOST: Final = 32
@@ -82,9 +81,9 @@ class PlannedLayout:
     """One plan as it would be made here.
 
     Attributes:
-        id: from which all names and UUIDs follow; not secret.
-        plan: what was asked for.
-        devices: disks of the plan as this machine has them, by `DiskIdentity.key`.
+        id: source of all names and UUIDs; not secret.
+        plan: the request.
+        devices: disks of the plan on this machine, by `DiskIdentity.key`.
     """
 
     id: uuid.UUID
@@ -97,7 +96,7 @@ class PlannedLayout:
         return session_folder(self.id.hex)
 
     def steps(self) -> tuple[Step, ...]:
-        """Return what makes it; the same whenever it is asked."""
+        """Return the steps that make it; the same on each call."""
         return layout_steps(self.plan, self.devices, Names(self.id), self.folder)
 
     def text(self) -> tuple[str, ...]:
@@ -109,7 +108,7 @@ class PlannedLayout:
         return {self.devices[disk.key()].node: disk for _, disk in self.plan.members()}
 
     def written_ends(self) -> dict[str, int]:
-        """Return the byte behind the last one of each disk that it may write, by node."""
+        """Return, by node, the byte after the last one of each disk that it may write."""
         members = members_of(self.plan, self.devices, Names(self.id))
         return {member.disk: _START_BYTES + member.partition_bytes for member in members}
 
@@ -119,7 +118,7 @@ class DescribedPlans:
     """Plans as they were described to a caller.
 
     Attributes:
-        id: names them on the bus; nobody can guess it.
+        id: its name on the bus; unguessable.
         owner: unique bus name of the caller.
         user: the caller's uid.
         layouts: the plans, in the caller's order.
@@ -139,18 +138,18 @@ class DescribedPlans:
         return {node: disk for layout in self.layouts for node, disk in layout.disks().items()}
 
     def disk_names(self) -> str:
-        """Return the disks as the message of polkit names them."""
+        """Return the names of the disks in polkit's message."""
         return ", ".join(map(name_of, self.disks().values()))
 
 
 def name_of(disk: DiskIdentity) -> str:
-    """Return a disk as a message of polkit names it."""
+    """Return the name of a disk in polkit's message."""
     words = (disk.model, disk.serial or disk.wwn or disk.device_number, f"({format_size(disk.size_bytes)})")
     return " ".join("".join(filter(str.isprintable, word)) for word in words if word)
 
 
 def digest_of(texts: Sequence[Sequence[str]]) -> str:
-    """Return what Describe and Execute call the digest."""
+    """Return the digest of Describe and Execute."""
     return hashlib.sha256("\n".join(line for text in texts for line in text).encode()).hexdigest()
 
 
@@ -169,7 +168,7 @@ def describe_plans(
 
 @dataclass(slots=True)
 class PendingPlans:
-    """All descriptions that wait."""
+    """All waiting descriptions."""
 
     _plans: dict[str, DescribedPlans] = field(default_factory=dict)
 
@@ -178,7 +177,7 @@ class PendingPlans:
 
         Raises:
             MethodError: TooMany: of this connection, of all connections of its user (who is not root), or of
-                all users but root together; root has as many of its own.
+                all users except root together; root has as many of its own.
         """
         self._forget_expired()
         users = [plan.user for plan in self._plans.values()]
@@ -188,7 +187,7 @@ class PendingPlans:
             raise MethodError("TooMany")
 
     def keep(self, described: DescribedPlans) -> None:
-        """Let a description wait for its execution.
+        """Keep a description for its execution.
 
         Raises:
             MethodError: TooMany, as `check`.
@@ -200,7 +199,8 @@ class PendingPlans:
         """Return a description for its one execution and forget it.
 
         Raises:
-            MethodError: Unknown: there is none of that name, it is another caller's, or its text was another.
+            MethodError: Unknown: there is none with that name, it is another caller's, or its text was
+                different.
         """
         self._forget_expired()
         described = self._plans.get(plan_id)
@@ -220,7 +220,7 @@ class PendingPlans:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no plan waits."""
+        """Return whether no plan waits."""
         self._forget_expired()
         return not self._plans
 

@@ -1,4 +1,4 @@
-"""What is made of one plan, from its first step to its last reverse step."""
+"""The storage of one plan, from its first step to its last reverse step."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class ProvisionedStorage:
     """Storage of one layout: being made, ready, or being unmade.
 
     Attributes:
-        layout: what was authorised.
-        user: to whom it is handed.
-        group: control group of what runs on it.
+        layout: the authorised plan.
+        user: that gets it.
+        group: control group of the processes on it.
     """
 
     def __init__(
         self, layout: PlannedLayout, user: int, journal: Journal, listener: SessionListener, hooks: Hooks
     ) -> None:
-        """Nothing is made yet; `hooks` gets the journal of this layout."""
+        """Prepare without making anything; `hooks` gets the journal of this layout."""
         self.layout = layout
         self.user = user
         self.group = ControlGroup(layout.id.hex[:16], user)
@@ -57,18 +57,18 @@ class ProvisionedStorage:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where filesystems of the disks are mounted."""
+        """Mount points of the disks' filesystems."""
         return tuple(str(path) for path in self._mount_points() if path.name != PRIVATE)
 
     def places(self) -> tuple[str, dict[str, str], str]:
-        """Return the folders of storage, of what has disks of its own by role, and of private things."""
+        """Return the folders of storage, of roles with their own disks, and of private files."""
         folders = {role: f"{self.layout.folder}/{MOUNT_NAMES[role]}" for role in self.layout.plan.by_role}
         storage = folders.pop(Role.DATA)
         further = {role.value: folder for role, folder in folders.items()}
         return storage, further, f"{self.layout.folder}/{PRIVATE}"
 
     def make(self) -> None:
-        """Make it and hand it to its user; what fails is undone.
+        """Make it and hand it to its user; a failure is undone.
 
         Raises:
             FootingError: it could not be made, or not be unmade.
@@ -80,15 +80,15 @@ class ProvisionedStorage:
             entry = pwd.getpwuid(self.user)
             for path in self._mount_points():
                 hand_over(str(path), entry.pw_uid, entry.pw_gid)
-        except Exception:  # it has undone itself; the journal forgets only what was seen to be gone
+        except Exception:  # it has undone itself; the journal forgets only what is confirmed gone
             self.unmake()
             raise
 
     def unmake(self, spared: Process | None = None) -> None:
-        """End what runs on it, apart from one process, and unmake it; may be repeated.
+        """End the processes on it, except one, and unmake it; may be repeated.
 
         Raises:
-            FootingError: something is still there; the journal keeps it.
+            FootingError: something still exists; the journal keeps it.
         """
         self._end_maintenance()
         undo = undo_of(self._steps[: self._writer.entry.begun])
@@ -102,15 +102,15 @@ class ProvisionedStorage:
         self._is_gone = True
 
     def maintain(self, kind: Maintenance, done: Told, is_cancelled: Callable[[], bool]) -> None:
-        """Begin a maintenance in a thread of its own.
+        """Begin a maintenance in a separate thread.
 
         Args:
             kind: of the registry.
-            done: told how it ended, in that thread.
-            is_cancelled: asked often; ends it.
+            done: called in that thread at the end.
+            is_cancelled: polled often; ends it.
 
         Raises:
-            MethodError: Busy: another one is under way; Unavailable: no filesystem of it has that.
+            MethodError: Busy: another one is running; Unavailable: none of its filesystems supports it.
         """
         if self._maintenance is not None and self._maintenance.is_under_way:
             raise MethodError("Busy", "maintained")
@@ -123,12 +123,12 @@ class ProvisionedStorage:
         thread.start()
 
     def call_off_maintenance(self) -> None:
-        """Have what is under way end; returns at once."""
+        """Make the running maintenance end; returns at once."""
         if self._maintenance is not None:
             self._maintenance.call_off()
 
     def _end_maintenance(self) -> None:
-        """End what is under way.
+        """End the running maintenance.
 
         Raises:
             StorageError: it does not end; nothing is unmade below it.
@@ -138,14 +138,14 @@ class ProvisionedStorage:
 
     def _begin(self, step: Step, _undo: tuple[Step, ...]) -> None:
         for number, each in enumerate(self._steps, 1):
-            if each is step:  # else it undoes one of them, which is in the journal already
+            if each is step:  # an undo step is in the journal already
                 self._writer.begin(number)
 
     def _mount_points(self) -> list[Path]:
         return [path for path in _mount_points(self.layout.folder) if path.exists()]
 
     def left(self) -> tuple[UnreleasedItem, ...]:
-        """Return what is still there, by the journal: mount points, and disks with the reason."""
+        """Return the remaining items, from the journal: mount points, and disks with the reason."""
         entry = self._writer.entry
         if not entry.begun or self._is_gone:
             return ()
@@ -172,13 +172,13 @@ def unmake(
     group: ControlGroup,
     spared: Process | None = None,
 ) -> None:
-    """End what runs on the storage, and unmake it.
+    """End the processes on the storage, and unmake it.
 
     Args:
         execution: of it.
-        undo: what unmakes it, in order.
+        undo: its steps, in order.
         folder: of the session.
-        group: of what runs on it.
+        group: of its processes.
         spared: a process that is not ended.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Tells the owner of a session what happens in it, and the system's log; called from the session's thread."""
+"""Report the events of a session to its owner and the system's log; called from the session's thread."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ _NO_EXIT_CODE: Final = -1000
 
 
 class SessionListener(Protocol):
-    """Told what happens, from the session's thread."""
+    """Listener for the events of a session, in the session's thread."""
 
     def claimed(self) -> None:
         """All disks are locked."""
 
     def refused(self, refusal: MethodError) -> None:
-        """The disks cannot be had; the session is over."""
+        """The disks are not available; the session is over."""
 
     def progressed(self, progress: StepProgress) -> None:
-        """A step began or goes on."""
+        """A step began or advanced."""
 
     def executed(self, done: StepResult) -> None:
-        """A step has ended, also one whose program failed."""
+        """A step has ended, including one with a failed program."""
 
     def ready(self, storage: str, further: Mapping[str, str], private: str) -> None:
-        """The storage belongs to the user now; `further` are folders on disks of their own, by role."""
+        """The storage belongs to the user now; `further` are folders on separate disks, by role."""
 
     def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
-        """Nothing is made any more, or `left` could not be unmade."""
+        """Everything is unmade, except `left`."""
 
     def ended(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
-        """The session is over; `left` names what is still there."""
+        """The session is over; `left` names the remaining items."""
 
 
 def note_step(done: StepResult) -> None:
-    """Log how a step ended."""
+    """Log the end of a step."""
     how = "done" if done.exit_code is None else done.exit_code
     audit.note("%s: %s in %.3f s", done.text, done.skipped or how, done.seconds)
 
 
 class SignalSender:
-    """Sends signals through the main loop.
+    """Send signals through the main loop.
 
     Attributes:
         emit: called in any thread with the name of a signal and its values without the session.
@@ -68,27 +68,27 @@ class SignalSender:
         self._ended = ended
 
     def progressed(self, progress: StepProgress) -> None:
-        """Tell where it is."""
+        """Report the progress."""
         self.emit("Progress", *progress_to_wire(progress))
 
     def executed(self, done: StepResult) -> None:
-        """Tell how a step ended, and log it; one that was left out is only logged."""
+        """Report and log the end of a step; a skipped one is only logged."""
         note_step(done)
         if not done.skipped:
             code = _NO_EXIT_CODE if done.exit_code is None else done.exit_code
             self.emit("Executed", done.text, code, done.seconds, done.output[:_MOST_OUTPUT])
 
     def ready(self, storage: str, further: Mapping[str, str], private: str) -> None:
-        """Tell where the storage is."""
+        """Report the folders of the storage."""
         audit.note("ready: %s", storage)
         self.emit("Ready", storage, dict(further), private)
 
     def unmade(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
-        """Tell that nothing is made any more, or what is left."""
+        """Report that everything is unmade, or the remaining items."""
         self._over("Unmade", error, left)
 
     def ended(self, error: FootingError | None, left: Sequence[UnreleasedItem]) -> None:
-        """Tell that it is over."""
+        """Report the end of the session."""
         self._over("Ended", error, left)
         self._ended()
 
